@@ -1,0 +1,90 @@
+//! What an agent's dialect is: lines in, events out; commands in, lines out. No I/O, no clock, no failure.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use multitap_event::{Command, EventKind, Timestamp};
+use multitap_process::Exit;
+
+/// One agent's dialect. May keep state, must not fail: what it does not understand it passes on as `unrecognized`.
+pub trait Codec: Send + 'static {
+    /// The program runs: what to tell it first.
+    fn begin(&mut self, now: Timestamp) -> Step;
+    /// A line from the agent. Never an empty one.
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step;
+    /// A command for the agent. What it cannot do becomes an `error` event.
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step;
+    /// Nothing more comes: close what is open, end the turn and the session.
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;
+}
+
+/// What a codec wants to happen, in this order: the events told, the lines written to the agent.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Step {
+    pub events: Vec<EventKind>,
+    pub lines: Vec<String>,
+    /// The agent has shown that it is up. Said at least once, then meaningless.
+    pub ready: bool,
+}
+
+impl Step {
+    pub fn events(events: Vec<EventKind>) -> Self {
+        Self { events, ..Self::default() }
+    }
+
+    pub fn event(kind: EventKind) -> Self {
+        Self::events(vec![kind])
+    }
+
+    pub fn line(line: String) -> Self {
+        Self { lines: vec![line], ..Self::default() }
+    }
+}
+
+/// Why nothing more comes.
+#[derive(Debug, Clone, Copy)]
+pub enum End<'a> {
+    /// The program ended of its own accord, or somebody else ended it.
+    Exited(&'a Exit),
+    /// We asked it to end.
+    Stopped(&'a Exit),
+    /// A recorded stream is over.
+    InputEnded,
+}
+
+/// What a codec may know of the disk: the text of files that the agent is about to change, for diffs.
+pub trait Files: Send + 'static {
+    /// The file's text; nothing if there is no such file, or it is no text, or too large to show.
+    fn read(&self, path: &Path) -> Option<String>;
+}
+
+/// No files at all: for recorded streams.
+#[derive(Debug, Clone, Copy)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &Path) -> Option<String> {
+        None
+    }
+}
+
+/// The files on this machine.
+#[derive(Debug, Clone, Copy)]
+pub struct DiskFiles;
+
+/// A larger file is not shown whole in a question.
+const LARGEST_SHOWN: u64 = 2 * 1024 * 1024;
+
+impl Files for DiskFiles {
+    fn read(&self, path: &Path) -> Option<String> {
+        let file = File::open(path).ok()?;
+        let meta = file.metadata().ok()?;
+        if !meta.is_file() || meta.len() > LARGEST_SHOWN {
+            return None;
+        }
+        let mut text = String::new();
+        file.take(LARGEST_SHOWN).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+}

@@ -1,0 +1,17 @@
+//! Native lines of coding agents to unified events, and commands back to native lines.
+//!
+//! One folder an agent, the same files in each: its `wire` shapes, `decode`, `encode`, and a launch plan (argv and
+//! environment). A [`Codec`] has no I/O; one [`pump`](launch) carries its lines to and from the child.
+//!
+//! Must not come in: clients, doors, the hub, anything that owns a log.
+
+mod claude;
+mod codec;
+mod diff;
+mod pump;
+mod spec;
+
+pub use claude::ClaudeCodec;
+pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Step};
+pub use pump::drafts;
+pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded};

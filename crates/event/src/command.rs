@@ -1,0 +1,115 @@
+//! What a client asks of an agent. Also one JSON line each, on `--input-format stream-json` and at the doors.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Decide, PromptId};
+
+/// Something to do, for the agent of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Command {
+    /// Begin a turn. Whoever owns the session sends it only while the agent rests.
+    Prompt(Prompt),
+    /// Answer a question.
+    Decide(Decide),
+    /// End the running turn; the session goes on.
+    Cancel,
+    /// A unified mode, or a word of the agent's own.
+    SetMode {
+        mode: String,
+    },
+    SetModel {
+        model: String,
+    },
+    /// How many tokens the agent may think; absent gives it back its own choice.
+    SetThinking {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens: Option<u32>,
+    },
+    /// Ask the agent about itself; the answer is a `system` event of that subtype.
+    Query {
+        what: Query,
+    },
+}
+
+/// What an agent can be asked about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Query {
+    /// Its slash commands.
+    Commands,
+    /// The models it can use.
+    Models,
+    /// Its MCP servers and how they are.
+    McpStatus,
+    /// Whose account it runs on.
+    Account,
+    /// How full its context is.
+    Context,
+}
+
+/// A message to the agent.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Prompt {
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    /// Given by the owner of the session when it accepts the prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<PromptId>,
+}
+
+impl Prompt {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+impl fmt::Debug for Prompt {
+    /// A prompt's words are not for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prompt")
+            .field("bytes", &self.text.len())
+            .field("images", &self.images.len())
+            .field("prompt_id", &self.prompt_id)
+            .finish()
+    }
+}
+
+/// A picture in a prompt.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub media_type: String,
+    /// Base64.
+    pub data: String,
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Image").field("media_type", &self.media_type).field("base64_bytes", &self.data.len()).finish()
+    }
+}
+
+/// These bytes are no picture an agent takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a PNG, JPEG, GIF or WebP picture")]
+pub struct ImageError;
+
+impl Image {
+    /// The media type that the first bytes of a picture show.
+    pub fn media_type_of(bytes: &[u8]) -> Result<&'static str, ImageError> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..] => Ok("image/png"),
+            [0xff, 0xd8, 0xff, ..] => Ok("image/jpeg"),
+            [b'G', b'I', b'F', b'8', ..] => Ok("image/gif"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Ok("image/webp"),
+            _ => Err(ImageError),
+        }
+    }
+}

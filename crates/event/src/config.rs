@@ -1,0 +1,250 @@
+//! How a session is to be run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{AgentKind, AgentType, ApprovalMode, Mode, Prompt};
+
+/// Everything a session can be started with. What is not given stays as the agent's own settings have it.
+#[derive(Clone, PartialEq)]
+pub struct SessionConfig {
+    pub agent: AgentKind,
+    /// The first turn; without it the session starts idle.
+    pub prompt: Option<Prompt>,
+    pub resume: Resume,
+    /// Resume into a new session and leave the old one as it was.
+    pub fork: bool,
+    pub working_directory: Option<PathBuf>,
+    pub add_dirs: Vec<PathBuf>,
+    pub model: Option<String>,
+    pub mode: Option<Mode>,
+    pub sandbox: Option<SandboxMode>,
+    pub allowed_tools: Vec<String>,
+    pub blocked_tools: Vec<String>,
+    pub max_turns: Option<u32>,
+    /// Added to the agent's environment.
+    pub environment: BTreeMap<String, String>,
+    pub system_prompt: Option<String>,
+    pub append_system_prompt: Option<String>,
+    /// A JSON Schema that the final answer must fit.
+    pub output_schema: Option<Value>,
+    pub mcp_servers: BTreeMap<String, McpServer>,
+    /// Handed to the agent's program as they are.
+    pub agent_args: Vec<String>,
+    /// The program to run instead of the one on `PATH`.
+    pub program: Option<AgentProgram>,
+    pub permission_path: PermissionPath,
+    /// Keep every native line in the `raw` field of an event.
+    pub keep_raw: bool,
+    /// An agent that says nothing for this long at the start could not start.
+    pub start_timeout: Duration,
+}
+
+impl SessionConfig {
+    /// How long an agent may be silent at its start.
+    pub const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+    /// A session with that agent and nothing else chosen.
+    pub fn new(agent: AgentKind) -> Self {
+        Self {
+            agent,
+            prompt: None,
+            resume: Resume::New,
+            fork: false,
+            working_directory: None,
+            add_dirs: Vec::new(),
+            model: None,
+            mode: None,
+            sandbox: None,
+            allowed_tools: Vec::new(),
+            blocked_tools: Vec::new(),
+            max_turns: None,
+            environment: BTreeMap::new(),
+            system_prompt: None,
+            append_system_prompt: None,
+            output_schema: None,
+            mcp_servers: BTreeMap::new(),
+            agent_args: Vec::new(),
+            program: None,
+            permission_path: PermissionPath::Stream,
+            keep_raw: false,
+            start_timeout: Self::START_TIMEOUT,
+        }
+    }
+
+    /// The same, with a first prompt.
+    #[must_use]
+    pub fn with_prompt(mut self, text: impl Into<String>) -> Self {
+        self.prompt = Some(Prompt::text(text));
+        self
+    }
+
+    /// The part that `sessionStarted` shows: no prompt, no environment, no secret.
+    pub fn stated(&self) -> StatedConfig {
+        let agent = self.agent.agent_type();
+        let strict = matches!(agent, AgentType::Claude | AgentType::Codex | AgentType::Gemini);
+        let approval_mode = match &self.mode {
+            Some(Mode::Unified(mode)) if !strict || mode.in_printed_schema() => Some(*mode),
+            _ => None,
+        };
+        StatedConfig {
+            agent_type: Some(agent),
+            working_directory: self.working_directory.as_ref().map(|path| path.display().to_string()),
+            model: self.model.clone(),
+            approval_mode,
+            sandbox_mode: self.sandbox,
+            allowed_tools: self.allowed_tools.clone(),
+            blocked_tools: self.blocked_tools.clone(),
+            max_turns: self.max_turns,
+        }
+    }
+}
+
+impl fmt::Debug for SessionConfig {
+    /// Shows the shape, never what could be a secret: values of the environment, prompts, server settings.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionConfig")
+            .field("agent", &self.agent)
+            .field("resume", &self.resume)
+            .field("fork", &self.fork)
+            .field("working_directory", &self.working_directory)
+            .field("model", &self.model)
+            .field("mode", &self.mode)
+            .field("sandbox", &self.sandbox)
+            .field("environment", &self.environment.keys())
+            .field("mcp_servers", &self.mcp_servers.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The configuration as events show it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "SessionConfig")]
+pub struct StatedConfig {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<AgentType>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_mode: Option<ApprovalMode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox_mode: Option<SandboxMode>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocked_tools: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+}
+
+/// Which conversation a session takes up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// None: a new one.
+    #[default]
+    New,
+    /// The agent's newest in this folder.
+    Latest,
+    /// The one the agent knows by this id; `at` goes back to a message in it.
+    Session { native_id: String, at: Option<String> },
+}
+
+/// What the agent's tools may touch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SandboxMode {
+    None,
+    ReadOnly,
+    WorkspaceWrite,
+    FullAccess,
+}
+
+impl SandboxMode {
+    /// The word on the command line.
+    pub fn option_word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::FullAccess => "full-access",
+        }
+    }
+}
+
+impl FromStr for SandboxMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "none" => Ok(Self::None),
+            "read-only" | "readOnly" => Ok(Self::ReadOnly),
+            "workspace-write" | "workspaceWrite" => Ok(Self::WorkspaceWrite),
+            "full-access" | "fullAccess" => Ok(Self::FullAccess),
+            other => Err(format!("unknown sandbox '{other}': use none, read-only, workspace-write or full-access")),
+        }
+    }
+}
+
+/// How an agent that can ask in more than one way is told to ask.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PermissionPath {
+    /// In its own stream.
+    #[default]
+    Stream,
+    /// By calling an MCP tool that Multitap serves (Claude).
+    Mcp,
+}
+
+/// An agent's program, when it is not simply the one on `PATH`.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct AgentProgram {
+    pub command: PathBuf,
+    /// Put before the arguments that Multitap gives.
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for AgentProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentProgram")
+            .field("command", &self.command)
+            .field("env", &self.env.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An MCP server the agent is given.
+#[derive(Clone, PartialEq, Eq)]
+pub enum McpServer {
+    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String> },
+    Http { url: String, headers: BTreeMap<String, String> },
+}
+
+impl fmt::Debug for McpServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio { command, .. } => f.debug_struct("Stdio").field("command", command).finish_non_exhaustive(),
+            Self::Http { url, .. } => f.debug_struct("Http").field("url", url).finish_non_exhaustive(),
+        }
+    }
+}
+
+/// A setting that this agent cannot honour.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{agent} cannot honour {setting}: {why}")]
+pub struct Unsupported {
+    pub agent: AgentType,
+    pub setting: String,
+    pub why: String,
+}

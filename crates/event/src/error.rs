@@ -1,0 +1,115 @@
+//! What can go wrong with an agent, told apart by what somebody would do about it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::AgentType;
+
+/// The kinds of trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum AgentErrorKind {
+    /// The program is missing or cannot be run.
+    ProcessSpawnFailed,
+    /// The program ended when it should not have, or with a bad code.
+    ProcessExitError,
+    /// Text that should have been JSON was not.
+    JsonParseError,
+    /// The other side did something its protocol does not allow, or refused a request.
+    ProtocolError,
+    PermissionDenied,
+    SessionNotFound,
+    Timeout,
+    Unknown,
+}
+
+impl AgentErrorKind {
+    /// The word in events.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ProcessSpawnFailed => "processSpawnFailed",
+            Self::ProcessExitError => "processExitError",
+            Self::JsonParseError => "jsonParseError",
+            Self::ProtocolError => "protocolError",
+            Self::PermissionDenied => "permissionDenied",
+            Self::SessionNotFound => "sessionNotFound",
+            Self::Timeout => "timeout",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// Worth knowing; nothing ends because of it.
+    Warning,
+    #[default]
+    Error,
+}
+
+/// An error of an agent; also the body of an `error` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+#[error("{message}")]
+pub struct AgentError {
+    pub kind: AgentErrorKind,
+    /// For people: what happened and, where known, what to do.
+    pub message: String,
+    pub severity: Severity,
+    /// What the agent or its stderr said, word for word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_error: Option<String>,
+    /// The agent's own name for this error, such as `rate_limit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_code: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<AgentType>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+impl AgentError {
+    pub fn new(kind: AgentErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            severity: Severity::Error,
+            native_error: None,
+            native_code: None,
+            agent_type: None,
+            exit_code: None,
+        }
+    }
+
+    #[must_use]
+    pub fn warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    #[must_use]
+    pub fn of(mut self, agent: AgentType) -> Self {
+        self.agent_type = Some(agent);
+        self
+    }
+
+    #[must_use]
+    pub fn native(mut self, text: impl Into<String>) -> Self {
+        self.native_error = Some(text.into());
+        self
+    }
+
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.native_code = Some(code.into());
+        self
+    }
+
+    #[must_use]
+    pub fn exited(mut self, code: Option<i32>) -> Self {
+        self.exit_code = code;
+        self
+    }
+}

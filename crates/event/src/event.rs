@@ -1,0 +1,150 @@
+//! One entry of a session's log, and the closed set of what an entry can be.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentError, ApprovalMode, AuthStatus, ClientRef, EventId, FileChange, Prompt, PromptId, Question, Reasoning, Retry,
+    Ruling, SessionEnd, SessionId, SessionStart, SystemNote, TextChunk, Timestamp, TodoList, ToolCompleted,
+    ToolProgress, ToolStarted, TurnEnd, TurnId, UserMessage, Withdrawal,
+};
+
+/// An entry of the log. As JSON one object: the envelope's fields, `type`, then the fields of that type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    pub id: EventId,
+    pub session_id: SessionId,
+    pub timestamp: Timestamp,
+    /// Stamped by whoever owns the log; gap-free within a session, from 1.
+    pub seq: u64,
+    #[serde(flatten)]
+    pub kind: EventKind,
+    /// The native lines it came from, when the session keeps them. A line stands in exactly one event.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub raw: Vec<Arc<str>>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum EventKind {
+    /// The agent is there. The first event of the agent, once.
+    SessionStarted(SessionStart),
+    /// Work began. Exactly one `turnCompleted` follows.
+    TurnStarted {
+        turn_id: TurnId,
+    },
+    TextChunk(TextChunk),
+    Reasoning(Reasoning),
+    ToolStarted(ToolStarted),
+    ToolProgress(ToolProgress),
+    ToolCompleted(ToolCompleted),
+    FileChanged(FileChange),
+    TodoList(TodoList),
+    TurnCompleted(TurnEnd),
+    /// The agent is gone. The last event of the agent, once.
+    SessionEnded(SessionEnd),
+    System(SystemNote),
+    /// A native line that tells nothing of its own; only there when native lines are kept.
+    RawDelta {
+        /// The line's own type, where it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        native_type: Option<String>,
+    },
+    Error(AgentError),
+    Retry(Retry),
+    AuthStatus(AuthStatus),
+    /// A prompt was handed to the agent.
+    UserMessage(UserMessage),
+    /// A prompt waits for the running turn to end.
+    PromptQueued {
+        prompt: Prompt,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<ClientRef>,
+    },
+    /// A waiting prompt will not be sent.
+    PromptWithdrawn {
+        prompt_id: PromptId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<ClientRef>,
+    },
+    /// The agent waits until somebody answers.
+    PermissionAsked(Question),
+    /// An answer won; everybody else takes the dialog down.
+    PermissionSettled(Ruling),
+    /// The question is moot; everybody takes the dialog down.
+    PermissionWithdrawn(Withdrawal),
+    ModeChanged {
+        /// Absent where the agent's mode has no unified word.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<ApprovalMode>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        native_mode: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<ClientRef>,
+    },
+    ModelChanged {
+        model: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<ClientRef>,
+    },
+    ClientJoined {
+        client: ClientRef,
+    },
+    ClientLeft {
+        client: ClientRef,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A native line no decoder knew, kept so that nothing is lost without a trace.
+    Unrecognized {
+        /// The line; a longer one than we keep is cut, and `bytes` says how long it was.
+        line: String,
+        /// Why it was not understood.
+        reason: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bytes: Option<u64>,
+    },
+}
+
+/// Words for `system` events that every agent shares; agents add their own.
+#[derive(Debug)]
+pub struct SystemSubtype;
+
+impl SystemSubtype {
+    /// What the agent can do and how it is set up.
+    pub const INIT: &'static str = "init";
+    /// The agent's own id of the conversation changed.
+    pub const NATIVE_SESSION: &'static str = "nativeSession";
+    /// The agent summed up the conversation to make room.
+    pub const COMPACTED: &'static str = "compacted";
+    /// The answer to a [`crate::Query`] of that name.
+    pub const COMMANDS: &'static str = "commands";
+    pub const MODELS: &'static str = "models";
+    pub const MCP_STATUS: &'static str = "mcpStatus";
+    pub const ACCOUNT: &'static str = "account";
+    pub const CONTEXT: &'static str = "context";
+}
+
+/// An event before the owner of the log stamps it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    pub at: Timestamp,
+    pub kind: EventKind,
+    pub raw: Vec<Arc<str>>,
+}
+
+impl Draft {
+    pub fn new(at: Timestamp, kind: EventKind) -> Self {
+        Self { at, kind, raw: Vec::new() }
+    }
+
+    /// Makes it an entry of that session's log.
+    pub fn stamp(self, session_id: SessionId, seq: u64) -> Event {
+        Event { id: EventId::fresh(), session_id, timestamp: self.at, seq, kind: self.kind, raw: self.raw }
+    }
+}

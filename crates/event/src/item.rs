@@ -1,0 +1,421 @@
+//! The things events tell of: text, thoughts, tool calls, file changes, plans, turns and sessions.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{AgentType, ClientRef, Image, MessageId, ModelUsage, PromptId, StatedConfig, TokenUsage, ToolId, TurnId};
+
+/// The agent is there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionStart {
+    pub agent_type: AgentType,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<StatedConfig>,
+    /// The agent's own name for the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_session_id: Option<String>,
+    /// The approval mode in the agent's own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
+    /// How the agent is driven, such as `stream-json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+}
+
+/// Text of a message.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TextChunk {
+    pub content: String,
+    /// More of the same message follows, and this is only the new part. A message that came in partial chunks has
+    /// no final chunk that repeats it.
+    #[serde(default)]
+    pub is_partial: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// The message or content block it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// Set on what a sub-agent says: the tool call that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<ToolId>,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    Assistant,
+    User,
+}
+
+/// What the agent thinks.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reasoning {
+    pub content: String,
+    #[serde(default)]
+    pub is_partial: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<ToolId>,
+}
+
+impl fmt::Debug for TextChunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextChunk").field("bytes", &self.content.len()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Reasoning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reasoning").field("bytes", &self.content.len()).finish_non_exhaustive()
+    }
+}
+
+/// The agent calls a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolStarted {
+    pub tool_id: ToolId,
+    /// As the agent names it.
+    pub tool_name: String,
+    pub tool_kind: ToolKind,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+    /// For `toolKind: "mcp"`: the server it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_tool_id: Option<ToolId>,
+}
+
+/// What sort of tool it is, whatever the agent calls it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolKind {
+    Shell,
+    Read,
+    Edit,
+    Search,
+    Fetch,
+    Mcp,
+    Agent,
+    Todo,
+    #[default]
+    Other,
+}
+
+/// A tool is at work.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolProgress {
+    pub tool_id: ToolId,
+    /// New output since the last progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Between 0 and 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+    /// What it is doing now, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl ToolProgress {
+    pub fn of(tool_id: ToolId) -> Self {
+        Self { tool_id, output: None, progress: None, elapsed_ms: None, message: None }
+    }
+}
+
+/// A tool call is over. Exactly one for each started tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCompleted {
+    pub tool_id: ToolId,
+    pub success: bool,
+    pub outcome: ToolOutcome,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolOutcome {
+    Completed,
+    Failed,
+    /// Somebody or some rule said no.
+    Denied,
+    /// The turn was cancelled, or the agent never told how it ended.
+    Cancelled,
+}
+
+/// A file was changed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    pub file_path: String,
+    pub change_type: FileChangeType,
+    /// Unified diff.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<ToolId>,
+    /// Where the file was before it was moved here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_path: Option<String>,
+}
+
+impl fmt::Debug for FileChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileChange")
+            .field("file_path", &self.file_path)
+            .field("change_type", &self.change_type)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum FileChangeType {
+    Created,
+    Modified,
+    Deleted,
+}
+
+/// The agent's plan as it stands now; replaces the one before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TodoList {
+    pub items: Vec<TodoItem>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TodoItem {
+    pub text: String,
+    pub status: TodoStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TodoStatus {
+    Pending,
+    InProgress,
+    Completed,
+    Cancelled,
+}
+
+/// The agent rests again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnEnd {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_id: Option<TurnId>,
+    pub status: TurnStatus,
+    /// What this turn used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// What this turn cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// What the session has cost so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_cost_usd: Option<f64>,
+    /// What each model has used in the session so far.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_usage: BTreeMap<String, ModelUsage>,
+    /// The agent's closing words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Why it failed, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// How the agent itself calls this end, such as `error_max_turns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native_status: Option<String>,
+    /// How often the model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_turns: Option<u64>,
+    /// The answer as the output schema wanted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<Value>,
+    /// Calls that were refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denials: Vec<Denial>,
+    /// What began the turn, when it was not a prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
+}
+
+impl TurnEnd {
+    pub fn of(status: TurnStatus) -> Self {
+        Self {
+            turn_id: None,
+            status,
+            usage: None,
+            duration_ms: None,
+            cost_usd: None,
+            total_cost_usd: None,
+            model_usage: BTreeMap::new(),
+            text: None,
+            error: None,
+            native_status: None,
+            num_turns: None,
+            structured_output: None,
+            denials: Vec::new(),
+            origin: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TurnStatus {
+    Completed,
+    Failed,
+    /// Somebody asked for it to stop.
+    Cancelled,
+    /// It was cut off: the agent died, or Multitap did.
+    Interrupted,
+}
+
+/// A call that was refused.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Denial {
+    pub tool_name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<ToolId>,
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+}
+
+/// The agent is gone. Exactly once for each session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionEnd {
+    pub reason: SessionEndReason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What the whole session used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_usage: Option<TokenUsage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SessionEndReason {
+    Completed,
+    Failed,
+    Cancelled,
+    Timeout,
+}
+
+impl From<TurnStatus> for SessionEndReason {
+    fn from(status: TurnStatus) -> Self {
+        match status {
+            TurnStatus::Completed => Self::Completed,
+            TurnStatus::Failed | TurnStatus::Interrupted => Self::Failed,
+            TurnStatus::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// The agent tries again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Retry {
+    pub attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_attempts: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The agent signs in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuthStatus {
+    pub is_authenticating: bool,
+    #[serde(default)]
+    pub output: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Something about the session itself: what the agent can do, compaction, hooks, background work, rules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SystemNote {
+    /// What it is about; the agent's own word where it has one.
+    pub subtype: String,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
+}
+
+/// A prompt, when it is handed to the agent.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UserMessage {
+    pub content: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_id: Option<PromptId>,
+    /// Who sent it and through which door.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ClientRef>,
+    /// The agent's own id of the message, for resuming at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+}
+
+impl fmt::Debug for UserMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserMessage")
+            .field("bytes", &self.content.len())
+            .field("images", &self.images.len())
+            .field("from", &self.from)
+            .finish_non_exhaustive()
+    }
+}

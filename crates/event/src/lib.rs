@@ -1,0 +1,45 @@
+//! The vocabulary of Multitap: what can happen in a session with a coding agent, what a client may ask,
+//! and how both are written as JSON.
+//!
+//! Everything else in the workspace speaks in these words. Adapters turn a CLI's own lines into
+//! [`EventKind`]s and [`Command`]s into its lines; the owner of a session's log stamps each [`Draft`] into an
+//! [`Event`]; doors and screens only ever see events.
+//!
+//! Must not come in: I/O, spawning, a protocol's wire shapes, a CLI's own words (other than the mode table).
+
+mod agent;
+mod command;
+mod config;
+mod error;
+mod event;
+mod id;
+mod item;
+mod link;
+mod mode;
+mod permission;
+mod schema;
+mod time;
+mod usage;
+
+pub use agent::{AgentKind, AgentType, UnknownAgent};
+pub use command::{Command, Image, ImageError, Prompt, Query};
+pub use config::{
+    AgentProgram, McpServer, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Unsupported,
+};
+pub use error::{AgentError, AgentErrorKind, Severity};
+pub use event::{Draft, Event, EventKind, SystemSubtype};
+pub use id::{ClientId, EventId, MessageId, OptionId, PromptId, QuestionId, SessionId, ToolId, TurnId};
+pub use item::{
+    AuthStatus, Denial, FileChange, FileChangeType, Reasoning, Retry, Role, SessionEnd, SessionEndReason, SessionStart,
+    SystemNote, TextChunk, TodoItem, TodoList, TodoStatus, ToolCompleted, ToolKind, ToolOutcome, ToolProgress,
+    ToolStarted, TurnEnd, TurnStatus, UserMessage,
+};
+pub use link::{AgentEnd, AgentLink, COMMAND_QUEUE, EVENT_QUEUE, link};
+pub use mode::{ApprovalMode, Mode, NativeMode, UnknownMode};
+pub use permission::{
+    AskedQuestion, Choice, ChoiceKind, ClientRef, ClientRole, Decide, Details, Door, Question, Refused, Ruling,
+    Withdrawal, option,
+};
+pub use schema::schema;
+pub use time::Timestamp;
+pub use usage::{ModelUsage, TokenUsage};

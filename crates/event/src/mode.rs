@@ -1,0 +1,175 @@
+//! Approval modes: one set of words for all agents, and the table of what each agent calls them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentType, SandboxMode};
+
+/// How much an agent may do without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ApprovalMode {
+    /// Ask before every tool that changes something.
+    Ask,
+    /// Ask only for what looks dangerous.
+    AskDangerous,
+    /// File edits run unasked.
+    AutoEdit,
+    /// Everything runs unasked.
+    AutoAll,
+    /// Look and plan; change nothing.
+    Plan,
+    /// Never ask: what no rule allows is denied.
+    DontAsk,
+}
+
+/// What an agent is told for a unified mode: its own word, and a sandbox where the mode implies one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NativeMode {
+    pub word: &'static str,
+    pub sandbox: Option<SandboxMode>,
+}
+
+impl ApprovalMode {
+    /// Every mode.
+    pub const ALL: [Self; 6] =
+        [Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll, Self::Plan, Self::DontAsk];
+
+    /// The word in events and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::AskDangerous => "askDangerous",
+            Self::AutoEdit => "autoEdit",
+            Self::AutoAll => "autoAll",
+            Self::Plan => "plan",
+            Self::DontAsk => "dontAsk",
+        }
+    }
+
+    /// The word on the command line.
+    pub fn option_word(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::AskDangerous => "ask-dangerous",
+            Self::AutoEdit => "auto-edit",
+            Self::AutoAll => "auto-all",
+            Self::Plan => "plan",
+            Self::DontAsk => "dont-ask",
+        }
+    }
+
+    /// Whether the three-CLI schema of events knows this word.
+    pub fn in_printed_schema(self) -> bool {
+        match self {
+            Self::Ask | Self::AskDangerous | Self::AutoEdit | Self::AutoAll => true,
+            Self::Plan | Self::DontAsk => false,
+        }
+    }
+
+    /// What that agent calls this mode, if it has such a thing. An ACP agent's modes are its own; it has no row.
+    pub fn native(self, agent: AgentType) -> Option<NativeMode> {
+        let word = |word| Some(NativeMode { word, sandbox: None });
+        match (agent, self) {
+            (AgentType::Claude, Self::Ask) => word("default"),
+            (AgentType::Claude, Self::AskDangerous) => None,
+            (AgentType::Claude, Self::AutoEdit) => word("acceptEdits"),
+            (AgentType::Claude, Self::AutoAll) => word("bypassPermissions"),
+            (AgentType::Claude, Self::Plan) => word("plan"),
+            (AgentType::Claude, Self::DontAsk) => word("dontAsk"),
+            (AgentType::Codex, Self::Ask) => word("untrusted"),
+            (AgentType::Codex, Self::AskDangerous) => word("on-request"),
+            (AgentType::Codex, Self::AutoEdit) => None,
+            (AgentType::Codex, Self::AutoAll) => word("never"),
+            (AgentType::Codex, Self::Plan) => Some(NativeMode { word: "never", sandbox: Some(SandboxMode::ReadOnly) }),
+            (AgentType::Codex, Self::DontAsk) => {
+                Some(NativeMode { word: "never", sandbox: Some(SandboxMode::WorkspaceWrite) })
+            }
+            (AgentType::Gemini, Self::Ask) => word("default"),
+            (AgentType::Gemini, Self::AskDangerous | Self::DontAsk) => None,
+            (AgentType::Gemini, Self::AutoEdit) => word("autoEdit"),
+            (AgentType::Gemini, Self::AutoAll) => word("yolo"),
+            (AgentType::Gemini, Self::Plan) => word("plan"),
+            (AgentType::Builtin, Self::Ask) => word("default"),
+            (AgentType::Builtin, Self::AskDangerous) => word("askDangerous"),
+            (AgentType::Builtin, Self::AutoEdit) => word("auto_edit"),
+            (AgentType::Builtin, Self::AutoAll) => word("yolo"),
+            (AgentType::Builtin, Self::Plan) => word("plan"),
+            (AgentType::Builtin, Self::DontAsk) => word("dontAsk"),
+            (AgentType::Acp, _) => None,
+        }
+    }
+
+    /// The unified word for what that agent calls `native`. Where two modes share a word, the plain one.
+    pub fn from_native(agent: AgentType, native: &str) -> Option<Self> {
+        match (agent, native) {
+            (AgentType::Claude, "manual") => Some(Self::Ask),
+            (AgentType::Codex, "never") => Some(Self::AutoAll),
+            (AgentType::Gemini, "auto_edit") | (AgentType::Builtin, "autoEdit") => Some(Self::AutoEdit),
+            _ => Self::ALL.into_iter().find(|mode| mode.native(agent).is_some_and(|own| own.word == native)),
+        }
+    }
+}
+
+impl fmt::Display for ApprovalMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ApprovalMode {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|mode| text == mode.as_str() || text == mode.option_word()).ok_or(())
+    }
+}
+
+/// A mode somebody chose for an agent: a unified one, or a word only that agent knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    Unified(ApprovalMode),
+    Native(String),
+}
+
+/// That agent has no mode of that name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{agent} has no approval mode '{word}': it knows {known}")]
+pub struct UnknownMode {
+    pub agent: AgentType,
+    pub word: String,
+    pub known: String,
+}
+
+impl Mode {
+    /// Reads a mode for that agent: unified words first, then the agent's own.
+    pub fn parse(agent: AgentType, word: &str) -> Result<Self, UnknownMode> {
+        if let Ok(mode) = word.parse::<ApprovalMode>() {
+            return Ok(Self::Unified(mode));
+        }
+        if let Some(mode) = ApprovalMode::from_native(agent, word) {
+            return Ok(Self::Unified(mode));
+        }
+        match agent {
+            AgentType::Acp => Ok(Self::Native(word.to_owned())),
+            AgentType::Claude if word == "auto" => Ok(Self::Native(word.to_owned())),
+            AgentType::Claude | AgentType::Codex | AgentType::Gemini | AgentType::Builtin => {
+                let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(agent).is_some());
+                let known: Vec<&str> = known.map(ApprovalMode::option_word).collect();
+                Err(UnknownMode { agent, word: word.to_owned(), known: known.join(", ") })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unified(mode) => f.write_str(mode.as_str()),
+            Self::Native(word) => f.write_str(word),
+        }
+    }
+}

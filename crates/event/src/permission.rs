@@ -1,0 +1,306 @@
+//! Questions an agent waits on, and the answers to them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{ClientId, OptionId, QuestionId, Timestamp, ToolId};
+
+/// The option ids that every agent's questions use, where they make sense.
+pub mod option {
+    /// Allow this call.
+    pub const PROCEED_ONCE: &str = "proceed_once";
+    /// Allow this and its like for the rest of the session.
+    pub const PROCEED_ALWAYS: &str = "proceed_always";
+    /// Allow this tool for the rest of the session.
+    pub const PROCEED_ALWAYS_TOOL: &str = "proceed_always_tool";
+    /// Allow all tools of this MCP server for the rest of the session.
+    pub const PROCEED_ALWAYS_SERVER: &str = "proceed_always_server";
+    /// Allow this and its like from now on, kept in the agent's settings.
+    pub const PROCEED_ALWAYS_AND_SAVE: &str = "proceed_always_and_save";
+    /// Do not do it.
+    pub const CANCEL: &str = "cancel";
+}
+
+/// The agent waits until somebody answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    pub question_id: QuestionId,
+    /// The tool call it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<ToolId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    /// One line for people.
+    pub title: String,
+    /// The only answers that count.
+    pub options: Vec<Choice>,
+    pub details: Details,
+    /// Why the agent asks, when it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Question {
+    /// The offered answer of that id.
+    pub fn choice(&self, id: &OptionId) -> Option<&Choice> {
+        self.options.iter().find(|choice| choice.id == *id)
+    }
+
+    /// The ids it offers.
+    pub fn option_ids(&self) -> Vec<OptionId> {
+        self.options.iter().map(|choice| choice.id.clone()).collect()
+    }
+
+    /// The offered answer that refuses, if there is one.
+    pub fn refusal(&self) -> Option<&Choice> {
+        self.options.iter().find(|choice| choice.kind.rejects())
+    }
+}
+
+/// One answer a question offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Choice {
+    pub id: OptionId,
+    /// What a button would say.
+    pub name: String,
+    pub kind: ChoiceKind,
+}
+
+impl Choice {
+    pub fn new(id: &str, name: impl Into<String>, kind: ChoiceKind) -> Self {
+        Self { id: id.into(), name: name.into(), kind }
+    }
+}
+
+/// What an answer does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ChoiceKind {
+    AllowOnce,
+    AllowAlways,
+    RejectOnce,
+    RejectAlways,
+}
+
+impl ChoiceKind {
+    pub fn allows(self) -> bool {
+        matches!(self, Self::AllowOnce | Self::AllowAlways)
+    }
+
+    pub fn rejects(self) -> bool {
+        !self.allows()
+    }
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Details {
+    /// A shell command. An answer's `newContent` is another command.
+    Command {
+        command: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        directory: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        description: Option<String>,
+    },
+    /// A change to a file. An answer's `newContent` is the whole text to write instead.
+    FileEdit {
+        file_path: String,
+        /// Absent: the file does not exist yet, or could not be read as text.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+    },
+    /// A tool of an MCP server.
+    Mcp {
+        server: String,
+        tool: String,
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        arguments: Map<String, Value>,
+    },
+    /// A plan to approve before work begins.
+    Plan { plan: String },
+    /// The agent wants to know something. Answered by an option, by `answers`, or in own words by `feedback`.
+    Input { questions: Vec<AskedQuestion> },
+    /// Anything else.
+    Text {
+        text: String,
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        arguments: Map<String, Value>,
+    },
+}
+
+/// One thing the agent wants to know.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedQuestion {
+    pub question: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    #[serde(default)]
+    pub labels: Vec<String>,
+    #[serde(default)]
+    pub multi_select: bool,
+}
+
+/// An answer on its way in.
+#[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Decide {
+    pub question_id: QuestionId,
+    pub option_id: OptionId,
+    /// Instead of what the agent meant: the file's new text, or the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_content: Option<String>,
+    /// Instead of what the agent meant: all of the tool's arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_input: Option<Map<String, Value>>,
+    /// To an `input` question: question text to chosen label, labels or own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<BTreeMap<String, Value>>,
+    /// Words for the agent, such as why not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+}
+
+impl Decide {
+    pub fn new(question: &QuestionId, option: impl Into<OptionId>) -> Self {
+        Self {
+            question_id: question.clone(),
+            option_id: option.into(),
+            new_content: None,
+            new_input: None,
+            answers: None,
+            feedback: None,
+        }
+    }
+
+    #[must_use]
+    pub fn with_feedback(mut self, text: impl Into<String>) -> Self {
+        self.feedback = Some(text.into());
+        self
+    }
+}
+
+impl fmt::Debug for Decide {
+    /// File contents are not for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decide")
+            .field("question_id", &self.question_id)
+            .field("option_id", &self.option_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who did something, and through which door.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientRef {
+    /// The name the client gave, or one made up for it.
+    pub client: String,
+    pub door: Door,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<ClientId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<ClientRole>,
+}
+
+impl ClientRef {
+    pub fn new(client: impl Into<String>, door: Door) -> Self {
+        Self { client: client.into(), door, client_id: None, role: None }
+    }
+}
+
+/// A way in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Door {
+    Terminal,
+    A2a,
+    Acp,
+    Web,
+    /// `multitap -p`.
+    Headless,
+    /// A Rust program.
+    Library,
+    /// Multitap itself: a rule or a time limit.
+    Host,
+}
+
+/// What a client may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ClientRole {
+    Owner,
+    Controller,
+    /// Sees everything, decides nothing.
+    Observer,
+}
+
+/// The answer that won.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ruling {
+    pub question_id: QuestionId,
+    pub selected_option_id: OptionId,
+    pub kind: ChoiceKind,
+    pub settled_by: ClientRef,
+    pub at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
+    /// The answer brought its own content or arguments.
+    #[serde(default)]
+    pub edited: bool,
+}
+
+impl fmt::Debug for Ruling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ruling")
+            .field("question_id", &self.question_id)
+            .field("selected_option_id", &self.selected_option_id)
+            .field("settled_by", &self.settled_by)
+            .field("at", &self.at)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A question nobody needs to answer any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Withdrawal {
+    pub question_id: QuestionId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Why an answer does not count.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("there is no question {question}")]
+    UnknownQuestion { question: QuestionId },
+    #[error("question {question} does not offer {option}: it offers {}", list(.offered))]
+    NotOffered { question: QuestionId, option: OptionId, offered: Vec<OptionId> },
+    #[error("an observer may not answer")]
+    Observer,
+    #[error(
+        "question {} was settled by {} ({:?}) with {} at {}",
+        .0.question_id, .0.settled_by.client, .0.settled_by.door, .0.selected_option_id, .0.at
+    )]
+    AlreadySettled(Box<Ruling>),
+    #[error("question {question} was withdrawn at {at}")]
+    Withdrawn { question: QuestionId, at: Timestamp },
+}
+
+fn list(ids: &[OptionId]) -> String {
+    ids.iter().map(OptionId::as_str).collect::<Vec<_>>().join(", ")
+}

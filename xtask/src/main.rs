@@ -1,0 +1,2 @@
+//! Multitap's own chores.
+fn main() {}
