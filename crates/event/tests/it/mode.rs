@@ -1,0 +1,60 @@
+use multitap_event::{AgentKind, AgentType, ApprovalMode, Mode, SandboxMode, SessionConfig};
+
+/// The mode table, row by row: R002-95, R002-112.
+#[test]
+fn each_agent_has_its_own_word_or_none() {
+    use AgentType::{Builtin, Claude, Codex, Gemini};
+    let table = [
+        (ApprovalMode::Ask, ["default", "untrusted", "default", "default"]),
+        (ApprovalMode::AskDangerous, ["-", "on-request", "-", "askDangerous"]),
+        (ApprovalMode::AutoEdit, ["acceptEdits", "-", "autoEdit", "auto_edit"]),
+        (ApprovalMode::AutoAll, ["bypassPermissions", "never", "yolo", "yolo"]),
+        (ApprovalMode::Plan, ["plan", "never", "plan", "plan"]),
+        (ApprovalMode::DontAsk, ["dontAsk", "never", "-", "dontAsk"]),
+    ];
+    for (mode, words) in table {
+        for (agent, word) in [Claude, Codex, Gemini, Builtin].into_iter().zip(words) {
+            assert_eq!(mode.native(agent).map_or("-", |native| native.word), word, "{agent} {mode}");
+        }
+    }
+    let sandbox = |mode: ApprovalMode| mode.native(Codex).and_then(|native| native.sandbox);
+    assert_eq!(sandbox(ApprovalMode::Plan), Some(SandboxMode::ReadOnly));
+    assert_eq!(sandbox(ApprovalMode::DontAsk), Some(SandboxMode::WorkspaceWrite));
+    assert_eq!(sandbox(ApprovalMode::AutoAll), None);
+}
+
+#[test]
+fn an_agents_own_words_are_understood() {
+    let parse = |agent, word| Mode::parse(agent, word).ok();
+    assert_eq!(parse(AgentType::Claude, "acceptEdits"), Some(Mode::Unified(ApprovalMode::AutoEdit)));
+    assert_eq!(parse(AgentType::Claude, "auto-edit"), Some(Mode::Unified(ApprovalMode::AutoEdit)));
+    assert_eq!(parse(AgentType::Claude, "manual"), Some(Mode::Unified(ApprovalMode::Ask)));
+    assert_eq!(parse(AgentType::Claude, "auto"), Some(Mode::Native("auto".into())));
+    assert_eq!(parse(AgentType::Gemini, "auto_edit"), Some(Mode::Unified(ApprovalMode::AutoEdit)));
+    assert_eq!(parse(AgentType::Codex, "never"), Some(Mode::Unified(ApprovalMode::AutoAll)));
+    assert_eq!(parse(AgentType::Acp, "architect"), Some(Mode::Native("architect".into())));
+    let refused = Mode::parse(AgentType::Claude, "yolo").unwrap_err().to_string();
+    assert_eq!(refused, "claude has no approval mode 'yolo': it knows ask, auto-edit, auto-all, plan, dont-ask");
+}
+
+/// A mode outside the printed enum is left out of `config` for the three CLIs, and only for them.
+#[test]
+fn the_stated_configuration_keeps_to_the_printed_enum() {
+    let stated = |agent, mode| {
+        let mut config = SessionConfig::new(agent);
+        config.mode = Some(Mode::Unified(mode));
+        config.stated().approval_mode
+    };
+    assert_eq!(stated(AgentKind::Claude, ApprovalMode::Plan), None);
+    assert_eq!(stated(AgentKind::Claude, ApprovalMode::AutoAll), Some(ApprovalMode::AutoAll));
+    assert_eq!(stated(AgentKind::Builtin, ApprovalMode::Plan), Some(ApprovalMode::Plan));
+}
+
+#[test]
+fn agents_are_named_as_on_the_command_line() {
+    for word in ["claude", "codex", "gemini", "builtin", "acp:opencode acp"] {
+        assert_eq!(word.parse::<AgentKind>().unwrap().to_string(), word);
+    }
+    assert!("acp:".parse::<AgentKind>().is_err());
+    assert!("gpt".parse::<AgentKind>().is_err());
+}
