@@ -1,0 +1,242 @@
+//! Whose answer to a question counts.
+//!
+//! Pure: the session's state calls in and acts on the ruling. No channels, clock or task here; time comes in as a value.
+
+use std::collections::VecDeque;
+
+use multitap_event::{ClientRef, ClientRole, Decide, Question, QuestionId, Refused, Ruling, Timestamp};
+
+/// How many questions that are over are remembered, so that a late answer hears what became of its question.
+const REMEMBERED: usize = 1024;
+
+/// Open questions, and what became of the others.
+#[derive(Debug, Default)]
+pub(crate) struct Arbiter {
+    open: Vec<Question>,
+    over: VecDeque<Over>,
+}
+
+#[derive(Debug)]
+enum Over {
+    Settled(Ruling),
+    Withdrawn { question: QuestionId, at: Timestamp },
+}
+
+impl Over {
+    fn question(&self) -> &QuestionId {
+        match self {
+            Self::Settled(ruling) => &ruling.question_id,
+            Self::Withdrawn { question, .. } => question,
+        }
+    }
+}
+
+impl Arbiter {
+    /// The agent waits for an answer to this.
+    pub(crate) fn asked(&mut self, question: Question) {
+        self.open.retain(|open| open.question_id != question.question_id);
+        self.over.retain(|over| *over.question() != question.question_id);
+        self.open.push(question);
+    }
+
+    /// The agent needs no answer any more. A question that was settled stays settled.
+    pub(crate) fn withdrawn(&mut self, question: &QuestionId, at: Timestamp) {
+        if self.close(question).is_some() {
+            self.remember(Over::Withdrawn { question: question.clone(), at });
+        }
+    }
+
+    /// Somebody below us ruled already, such as a rule the agent keeps.
+    pub(crate) fn settled(&mut self, ruling: Ruling) {
+        self.close(&ruling.question_id);
+        self.remember(Over::Settled(ruling));
+    }
+
+    /// Rules on an answer: the first valid one wins, every other is refused with its reason.
+    pub(crate) fn answer(&mut self, decide: &Decide, by: ClientRef, now: Timestamp) -> Result<Ruling, Refused> {
+        if by.role == Some(ClientRole::Observer) {
+            return Err(Refused::Observer);
+        }
+        let id = &decide.question_id;
+        let question = self.open.iter().find(|open| open.question_id == *id).ok_or_else(|| self.why_not(id))?;
+        let choice = question.choice(&decide.option_id).ok_or_else(|| Refused::NotOffered {
+            question: id.clone(),
+            option: decide.option_id.clone(),
+            offered: question.option_ids(),
+        })?;
+        let ruling = Ruling {
+            question_id: id.clone(),
+            selected_option_id: choice.id.clone(),
+            kind: choice.kind,
+            settled_by: by,
+            at: now,
+            feedback: decide.feedback.clone(),
+            edited: decide.new_content.is_some() || decide.new_input.is_some(),
+        };
+        self.settled(ruling.clone());
+        Ok(ruling)
+    }
+
+    /// Everything still open, which nobody will answer now.
+    pub(crate) fn withdraw_all(&mut self, at: Timestamp) -> Vec<QuestionId> {
+        let open: Vec<QuestionId> = self.open.iter().map(|question| question.question_id.clone()).collect();
+        for question in &open {
+            self.withdrawn(question, at);
+        }
+        open
+    }
+
+    fn why_not(&self, question: &QuestionId) -> Refused {
+        match self.over.iter().rev().find(|over| over.question() == question) {
+            Some(Over::Settled(ruling)) => Refused::AlreadySettled(Box::new(ruling.clone())),
+            Some(Over::Withdrawn { question, at }) => Refused::Withdrawn { question: question.clone(), at: *at },
+            None => Refused::UnknownQuestion { question: question.clone() },
+        }
+    }
+
+    fn close(&mut self, question: &QuestionId) -> Option<Question> {
+        let at = self.open.iter().position(|open| open.question_id == *question)?;
+        Some(self.open.remove(at))
+    }
+
+    fn remember(&mut self, over: Over) {
+        if self.over.len() == REMEMBERED {
+            self.over.pop_front();
+        }
+        self.over.push_back(over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{Choice, ChoiceKind, Details, Door, option};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn question(id: &str) -> Question {
+        Question {
+            question_id: id.into(),
+            tool_id: None,
+            tool_name: None,
+            title: "may I?".into(),
+            options: vec![
+                Choice::new(option::PROCEED_ONCE, "Yes", ChoiceKind::AllowOnce),
+                Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
+            ],
+            details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
+            reason: None,
+        }
+    }
+
+    fn by(name: &str) -> ClientRef {
+        ClientRef::new(name, Door::Library)
+    }
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    #[test]
+    fn first_valid_answer_wins_and_the_second_hears_who_did() {
+        let mut arbiter = Arbiter::default();
+        arbiter.asked(question("q1"));
+        let ruling = arbiter.answer(&Decide::new(&"q1".into(), option::CANCEL), by("ann"), at(1)).unwrap();
+        assert_eq!(ruling.kind, ChoiceKind::RejectOnce);
+        let late = arbiter.answer(&Decide::new(&"q1".into(), option::PROCEED_ONCE), by("bob"), at(2)).unwrap_err();
+        assert_eq!(late, Refused::AlreadySettled(Box::new(ruling)));
+        assert!(late.to_string().contains("ann"), "{late}");
+    }
+
+    #[test]
+    fn an_option_that_was_not_offered_leaves_the_question_open() {
+        let mut arbiter = Arbiter::default();
+        arbiter.asked(question("q1"));
+        let refused = arbiter.answer(&Decide::new(&"q1".into(), "yes please"), by("ann"), at(1)).unwrap_err();
+        assert!(matches!(refused, Refused::NotOffered { ref offered, .. } if offered.len() == 2));
+        arbiter.answer(&Decide::new(&"q1".into(), option::PROCEED_ONCE), by("ann"), at(2)).unwrap();
+    }
+
+    #[test]
+    fn unknown_withdrawn_and_observer_are_told_apart() {
+        let mut arbiter = Arbiter::default();
+        arbiter.asked(question("q1"));
+        let decide = Decide::new(&"q1".into(), option::PROCEED_ONCE);
+        let observer = ClientRef { role: Some(ClientRole::Observer), ..by("eve") };
+        assert_eq!(arbiter.answer(&decide, observer, at(1)), Err(Refused::Observer));
+        arbiter.withdrawn(&"q1".into(), at(2));
+        let withdrawn = Refused::Withdrawn { question: "q1".into(), at: at(2) };
+        assert_eq!(arbiter.answer(&decide, by("ann"), at(3)), Err(withdrawn));
+        let unknown = Refused::UnknownQuestion { question: "q9".into() };
+        assert_eq!(arbiter.answer(&Decide::new(&"q9".into(), option::CANCEL), by("ann"), at(4)), Err(unknown));
+    }
+
+    #[test]
+    fn a_withdrawal_after_the_ruling_changes_nothing() {
+        let mut arbiter = Arbiter::default();
+        arbiter.asked(question("q1"));
+        let decide = Decide::new(&"q1".into(), option::PROCEED_ONCE);
+        arbiter.answer(&decide, by("ann"), at(1)).unwrap();
+        arbiter.withdrawn(&"q1".into(), at(2));
+        assert!(matches!(arbiter.answer(&decide, by("bob"), at(3)), Err(Refused::AlreadySettled(_))));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut arbiter = Arbiter::default();
+        for number in 0..REMEMBERED + 10 {
+            let id = format!("q{number}");
+            arbiter.asked(question(&id));
+            arbiter.answer(&Decide::new(&id.as_str().into(), option::CANCEL), by("ann"), at(1)).unwrap();
+        }
+        assert_eq!(arbiter.over.len(), REMEMBERED);
+        assert!(arbiter.open.is_empty());
+    }
+
+    #[derive(Debug, Clone)]
+    enum Happening {
+        Answer { option: &'static str, by: &'static str },
+        Withdraw,
+    }
+
+    fn happening() -> impl Strategy<Value = Happening> {
+        let options = prop::sample::select(vec![option::PROCEED_ONCE, option::CANCEL, "nonsense"]);
+        let people = prop::sample::select(vec!["ann", "bob", "eve"]);
+        prop_oneof![
+            4 => (options, people).prop_map(|(option, by)| Happening::Answer { option, by }),
+            1 => Just(Happening::Withdraw),
+        ]
+    }
+
+    proptest! {
+        /// Whatever the answers and their order, a question gets at most one ruling; with a valid answer before any
+        /// withdrawal, exactly one; and everybody later hears of that one.
+        #[test]
+        fn exactly_one_ruling(happenings in prop::collection::vec(happening(), 1..40)) {
+            let mut arbiter = Arbiter::default();
+            arbiter.asked(question("q"));
+            let mut won: Option<Ruling> = None;
+            let mut gone = false;
+            for (now, happening) in (1..).zip(happenings) {
+                match happening {
+                    Happening::Withdraw => {
+                        arbiter.withdrawn(&"q".into(), at(now));
+                        gone |= won.is_none();
+                    }
+                    Happening::Answer { option, by: who } => {
+                        match arbiter.answer(&Decide::new(&"q".into(), option), by(who), at(now)) {
+                            Ok(ruling) => {
+                                prop_assert!(won.is_none() && !gone && option != "nonsense");
+                                won = Some(ruling);
+                            }
+                            Err(Refused::AlreadySettled(ruling)) => prop_assert_eq!(Some(&*ruling), won.as_ref()),
+                            Err(Refused::Withdrawn { .. }) => prop_assert!(gone && won.is_none()),
+                            Err(Refused::NotOffered { .. }) => prop_assert!(option == "nonsense" && won.is_none() && !gone),
+                            Err(other) => prop_assert!(false, "{other}"),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

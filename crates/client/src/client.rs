@@ -1,0 +1,220 @@
+//! Where sessions come from: starting, resuming, asking once.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use multitap_adapter::{LaunchError, LaunchSpec, launch};
+use multitap_event::{
+    AgentError, AgentErrorKind, ClientRef, Decide, Door, EventKind, Question, Resume, SessionConfig, SessionId,
+    TurnStatus, Unsupported,
+};
+use multitap_process::Keeper;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::outcome::Outcome;
+use crate::session::AgentSession;
+use crate::session::task::{EVENT_BUFFER, INBOX, SessionTask};
+
+/// Why a question of a one-shot prompt is refused.
+const NOBODY: &str = "nobody is there to answer";
+
+/// Starts sessions and sees to it that their agents end.
+///
+/// Cheap to clone; clones share their sessions.
+#[derive(Debug, Clone)]
+pub struct AgentClient {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    keeper: Keeper,
+    hidden_env: Vec<String>,
+    me: ClientRef,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// The session did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The agent was asked for something it cannot do; nothing was started.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// The agent could not be started.
+    #[error(transparent)]
+    Agent(Box<AgentError>),
+    #[error("the client was shut down")]
+    ShutDown,
+}
+
+impl From<LaunchError> for StartError {
+    fn from(error: LaunchError) -> Self {
+        match error {
+            LaunchError::Unsupported(unsupported) => Self::Unsupported(unsupported),
+            LaunchError::Agent(error) => Self::Agent(error),
+        }
+    }
+}
+
+impl From<StartError> for AgentError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Unsupported(unsupported) => {
+                Self::new(AgentErrorKind::ProtocolError, unsupported.to_string()).of(unsupported.agent)
+            }
+            StartError::Agent(error) => *error,
+            StartError::ShutDown => Self::new(AgentErrorKind::ProcessSpawnFailed, error.to_string()),
+        }
+    }
+}
+
+/// How a client is set up.
+#[derive(Debug)]
+pub struct AgentClientBuilder {
+    keeper: Keeper,
+    hidden_env: Vec<String>,
+    me: ClientRef,
+}
+
+impl AgentClientBuilder {
+    /// Agents start under this `multitap` binary, which ends everything they started even if this program is killed.
+    /// Without it they are process groups that end with their session.
+    #[must_use]
+    pub fn supervisor(mut self, multitap: impl Into<PathBuf>) -> Self {
+        self.keeper = Keeper::Supervisor(multitap.into());
+        self
+    }
+
+    /// An environment variable that agents must not see.
+    #[must_use]
+    pub fn hide_env(mut self, name: impl Into<String>) -> Self {
+        self.hidden_env.push(name.into());
+        self
+    }
+
+    /// Who prompts and answers, as the events tell it.
+    #[must_use]
+    pub fn name(mut self, me: ClientRef) -> Self {
+        self.me = me;
+        self
+    }
+
+    /// The client.
+    pub fn build(self) -> AgentClient {
+        let Self { keeper, hidden_env, me } = self;
+        let inner = Inner { keeper, hidden_env, me, tasks: TaskTracker::new(), stop: CancellationToken::new() };
+        AgentClient { inner: Arc::new(inner) }
+    }
+}
+
+impl Default for AgentClient {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AgentClient {
+    /// A client as most programs want it.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A client with choices.
+    pub fn builder() -> AgentClientBuilder {
+        AgentClientBuilder {
+            keeper: Keeper::Group,
+            hidden_env: Vec::new(),
+            me: ClientRef::new("library", Door::Library),
+        }
+    }
+
+    /// Starts an agent. With a prompt in `config` its first turn begins at once; without, it waits for one.
+    ///
+    /// Comes back when the agent has shown that it is up, or could not start.
+    pub async fn start(&self, config: SessionConfig) -> Result<AgentSession, StartError> {
+        self.start_as(SessionId::fresh(), config).await
+    }
+
+    /// The same, under a session id of your own.
+    pub async fn start_as(&self, id: SessionId, mut config: SessionConfig) -> Result<AgentSession, StartError> {
+        let Inner { keeper, hidden_env, me, tasks, stop } = &*self.inner;
+        if stop.is_cancelled() {
+            return Err(StartError::ShutDown);
+        }
+        let prompt = config.prompt.take();
+        let spec = LaunchSpec { config, keeper: keeper.clone(), hidden_env: hidden_env.clone() };
+        let link = tokio::select! {
+            link = launch(spec, tasks) => link?,
+            () = stop.cancelled() => return Err(StartError::ShutDown),
+        };
+        let stop = stop.child_token();
+        let (inbox_tx, inbox) = mpsc::channel(INBOX);
+        let (out, events) = mpsc::channel(EVENT_BUFFER);
+        let (native_tx, native) = watch::channel(None);
+        let mut task = SessionTask::new(id.clone(), link, inbox, out, native_tx, stop.clone());
+        if let Some(prompt) = prompt {
+            // A fresh agent with an empty queue refuses only if it is gone already; its end tells why.
+            task.begin(prompt, me.clone()).ok();
+        }
+        tasks.spawn(task.run());
+        Ok(AgentSession::new(id, me.clone(), native, inbox_tx, events, stop.drop_guard()))
+    }
+
+    /// Takes up a conversation that the agent knows by `native_id`.
+    pub async fn resume(
+        &self,
+        native_id: impl Into<String>,
+        mut config: SessionConfig,
+    ) -> Result<AgentSession, StartError> {
+        config.resume = Resume::Session { native_id: native_id.into(), at: None };
+        self.start(config).await
+    }
+
+    /// One prompt, one answer, and the agent is gone again. Questions are refused, since nobody is there to answer.
+    ///
+    /// A turn that does not complete is an error.
+    pub async fn prompt_once(&self, config: SessionConfig) -> Result<Outcome, AgentError> {
+        let agent = config.agent.agent_type();
+        if config.prompt.is_none() {
+            return Err(AgentError::new(AgentErrorKind::ProtocolError, "there is no prompt").of(agent));
+        }
+        let mut session = self.start(config).await?;
+        session.finish().await.ok(); // it ends with the turn; a session that is gone already has ended
+        let mut outcome = Outcome::default();
+        while let Some(event) = session.events().next().await {
+            outcome.apply(&event);
+            if let EventKind::PermissionAsked(question) = &event.kind {
+                refuse(&session, question).await;
+            }
+            outcome.events.push(event);
+        }
+        if outcome.status == Some(TurnStatus::Completed) {
+            return Ok(outcome);
+        }
+        let message = "the agent ended before its turn did";
+        Err(outcome.error.unwrap_or_else(|| AgentError::new(AgentErrorKind::ProcessExitError, message).of(agent)))
+    }
+
+    /// Ends every session and comes back when nothing of their agents is left.
+    pub async fn shutdown(&self) {
+        self.inner.stop.cancel();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+}
+
+async fn refuse(session: &AgentSession, question: &Question) {
+    let host = ClientRef::new("multitap", Door::Host);
+    match question.refusal() {
+        Some(choice) => {
+            let decide = Decide::new(&question.question_id, choice.id.clone()).with_feedback(NOBODY);
+            // Refused only if the question is over already, and then all is well.
+            session.decide_as(decide, host).await.ok();
+        }
+        // Nothing offered says no: the turn itself has to end.
+        None => session.cancel().await.unwrap_or_default(),
+    }
+}
