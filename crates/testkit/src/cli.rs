@@ -1,0 +1,123 @@
+//! The real CLIs, pinned: which package and version, where they are kept, which file to run.
+//!
+//! They live in a cache folder outside the repository, one folder for each package and version, so that
+//! a second clone does not fetch them again. Nothing here runs them.
+
+use std::env;
+use std::path::PathBuf;
+
+/// A CLI from npm at the version the tests were written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cli {
+    /// Our word for it.
+    pub agent: &'static str,
+    pub package: &'static str,
+    pub version: &'static str,
+}
+
+/// Claude Code: a native program from its platform package.
+pub const CLAUDE: Cli = Cli { agent: "claude", package: "@anthropic-ai/claude-code", version: "2.1.325" };
+
+/// Codex: a native program from its platform package.
+pub const CODEX: Cli = Cli { agent: "codex", package: "@openai/codex", version: "0.166.0" };
+
+/// Gemini CLI: a JavaScript bundle that starts with `node`.
+pub const GEMINI: Cli = Cli { agent: "gemini", package: "@google/gemini-cli", version: "0.61.0" };
+
+/// The CLIs that the interop tests drive today.
+pub const INTEROP: &[Cli] = &[CLAUDE];
+
+impl Cli {
+    /// The pinned CLI of that name.
+    #[must_use]
+    pub fn named(agent: &str) -> Option<Self> {
+        [CLAUDE, CODEX, GEMINI].into_iter().find(|cli| cli.agent == agent)
+    }
+
+    /// The folder that holds this package at this version.
+    #[must_use]
+    pub fn folder(&self) -> Option<PathBuf> {
+        let name = self.package.rsplit('/').next().unwrap_or(self.package);
+        Some(cache_folder()?.join(format!("{name}-{}", self.version)))
+    }
+
+    /// Where the program is or would be; none if there is no build for this machine.
+    #[must_use]
+    pub fn program(&self) -> Option<PathBuf> {
+        let program = match self.agent {
+            "claude" => format!("@anthropic-ai/claude-code-{}/claude", platform()?),
+            "codex" => format!("@openai/codex-{}/vendor/{}/bin/codex", platform()?, target()?),
+            _ => format!(".bin/{}", self.agent),
+        };
+        Some(self.folder()?.join("node_modules").join(program))
+    }
+
+    /// The program, if it is installed.
+    #[must_use]
+    pub fn installed(&self) -> Option<PathBuf> {
+        self.program().filter(|program| program.is_file())
+    }
+}
+
+/// Claude Code, if it is installed.
+#[must_use]
+pub fn claude() -> Option<PathBuf> {
+    CLAUDE.installed()
+}
+
+/// Codex, if it is installed.
+#[must_use]
+pub fn codex() -> Option<PathBuf> {
+    CODEX.installed()
+}
+
+/// Gemini CLI, if it is installed.
+#[must_use]
+pub fn gemini() -> Option<PathBuf> {
+    GEMINI.installed()
+}
+
+/// `$MULTITAP_TEST_CACHE`, else the `multitap/npm` folder of the user's cache.
+#[must_use]
+pub fn cache_folder() -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let user = || {
+        let home = folder("HOME")?;
+        Some(if cfg!(target_os = "macos") { home.join("Library/Caches") } else { home.join(".cache") })
+    };
+    folder("MULTITAP_TEST_CACHE").or_else(|| Some(folder("XDG_CACHE_HOME").or_else(user)?.join("multitap").join("npm")))
+}
+
+/// npm's name for this machine.
+fn platform() -> Option<&'static str> {
+    match (env::consts::OS, env::consts::ARCH) {
+        ("linux", "x86_64") => Some("linux-x64"),
+        ("linux", "aarch64") => Some("linux-arm64"),
+        ("macos", "x86_64") => Some("darwin-x64"),
+        ("macos", "aarch64") => Some("darwin-arm64"),
+        _ => None,
+    }
+}
+
+/// Rust's name for this machine, as Codex builds for it.
+fn target() -> Option<&'static str> {
+    match (env::consts::OS, env::consts::ARCH) {
+        ("linux", "x86_64") => Some("x86_64-unknown-linux-musl"),
+        ("linux", "aarch64") => Some("aarch64-unknown-linux-musl"),
+        ("macos", "x86_64") => Some("x86_64-apple-darwin"),
+        ("macos", "aarch64") => Some("aarch64-apple-darwin"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_version_has_a_folder_of_its_own() {
+        let Some(folder) = CLAUDE.folder() else { return };
+        assert!(folder.ends_with("claude-code-2.1.325"), "{}", folder.display());
+        assert_eq!(Cli::named("codex"), Some(CODEX));
+    }
+}

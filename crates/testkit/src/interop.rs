@@ -1,0 +1,104 @@
+//! Whether a test may drive a real CLI, decided in one place.
+//!
+//! Plain `cargo test` must pass on a machine without the CLIs, so a test that needs one begins with
+//! `let Some(claude) = interop::claude() else { return };`. What happens then is up to `MULTITAP_INTEROP`:
+//!
+//! - not set: the test is skipped;
+//! - `1`: it runs if the CLI is installed, else it is skipped;
+//! - `required`: it runs, and fails if the CLI is not installed.
+//!
+//! A skip is printed, and noted in the file that `MULTITAP_INTEROP_SKIPS` names, where `cargo xtask test` counts
+//! them. By convention the names of such tests contain `interop`.
+
+use std::env;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use crate::cli::{CLAUDE, CODEX, Cli, GEMINI};
+
+const WISH: &str = "MULTITAP_INTEROP";
+const SKIPS: &str = "MULTITAP_INTEROP_SKIPS";
+
+/// Claude Code, if this test may drive it.
+#[must_use]
+pub fn claude() -> Option<PathBuf> {
+    find(CLAUDE)
+}
+
+/// Codex, if this test may drive it.
+#[must_use]
+pub fn codex() -> Option<PathBuf> {
+    find(CODEX)
+}
+
+/// Gemini CLI, if this test may drive it.
+#[must_use]
+pub fn gemini() -> Option<PathBuf> {
+    find(GEMINI)
+}
+
+/// A CLI, if this test may drive it.
+///
+/// # Panics
+///
+/// If the CLI is required and not installed.
+#[must_use]
+pub fn find(cli: Cli) -> Option<PathBuf> {
+    match decide(env::var(WISH).ok().as_deref(), cli.installed()) {
+        Verdict::Run(program) => Some(program),
+        Verdict::Skip(why) => {
+            skip(cli, why);
+            None
+        }
+        Verdict::Fail => {
+            let Cli { package, version, .. } = cli;
+            panic!("{package} {version} is required and not installed: `cargo xtask test` installs it")
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Run(PathBuf),
+    Skip(&'static str),
+    Fail,
+}
+
+fn decide(wish: Option<&str>, program: Option<PathBuf>) -> Verdict {
+    match (wish, program) {
+        (None | Some("" | "0"), _) => Verdict::Skip("set MULTITAP_INTEROP=1 to run it, or use `cargo xtask test`"),
+        (Some(_), Some(program)) => Verdict::Run(program),
+        (Some("required"), None) => Verdict::Fail,
+        (Some(_), None) => Verdict::Skip("it is not installed"),
+    }
+}
+
+fn skip(cli: Cli, why: &str) {
+    let thread = std::thread::current();
+    let note = format!("SKIPPED {} (needs {} {}): {why}", thread.name().unwrap_or("test"), cli.agent, cli.version);
+    #[expect(clippy::print_stderr, reason = "a skipped test must not look like one that ran")]
+    {
+        eprintln!("{note}");
+    }
+    if let Some(path) = env::var_os(SKIPS) {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        // If it cannot be noted, it was still printed.
+        file.and_then(|mut file| file.write_all(format!("{note}\n").as_bytes())).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wish_decides() {
+        let here = || Some(PathBuf::from("/bin/claude"));
+        assert!(matches!(decide(None, here()), Verdict::Skip(_)));
+        assert_eq!(decide(Some("1"), here()), Verdict::Run("/bin/claude".into()));
+        assert!(matches!(decide(Some("1"), None), Verdict::Skip(_)));
+        assert_eq!(decide(Some("required"), here()), Verdict::Run("/bin/claude".into()));
+        assert_eq!(decide(Some("required"), None), Verdict::Fail);
+    }
+}

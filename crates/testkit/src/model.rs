@@ -1,0 +1,347 @@
+//! A model without a vendor: a server on loopback that speaks the three streaming model APIs and says what
+//! the test scripted, so that the real CLIs run without an account.
+//!
+//! Paths: Anthropic `POST /v1/messages` (and `count_tokens`), OpenAI `POST /v1/responses`, Gemini
+//! `POST /v1beta/models/M:streamGenerateContent` (and `generateContent`, `countTokens`). Anything else is
+//! answered with an empty object, so that probes do no harm.
+
+mod anthropic;
+mod directive;
+mod gemini;
+mod openai;
+mod play;
+mod request;
+mod script;
+mod tool;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use axum::extract::{Request as HttpRequest, State as Extract};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+pub use self::request::{Image, Request, Role, ToolResult};
+use self::script::Refusal;
+pub use self::script::{Reply, Script, Usage};
+pub use self::tool::Tool;
+
+/// Largest request body; a conversation with images fits.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// How much of a tool's result the model repeats.
+const REPEATED: usize = 200;
+/// What requests beside the conversation are answered with unless the script says otherwise.
+const SIDE_TEXT: &str = "Scripted session";
+
+/// The model APIs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Api {
+    Anthropic,
+    OpenAi,
+    Gemini,
+}
+
+/// The server. It has its own thread, so that it answers while a test blocks; dropping it stops
+/// everything, open streams too.
+#[derive(Debug)]
+pub struct ModelServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the connections and the test share.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    released: Notify,
+    stop: CancellationToken,
+    progress: watch::Sender<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Reply>,
+    side_text: Option<String>,
+    requests: Vec<Request>,
+    /// How often each message was refused because of its own directive.
+    refused: HashMap<String, usize>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Progress {
+    requests: usize,
+    hanging: usize,
+}
+
+impl ModelServer {
+    /// Starts on a free port of 127.0.0.1.
+    pub fn start(script: impl Into<Script>) -> Result<Self> {
+        let script = script.into();
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("bind the model server")?;
+        listener.set_nonblocking(true).context("prepare the model server's socket")?;
+        let address = listener.local_addr().context("find the model server's port")?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State { queue: script.replies.into(), side_text: script.side_text, ..State::default() }),
+            released: Notify::new(),
+            stop: CancellationToken::new(),
+            progress: watch::Sender::default(),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let thread = std::thread::Builder::new().name("model-server".to_owned()).spawn({
+            let shared = Arc::clone(&shared);
+            move || runtime.block_on(serve(listener, shared))
+        })?;
+        Ok(Self { address, shared, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://127.0.0.1:PORT`, without a path.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Adds a reply to the end of the queue.
+    pub fn push(&self, reply: Reply) {
+        self.shared.state().queue.push_back(reply);
+    }
+
+    /// How many scripted replies nobody has asked for yet.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.shared.state().queue.len()
+    }
+
+    /// Everything that was asked so far, in order.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.state().requests.clone()
+    }
+
+    /// The requests of the conversation only.
+    #[must_use]
+    pub fn conversation(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(|request| request.role == Role::Conversation).collect()
+    }
+
+    /// Lets every reply go on that hangs now. See [`ModelServer::until_hanging`].
+    pub fn release(&self) {
+        self.shared.released.notify_waiters();
+    }
+
+    /// Waits until a reply hangs.
+    pub async fn until_hanging(&self, patience: Duration) -> Result<()> {
+        self.until(patience, "no reply hangs", |progress| progress.hanging > 0).await
+    }
+
+    /// Waits until nothing hangs: the client gave up, or was released.
+    pub async fn until_idle(&self, patience: Duration) -> Result<()> {
+        self.until(patience, "a reply still hangs", |progress| progress.hanging == 0).await
+    }
+
+    /// Waits until so many requests of any kind have come.
+    pub async fn until_requests(&self, count: usize, patience: Duration) -> Result<()> {
+        self.until(patience, "not enough requests came", |progress| progress.requests >= count).await
+    }
+
+    async fn until(&self, patience: Duration, otherwise: &str, is: impl Fn(&Progress) -> bool) -> Result<()> {
+        let mut progress = self.shared.progress.subscribe();
+        match tokio::time::timeout(patience, progress.wait_for(is)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => bail!("{otherwise} after {patience:?}"),
+        }
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok(); // a panic in there has failed the test by its own message
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for [`ModelServer::release`].
+    async fn hang(&self) {
+        let released = self.released.notified();
+        tokio::pin!(released);
+        released.as_mut().enable(); // from here on a release counts, and only then do we say that we hang
+        let _hanging = Hanging::new(&self.progress);
+        released.await;
+    }
+}
+
+/// Counts one reply as hanging for as long as it lives.
+struct Hanging<'a>(&'a watch::Sender<Progress>);
+
+impl<'a> Hanging<'a> {
+    fn new(progress: &'a watch::Sender<Progress>) -> Self {
+        progress.send_modify(|progress| progress.hanging += 1);
+        Self(progress)
+    }
+}
+
+impl Drop for Hanging<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|progress| progress.hanging -= 1);
+    }
+}
+
+async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let router = Router::new().fallback(handle).with_state(Arc::clone(&shared));
+    tokio::select! {
+        () = shared.stop.cancelled() => {}
+        served = axum::serve(listener, router).into_future() => served.unwrap_or(()),
+    }
+}
+
+async fn handle(Extract(shared): Extract<Arc<Shared>>, http: HttpRequest) -> Response {
+    let (head, body) = http.into_parts();
+    let Ok(bytes) = axum::body::to_bytes(body, MAX_BODY).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    };
+    let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    let request = Request::new(head.method.as_str(), head.uri.path(), plain(&head.headers), body);
+    let reply = {
+        let mut state = shared.state();
+        state.requests.push(request.clone());
+        state.answer(&request)
+    };
+    shared.progress.send_modify(|progress| progress.requests += 1);
+    match (request.api, reply) {
+        (Some(api), Some(reply)) => respond(api, &request, &reply, shared),
+        (Some(_), None) => Json(json!({"input_tokens": 100, "totalTokens": 100})).into_response(),
+        (None, _) => Json(json!({})).into_response(),
+    }
+}
+
+fn plain(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
+}
+
+impl State {
+    /// What the model says to this; nothing if it is no model call.
+    fn answer(&mut self, request: &Request) -> Option<Reply> {
+        match request.role {
+            Role::Other => None,
+            Role::Side => Some(self.aside(request)),
+            Role::Conversation => Some(self.queued(request).unwrap_or_else(|| self.improvise(request))),
+        }
+    }
+
+    fn aside(&self, request: &Request) -> Reply {
+        match &request.seen.schema {
+            Some(schema) => Reply::chunks([script::instance_of(schema).to_string()]),
+            None => Reply::text(self.side_text.as_deref().unwrap_or(SIDE_TEXT)),
+        }
+    }
+
+    /// The first scripted reply that is for this request.
+    fn queued(&mut self, request: &Request) -> Option<Reply> {
+        let text = request.last_user_text();
+        let fits = |reply: &Reply| reply.asked.as_ref().is_none_or(|needle| text.contains(needle));
+        self.queue.iter().position(fits).and_then(|index| self.queue.remove(index))
+    }
+
+    /// Follows the directives of the message, repeats what tools said, or what the user said.
+    fn improvise(&mut self, request: &Request) -> Reply {
+        let text = request.last_user_text();
+        if let Some(directives) = directive::parse(&text) {
+            if let Some((status, times)) = directives.refuse {
+                let refused = self.refused.entry(text).or_default();
+                if times.is_none_or(|times| *refused < times) {
+                    *refused += 1;
+                    return Reply::status(status);
+                }
+            }
+            let replies = directives.replies;
+            if let Some(reply) = replies.into_iter().nth(request.seen.model_turns_since_user()) {
+                return if reply.steps.is_empty() { Reply::text("ok").usage_of(&reply) } else { reply };
+            }
+        }
+        match request.tool_results().last() {
+            Some(result) => Reply::text(&format!("tool said: {}", cut(&result.text))),
+            None => Reply::text(&format!("you said: {}", cut(&request.last_user_text()))),
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(REPEATED).collect()
+}
+
+fn respond(api: Api, request: &Request, reply: &Reply, shared: Arc<Shared>) -> Response {
+    if let Some(refusal) = reply.refusal {
+        return refuse(api, refusal);
+    }
+    let seen = &request.seen;
+    let streams = match api {
+        Api::Gemini => request.path.ends_with(":streamGenerateContent"),
+        Api::Anthropic | Api::OpenAi => request.body["stream"] == true,
+    };
+    let (kind, beats) = if streams {
+        let beats = match api {
+            Api::Anthropic => play::beats(reply, &mut anthropic::Stream::new(seen, reply.usage)),
+            Api::OpenAi => play::beats(reply, &mut openai::Stream::new(seen, reply.usage)),
+            Api::Gemini => play::beats(reply, &mut gemini::Stream::new(seen, reply.usage)),
+        };
+        ("text/event-stream", beats)
+    } else {
+        let whole = match api {
+            Api::Anthropic => anthropic::whole(reply, seen),
+            Api::OpenAi => openai::whole(reply, seen),
+            Api::Gemini => gemini::whole(reply, seen),
+        };
+        ("application/json", play::at_once(reply, whole.to_string()))
+    };
+    let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")];
+    (headers, request_id(), play::body(beats, shared)).into_response()
+}
+
+fn refuse(api: Api, refusal: Refusal) -> Response {
+    let body = match api {
+        Api::Anthropic => anthropic::error(refusal.status),
+        Api::OpenAi => openai::error(refusal.status),
+        Api::Gemini => gemini::error(refusal.status),
+    };
+    let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, request_id(), Json(body)).into_response();
+    if let Some(seconds) = refusal.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// The header that vendors name a request by.
+fn request_id() -> [(&'static str, String); 1] {
+    [("request-id", fresh_id("req"))]
+}
+
+/// An id that no other answer has, also not one of a server before this one.
+fn fresh_id(prefix: &str) -> String {
+    let mut id = uuid::Uuid::new_v4().simple().to_string();
+    id.truncate(24);
+    format!("{prefix}_{id}")
+}

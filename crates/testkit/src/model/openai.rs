@@ -1,0 +1,294 @@
+//! The OpenAI Responses API, as Codex speaks it.
+
+use serde_json::{Value, json};
+
+use super::play::{Dialect, event};
+use super::request::{Seen, ToolResult, Turn, image_of_url, text_of};
+use super::script::{Reply, Usage};
+use super::tool::{self, Args, Tool};
+use super::{Api, fresh_id};
+
+/// Reads a request.
+pub(super) fn see(body: &Value) -> Seen {
+    let input = body.get("input");
+    let turns = match input {
+        Some(Value::String(text)) => vec![Turn { texts: vec![text.clone()], ..Turn::default() }],
+        Some(Value::Array(items)) => items.iter().filter_map(turn).collect(),
+        _ => Vec::new(),
+    };
+    let is_system = |item: &&Value| matches!(item["role"].as_str(), Some("developer" | "system"));
+    let developer = input.and_then(Value::as_array).into_iter().flatten().filter(is_system);
+    let mut system = vec![body.get("instructions").map(text_of).unwrap_or_default()];
+    system.extend(developer.map(|item| text_of(&item["content"])));
+    Seen {
+        model: body.get("model").and_then(Value::as_str).map(str::to_owned),
+        system: system.join("\n"),
+        tools: body.get("tools").and_then(Value::as_array).into_iter().flatten().flat_map(tool_names).collect(),
+        turns,
+        thinking_budget: None,
+        schema: body.pointer("/text/format/schema").cloned(),
+    }
+}
+
+/// A tool's name, or those of a namespace joined to it.
+fn tool_names(tool: &Value) -> Vec<String> {
+    let name = tool.get("name").or_else(|| tool.get("type")).and_then(Value::as_str).unwrap_or_default();
+    if tool["type"] != "namespace" {
+        return vec![name.to_owned()];
+    }
+    let inner = tool["tools"].as_array().into_iter().flatten();
+    inner.filter_map(|inner| Some(format!("{name}__{}", inner.get("name")?.as_str()?))).collect()
+}
+
+fn turn(item: &Value) -> Option<Turn> {
+    let kind = item["type"].as_str().unwrap_or("message");
+    match kind {
+        "message" => message(item),
+        "function_call_output" | "custom_tool_call_output" => {
+            let output = &item["output"];
+            let text = if output.is_object() { text_of(&output["content"]) } else { text_of(output) };
+            let call = item["call_id"].as_str().unwrap_or_default().to_owned();
+            let result = ToolResult { call, text, is_error: output["success"] == false };
+            Some(Turn { results: vec![result], ..Turn::default() })
+        }
+        "function_call" | "custom_tool_call" | "reasoning" => Some(Turn { from_model: true, ..Turn::default() }),
+        _ => None,
+    }
+}
+
+fn message(item: &Value) -> Option<Turn> {
+    let from_model = match item["role"].as_str() {
+        Some("user") => false,
+        Some("assistant") => true,
+        _ => return None,
+    };
+    let mut turn = Turn { from_model, ..Turn::default() };
+    match &item["content"] {
+        Value::String(text) => turn.texts.push(text.clone()),
+        Value::Array(parts) => {
+            turn.texts.extend(parts.iter().filter_map(|part| Some(part.get("text")?.as_str()?.to_owned())));
+            turn.images.extend(parts.iter().filter_map(|part| image_of_url(part.get("image_url")?.as_str()?)));
+        }
+        _ => {}
+    }
+    Some(turn)
+}
+
+/// An answer being streamed.
+#[derive(Debug)]
+pub(super) struct Stream {
+    response: String,
+    model: String,
+    offered: Vec<String>,
+    usage: Usage,
+    sequence: u64,
+    open: Option<Open>,
+    output: Vec<Value>,
+}
+
+/// The item that deltas go to.
+#[derive(Debug)]
+struct Open {
+    kind: Kind,
+    id: String,
+    text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Message,
+    Reasoning,
+}
+
+impl Stream {
+    pub(super) fn new(seen: &Seen, usage: Usage) -> Self {
+        Self {
+            response: fresh_id("resp"),
+            model: seen.model.clone().unwrap_or_default(),
+            offered: seen.tools.clone(),
+            usage,
+            sequence: 0,
+            open: None,
+            output: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, kind: &str, mut fields: Value) -> String {
+        fields["type"] = kind.into();
+        fields["sequence_number"] = self.sequence.into();
+        self.sequence += 1;
+        event(kind, &fields)
+    }
+
+    fn response(&self, status: &str) -> Value {
+        json!({"id": self.response, "object": "response", "status": status, "model": self.model, "output": self.output})
+    }
+
+    fn open(&mut self, kind: Kind) -> String {
+        if self.open.as_ref().is_some_and(|open| open.kind == kind) {
+            return String::new();
+        }
+        let mut text = self.close();
+        let index = self.output.len();
+        let id = fresh_id(if kind == Kind::Message { "msg" } else { "rs" });
+        match kind {
+            Kind::Message => {
+                let item =
+                    json!({"id": id, "type": "message", "status": "in_progress", "role": "assistant", "content": []});
+                let part = json!({"type": "output_text", "text": "", "annotations": []});
+                text += &self.send("response.output_item.added", json!({"output_index": index, "item": item}));
+                text += &self.send(
+                    "response.content_part.added",
+                    json!({"item_id": id, "output_index": index, "content_index": 0, "part": part}),
+                );
+            }
+            Kind::Reasoning => {
+                let item = json!({"id": id, "type": "reasoning", "summary": []});
+                let part = json!({"type": "summary_text", "text": ""});
+                text += &self.send("response.output_item.added", json!({"output_index": index, "item": item}));
+                text += &self.send(
+                    "response.reasoning_summary_part.added",
+                    json!({"item_id": id, "output_index": index, "summary_index": 0, "part": part}),
+                );
+            }
+        }
+        self.open = Some(Open { kind, id, text: String::new() });
+        text
+    }
+
+    fn delta(&mut self, kind: Kind, chunk: &str) -> String {
+        let opened = self.open(kind);
+        let index = self.output.len();
+        let id = match &mut self.open {
+            Some(open) => {
+                open.text.push_str(chunk);
+                open.id.clone()
+            }
+            None => String::new(),
+        };
+        let sent = match kind {
+            Kind::Message => self.send(
+                "response.output_text.delta",
+                json!({"item_id": id, "output_index": index, "content_index": 0, "delta": chunk}),
+            ),
+            Kind::Reasoning => self.send(
+                "response.reasoning_summary_text.delta",
+                json!({"item_id": id, "output_index": index, "summary_index": 0, "delta": chunk}),
+            ),
+        };
+        opened + &sent
+    }
+
+    fn close(&mut self) -> String {
+        let Some(Open { kind, id, text }) = self.open.take() else { return String::new() };
+        let index = self.output.len();
+        let (done, item) = match kind {
+            Kind::Message => {
+                let part = json!({"type": "output_text", "text": text, "annotations": []});
+                let done = self.send(
+                    "response.output_text.done",
+                    json!({"item_id": id, "output_index": index, "content_index": 0, "text": text}),
+                );
+                (
+                    done,
+                    json!({"id": id, "type": "message", "status": "completed", "role": "assistant", "content": [part]}),
+                )
+            }
+            Kind::Reasoning => {
+                let done = self.send(
+                    "response.reasoning_summary_text.done",
+                    json!({"item_id": id, "output_index": index, "summary_index": 0, "text": text}),
+                );
+                let summary = json!([{"type": "summary_text", "text": text}]);
+                (done, json!({"id": id, "type": "reasoning", "summary": summary, "encrypted_content": null}))
+            }
+        };
+        done + &self.done(&item)
+    }
+
+    fn done(&mut self, item: &Value) -> String {
+        let index = self.output.len();
+        self.output.push(item.clone());
+        self.send("response.output_item.done", json!({"output_index": index, "item": item}))
+    }
+}
+
+impl Dialect for Stream {
+    fn begin(&mut self) -> String {
+        let response = self.response("in_progress");
+        self.send("response.created", json!({"response": response}))
+    }
+
+    fn text(&mut self, chunk: &str) -> String {
+        self.delta(Kind::Message, chunk)
+    }
+
+    fn think(&mut self, chunk: &str) -> String {
+        self.delta(Kind::Reasoning, chunk)
+    }
+
+    fn call(&mut self, tool: &Tool) -> String {
+        let mut text = self.close();
+        let index = self.output.len();
+        let native = tool::native(tool, Api::OpenAi, &self.offered);
+        let (kind, field, delta, args) = match native.args {
+            Args::Json(args) => {
+                ("function_call", "arguments", "response.function_call_arguments.delta", args.to_string())
+            }
+            Args::Text(input) => ("custom_tool_call", "input", "response.custom_tool_call_input.delta", input),
+        };
+        let id = fresh_id(if kind == "function_call" { "fc" } else { "ctc" });
+        let mut item =
+            json!({"id": id, "type": kind, "status": "in_progress", "call_id": fresh_id("call"), "name": native.name});
+        if let Some(namespace) = native.namespace {
+            item["namespace"] = namespace.into();
+        }
+        item[field] = "".into();
+        text += &self.send("response.output_item.added", json!({"output_index": index, "item": item}));
+        text += &self.send(delta, json!({"item_id": id, "output_index": index, "delta": args}));
+        item[field] = args.into();
+        item["status"] = "completed".into();
+        text + &self.done(&item)
+    }
+
+    fn fail(&mut self, kind: &str, message: &str) -> String {
+        let mut response = self.response("failed");
+        response["error"] = json!({"code": kind, "message": message});
+        self.send("response.failed", json!({"response": response}))
+    }
+
+    fn end(&mut self) -> String {
+        let closed = self.close();
+        let mut response = self.response("completed");
+        response["usage"] = usage(self.usage);
+        closed + &self.send("response.completed", json!({"response": response}))
+    }
+}
+
+fn usage(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input, "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.input + usage.output,
+    })
+}
+
+/// The same answer in one piece.
+pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
+    let mut stream = Stream::new(seen, reply.usage);
+    super::play::beats(reply, &mut stream);
+    let mut response = stream.response("completed");
+    response["usage"] = usage(reply.usage);
+    response
+}
+
+/// The body of an HTTP error.
+pub(super) fn error(status: u16) -> Value {
+    let kind = match status {
+        400 => "invalid_request_error",
+        401 => "invalid_api_key",
+        429 => "rate_limit_exceeded",
+        _ => "server_error",
+    };
+    json!({"error": {"message": format!("scripted error {status}"), "type": kind, "param": null, "code": kind}})
+}

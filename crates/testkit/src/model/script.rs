@@ -1,0 +1,302 @@
+//! What the model says, in words that fit all three model APIs.
+//!
+//! A test writes a [`Script`] of [`Reply`] values. How each API spells them is the business of its own
+//! module; nothing of a wire format belongs here.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::tool::Tool;
+
+/// Length of the pieces that [`Reply::text`] is streamed in.
+const PIECE_CHARS: usize = 12;
+
+/// The replies of the model to the main conversation, in order. When they are used up, the
+/// directives in the user's own message say what happens.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    pub(super) replies: Vec<Reply>,
+    pub(super) side_text: Option<String>,
+}
+
+impl Script {
+    /// An empty script: every answer comes from the directives in the prompt.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the next reply.
+    #[must_use]
+    pub fn reply(mut self, reply: Reply) -> Self {
+        self.replies.push(reply);
+        self
+    }
+
+    /// Adds a reply that only says this.
+    #[must_use]
+    pub fn text(self, text: &str) -> Self {
+        self.reply(Reply::text(text))
+    }
+
+    /// What requests beside the conversation (titles, summaries, probes) are answered with.
+    #[must_use]
+    pub fn side_text(mut self, text: &str) -> Self {
+        self.side_text = Some(text.to_owned());
+        self
+    }
+}
+
+impl From<Reply> for Script {
+    fn from(reply: Reply) -> Self {
+        Self::new().reply(reply)
+    }
+}
+
+impl From<Vec<Reply>> for Script {
+    fn from(replies: Vec<Reply>) -> Self {
+        Self { replies, ..Self::default() }
+    }
+}
+
+impl<const N: usize> From<[Reply; N]> for Script {
+    fn from(replies: [Reply; N]) -> Self {
+        Vec::from(replies).into()
+    }
+}
+
+/// One thing that happens in a reply.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Step {
+    Text(Vec<String>),
+    Think(Vec<String>),
+    Call(Tool),
+    Pause(Duration),
+    /// Nothing more until the server is told to release.
+    Hang,
+    /// The connection breaks.
+    Cut,
+    /// The stream ends with an error event of the API.
+    Fail {
+        kind: String,
+        message: String,
+    },
+}
+
+/// An answer that is no stream but an HTTP error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<u64>,
+}
+
+/// The token counts a reply reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self { input: 100, output: 10 }
+    }
+}
+
+/// One answer of the model: steps in order, built by chaining.
+///
+/// Text before and after a pause or a hang stays one block of text. Several tool calls in one reply are
+/// parallel calls.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reply {
+    pub(super) steps: Vec<Step>,
+    pub(super) refusal: Option<Refusal>,
+    pub(super) usage: Usage,
+    pub(super) chunk_delay: Duration,
+    pub(super) asked: Option<String>,
+}
+
+impl Reply {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Says this, streamed in small pieces.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        Self::new().then_text(text)
+    }
+
+    /// Says these pieces, each one delta on the wire.
+    #[must_use]
+    pub fn chunks<S: Into<String>>(chunks: impl IntoIterator<Item = S>) -> Self {
+        Self::new().then_chunks(chunks)
+    }
+
+    /// Thinks this first.
+    #[must_use]
+    pub fn think(text: &str) -> Self {
+        Self::new().then_think(text)
+    }
+
+    /// Calls a tool.
+    #[must_use]
+    pub fn call(tool: Tool) -> Self {
+        Self::new().then_call(tool)
+    }
+
+    /// Refuses with this HTTP status.
+    #[must_use]
+    pub fn status(status: u16) -> Self {
+        Self { refusal: Some(Refusal { status, retry_after: None }), ..Self::default() }
+    }
+
+    /// The answer begins, then nothing comes until `ModelServer::release`.
+    #[must_use]
+    pub fn hang() -> Self {
+        Self::new().then_hang()
+    }
+
+    /// Adds text, streamed in small pieces.
+    #[must_use]
+    pub fn then_text(self, text: &str) -> Self {
+        self.step(Step::Text(pieces(text)))
+    }
+
+    /// Adds text in exactly these pieces.
+    #[must_use]
+    pub fn then_chunks<S: Into<String>>(self, chunks: impl IntoIterator<Item = S>) -> Self {
+        self.step(Step::Text(chunks.into_iter().map(Into::into).collect()))
+    }
+
+    /// Adds a thought, streamed in small pieces.
+    #[must_use]
+    pub fn then_think(self, text: &str) -> Self {
+        self.step(Step::Think(pieces(text)))
+    }
+
+    /// Adds a tool call. Several in one reply are parallel calls.
+    #[must_use]
+    pub fn then_call(self, tool: Tool) -> Self {
+        self.step(Step::Call(tool))
+    }
+
+    /// Waits before the next step.
+    #[must_use]
+    pub fn then_pause(self, pause: Duration) -> Self {
+        self.step(Step::Pause(pause))
+    }
+
+    /// Sends nothing more until `ModelServer::release`.
+    #[must_use]
+    pub fn then_hang(self) -> Self {
+        self.step(Step::Hang)
+    }
+
+    /// Breaks the connection here.
+    #[must_use]
+    pub fn then_cut(self) -> Self {
+        self.step(Step::Cut)
+    }
+
+    /// Ends the stream here with the API's own error event. `kind` is the API's word for it, such as
+    /// `overloaded_error`.
+    #[must_use]
+    pub fn then_fail(self, kind: &str, message: &str) -> Self {
+        self.step(Step::Fail { kind: kind.to_owned(), message: message.to_owned() })
+    }
+
+    /// With [`Reply::status`]: asks the client to come back after so many seconds.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        if let Some(refusal) = &mut self.refusal {
+            refusal.retry_after = Some(seconds);
+        }
+        self
+    }
+
+    /// Waits so long before each piece of text or thought.
+    #[must_use]
+    pub fn chunk_delay(mut self, delay: Duration) -> Self {
+        self.chunk_delay = delay;
+        self
+    }
+
+    /// The token counts to report.
+    #[must_use]
+    pub fn usage(mut self, input: u64, output: u64) -> Self {
+        self.usage = Usage { input, output };
+        self
+    }
+
+    /// Keeps this reply for a request whose last user text contains `needle`; requests that do not are
+    /// answered by a later reply. This is how a sub-agent gets its own lines.
+    #[must_use]
+    pub fn when_asked(mut self, needle: &str) -> Self {
+        self.asked = Some(needle.to_owned());
+        self
+    }
+
+    /// Reports the same token counts as another reply.
+    pub(super) fn usage_of(mut self, other: &Self) -> Self {
+        self.usage = other.usage;
+        self
+    }
+
+    pub(super) fn step(mut self, step: Step) -> Self {
+        self.steps.push(step);
+        self
+    }
+}
+
+/// The smallest JSON value that a schema accepts, for requests that want structured output.
+pub(super) fn instance_of(schema: &Value) -> Value {
+    if let Some(first) = schema.pointer("/enum/0").or_else(|| schema.get("const")) {
+        return first.clone();
+    }
+    if let Some(first) = schema.pointer("/anyOf/0").or_else(|| schema.pointer("/oneOf/0")) {
+        return instance_of(first);
+    }
+    let kind = schema.get("type").and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));
+    match kind.unwrap_or("object").to_ascii_lowercase().as_str() {
+        "string" => "scripted".into(),
+        "integer" | "number" => schema.get("minimum").cloned().unwrap_or_else(|| 1.into()),
+        "boolean" => false.into(),
+        "array" => Value::Array(Vec::new()),
+        "null" => Value::Null,
+        _ => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            properties.into_iter().flatten().map(|(name, schema)| (name.clone(), instance_of(schema))).collect()
+        }
+    }
+}
+
+fn pieces(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    chars.chunks(PIECE_CHARS).map(|piece| piece.iter().collect()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn text_is_streamed_in_pieces_that_add_up() {
+        let reply = Reply::text("Grüße an alle, die das hier lesen").then_text("!");
+        let Step::Text(pieces) = &reply.steps[0] else { panic!("no text: {reply:?}") };
+        assert_eq!((pieces.len(), pieces.concat().as_str()), (3, "Grüße an alle, die das hier lesen"));
+    }
+
+    #[test]
+    fn structured_output_gets_every_property() {
+        let schema = json!({"type": "object", "properties": {
+            "title": {"type": "string"}, "choice": {"enum": ["flash", "pro"]}, "sure": {"type": ["boolean", "null"]}
+        }});
+        assert_eq!(instance_of(&schema), json!({"title": "scripted", "choice": "flash", "sure": false}));
+    }
+}

@@ -1,0 +1,181 @@
+//! Waiting with a deadline, and looking for processes that should be gone.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::scratch::{MARKER, Scratch};
+
+/// Time between two looks.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Looks until there is something to return; `what` names it in the error.
+pub async fn until<T>(what: &str, patience: Duration, mut look: impl FnMut() -> Option<T>) -> Result<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        if Instant::now() >= deadline {
+            bail!("waited {patience:?} in vain: {what}");
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// The same for tests without a runtime.
+pub fn until_blocking<T>(what: &str, patience: Duration, mut look: impl FnMut() -> Option<T>) -> Result<T> {
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Some(found) = look() {
+            return Ok(found);
+        }
+        if Instant::now() >= deadline {
+            bail!("waited {patience:?} in vain: {what}");
+        }
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+/// A process on this machine. Ones that have ended but were not waited for are not listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    pub pid: u32,
+    pub parent: u32,
+    /// Its command line.
+    pub command: String,
+}
+
+/// All that came from this process, at any depth, without itself.
+#[must_use]
+pub fn descendants(pid: u32) -> Vec<Process> {
+    let all = table::all();
+    let mut family = HashSet::from([pid]);
+    loop {
+        let before = family.len();
+        family.extend(
+            all.iter()
+                .filter(|process| family.contains(&process.parent))
+                .map(|process| process.pid)
+                .collect::<Vec<_>>(),
+        );
+        if family.len() == before {
+            break;
+        }
+    }
+    all.into_iter().filter(|process| process.pid != pid && family.contains(&process.pid)).collect()
+}
+
+/// All processes that were started in this place, whoever their parent is now.
+#[must_use]
+pub fn marked(scratch: &Scratch) -> Vec<Process> {
+    with_variable(MARKER, scratch.marker())
+}
+
+/// All processes that have this variable in their environment.
+#[must_use]
+pub fn with_variable(name: &str, value: &str) -> Vec<Process> {
+    table::all().into_iter().filter(|process| table::has_variable(process.pid, name, value)).collect()
+}
+
+/// Waits until no process of this place is left; lists those that are.
+pub async fn until_gone(scratch: &Scratch, patience: Duration) -> Result<()> {
+    let mut left = Vec::new();
+    let gone = until("all processes to end", patience, || {
+        left = marked(scratch);
+        left.is_empty().then_some(())
+    });
+    match gone.await {
+        Ok(()) => Ok(()),
+        Err(_) => bail!("still there after {patience:?}: {left:#?}"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod table {
+    use std::fs;
+
+    use super::Process;
+
+    pub(super) fn all() -> Vec<Process> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        entries.flatten().filter_map(|entry| read(entry.file_name().to_str()?.parse().ok()?)).collect()
+    }
+
+    fn read(pid: u32) -> Option<Process> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name stands in brackets and may itself hold anything.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        if matches!(state, "Z" | "X") {
+            return None;
+        }
+        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let words: Vec<_> = line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+        Some(Process { pid, parent, command: words.join(" ").trim_end().to_owned() })
+    }
+
+    pub(super) fn has_variable(pid: u32, name: &str, value: &str) -> bool {
+        let wanted = format!("{name}={value}");
+        let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod table {
+    use std::ffi::OsStr;
+
+    use super::Process;
+
+    pub(super) fn all() -> Vec<Process> {
+        let output = crate::command(OsStr::new("ps")).args(["-axo", "pid=,ppid=,stat=,command="]).output();
+        let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        text.lines().filter_map(read).collect()
+    }
+
+    fn read(line: &str) -> Option<Process> {
+        let mut words = line.split_whitespace();
+        let (pid, parent, state) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?);
+        let command = words.collect::<Vec<_>>().join(" ");
+        (!state.starts_with('Z')).then_some(Process { pid, parent, command })
+    }
+
+    pub(super) fn has_variable(pid: u32, name: &str, value: &str) -> bool {
+        let output = crate::command(OsStr::new("ps")).args(["-Ewwo", "command=", "-p", &pid.to_string()]).output();
+        let wanted = format!("{name}={value}");
+        output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).split_whitespace().any(|word| word == wanted))
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    #[tokio::test]
+    async fn a_process_that_lost_its_parent_is_still_found_by_its_marker() {
+        let scratch = Scratch::without_model().unwrap();
+        let mut shell = scratch.command("/bin/sh").args(["-c", "sleep 77 & exit"]).spawn().unwrap();
+        shell.wait().unwrap();
+        let left = until("the sleep", PATIENCE, || marked(&scratch).into_iter().next()).await.unwrap();
+        assert_eq!(left.command, "sleep 77");
+        assert!(until_gone(&scratch, Duration::ZERO).await.is_err());
+        scratch.command("/bin/kill").arg(left.pid.to_string()).status().unwrap();
+        until_gone(&scratch, PATIENCE).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn descendants_are_found_at_any_depth() {
+        let scratch = Scratch::without_model().unwrap();
+        let mut shell = scratch.command("/bin/sh").args(["-c", "/bin/sh -c 'sleep 78; true'; true"]).spawn().unwrap();
+        let find = || descendants(shell.id()).into_iter().find(|process| process.command == "sleep 78");
+        let sleep = until("the sleep", PATIENCE, find).await.unwrap();
+        scratch.command("/bin/kill").arg(sleep.pid.to_string()).status().unwrap();
+        shell.wait().unwrap();
+    }
+}
