@@ -4,12 +4,37 @@
 //! binary as a small supervisor that ends every descendant even when we are killed, or, for programs that only
 //! use the library, a process group that is killed on drop.
 //!
+//! A binary that offers itself as the supervisor answers to [`SUPERVISE`] before it does anything else:
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! fn main() -> ExitCode {
+//!     let mut args = std::env::args_os().skip(1).peekable();
+//!     if args.next_if(|arg| arg == multitap_process::SUPERVISE).is_some() {
+//!         return multitap_process::supervise(args);
+//!     }
+//!     // … the program proper, which spawns with `Keeper::own_binary()`
+//!     ExitCode::SUCCESS
+//! }
+//! ```
+//!
 //! Must not come in: events, agents, JSON of any agent.
 
+#[cfg(unix)]
+mod descendants;
+mod kept;
+#[cfg(unix)]
+mod life_line;
 mod lines;
 mod spawn;
+mod stderr;
+mod stdin;
 mod stop;
+mod supervisor;
 
 pub use lines::{Line, LineBuffer, Lines, MAX_LINE};
-pub use spawn::{Child, Keeper, Program, SpawnError, Stdin, StdinClosed, StdinMode, spawn};
+pub use spawn::{Child, Keeper, Program, SpawnError, StdinMode, spawn};
+pub use stdin::{Stdin, StdinClosed};
 pub use stop::{Exit, Patience};
+pub use supervisor::{SUPERVISE, supervise};

@@ -3,6 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
+use crate::Child;
+use crate::kept::{Ending, Order};
+
+/// How long a killed child may take to be gone. Longer only if the system itself holds on to it.
+const AFTER_KILL: Duration = Duration::from_secs(10);
+
 /// How long each step of stopping may take: close stdin, interrupt, terminate, kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
@@ -27,7 +35,7 @@ pub struct Exit {
     pub code: Option<i32>,
     /// The signal that ended it, where there was one.
     pub signal: Option<i32>,
-    /// The last it wrote to stderr.
+    /// The last it wrote to stderr, without escape sequences.
     pub stderr_tail: String,
 }
 
@@ -43,6 +51,48 @@ impl fmt::Display for Exit {
             (Some(code), _) => write!(f, "exit code {code}"),
             (None, Some(signal)) => write!(f, "signal {signal}"),
             (None, None) => f.write_str("an unknown end"),
+        }
+    }
+}
+
+impl Child {
+    /// Waits for its end, and for the end of what it left behind. Cancel safe.
+    ///
+    /// Its stdout is not read here: a child that still has much to say does not end before somebody listens.
+    pub async fn wait(&mut self) -> Exit {
+        let ending = self.kept.wait().await;
+        self.stdin.close();
+        self.stderr.finish().await;
+        self.exit(ending)
+    }
+
+    /// Asks it to end: end of input, interrupt, terminate, kill. Afterwards nothing of it is left.
+    pub async fn stop(&mut self, patience: Patience) -> Exit {
+        self.stdin.close();
+        let steps = [
+            (None, patience.after_eof),
+            (Some(Order::Interrupt), patience.after_interrupt),
+            (Some(Order::Terminate), patience.after_terminate),
+            (Some(Order::Kill), AFTER_KILL),
+        ];
+        for (order, wait) in steps {
+            if let Some(order) = order {
+                self.kept.order(order);
+            }
+            if let Ok(exit) = timeout(wait, self.wait()).await {
+                return exit;
+            }
+        }
+        tracing::warn!(pid = self.pid(), "a killed child is still there");
+        self.exit(Ending::Unknown)
+    }
+
+    fn exit(&self, ending: Ending) -> Exit {
+        let stderr_tail = self.stderr_tail();
+        match ending {
+            Ending::Code(code) => Exit { code: Some(code), signal: None, stderr_tail },
+            Ending::Signal(signal) => Exit { code: None, signal: Some(signal), stderr_tail },
+            Ending::Unknown => Exit { code: None, signal: None, stderr_tail },
         }
     }
 }

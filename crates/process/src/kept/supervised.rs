@@ -1,0 +1,133 @@
+//! A program under a supervisor, seen from our end of the life line.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::{Ending, Order, Pipes, surroundings};
+use crate::descendants::descendants;
+use crate::life_line::{Report, hand_over};
+use crate::spawn::{Program, StdinMode};
+use crate::supervisor::SUPERVISE;
+
+/// How long a supervisor may take to say whether the program runs. It takes milliseconds, or it is none.
+const START: Duration = Duration::from_secs(10);
+
+/// Dropping it closes the life line, and the supervisor ends all.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    supervisor: Child,
+    reports: Lines<BufReader<OwnedReadHalf>>,
+    orders: OwnedWriteHalf,
+    /// The program, once it runs.
+    pid: Option<Pid>,
+    ending: Option<Ending>,
+}
+
+impl Supervised {
+    pub(super) async fn start(program: &Program, binary: &Path) -> io::Result<(Self, Pipes)> {
+        let (stdio, pipes) = pipes(program.stdin)?;
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        hand_over(&ours, &stdio)?;
+        drop(stdio);
+        let supervisor = supervisor(program, binary, theirs.into())?;
+        ours.set_nonblocking(true)?;
+        let (reports, orders) = UnixStream::from_std(ours)?.into_split();
+        let reports = BufReader::new(reports).lines();
+        let mut supervised = Self { supervisor, reports, orders, pid: None, ending: None };
+        let report = timeout(START, supervised.report()).await.map_err(|_| trouble("said nothing", binary))?;
+        match report {
+            Some(Report::Started(pid)) => supervised.pid = Pid::from_raw(pid),
+            Some(Report::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
+            Some(Report::Ended(_) | Report::Left(_)) | None => return Err(trouble("ended at its start", binary)),
+        }
+        Ok((supervised, pipes))
+    }
+
+    pub(super) fn pid(&self) -> Option<u32> {
+        let pid = self.pid.filter(|_| self.ending.is_none())?;
+        u32::try_from(pid.as_raw_nonzero().get()).ok()
+    }
+
+    pub(super) fn order(&self, order: Order) {
+        // Fails only if the supervisor is gone, and then so is the program.
+        self.orders.try_write(&[order.byte()]).ok();
+    }
+
+    pub(super) async fn wait(&mut self) -> Ending {
+        while let Some(report) = self.report().await {
+            match report {
+                Report::Ended(ending) => self.ending = Some(ending),
+                Report::Left(count) => tracing::warn!(count, "processes could not be ended"),
+                Report::Started(_) | Report::Failed(_) => {}
+            }
+        }
+        self.supervisor.wait().await.ok();
+        *self.ending.get_or_insert_with(|| {
+            if let Some(program) = self.pid {
+                end_tree(program);
+            }
+            Ending::Unknown
+        })
+    }
+
+    /// The next report; none when the supervisor is gone, or is no supervisor. Cancel safe.
+    async fn report(&mut self) -> Option<Report> {
+        self.reports.next_line().await.ok().flatten().and_then(|line| Report::parse(&line))
+    }
+}
+
+/// Somebody killed the supervisor: what can still be found is ended from here.
+fn end_tree(program: Pid) {
+    tracing::warn!(program = program.as_raw_nonzero(), "the supervisor was killed; ending its program");
+    for pid in std::iter::once(program).chain(descendants(program)) {
+        // What is gone already needs no killing.
+        kill_process(pid, Signal::KILL).ok();
+    }
+}
+
+fn supervisor(program: &Program, binary: &Path, life_line: OwnedFd) -> io::Result<Child> {
+    #[expect(clippy::disallowed_methods, reason = "this is where children start")]
+    let mut command = Command::new(binary);
+    command.arg(SUPERVISE).arg("--").arg(&program.program).args(&program.args);
+    surroundings(&mut command, program);
+    // Whoever lists processes should see our name, not the way to our file.
+    if let Some(name) = std::env::args_os().next().filter(|_| binary.starts_with("/proc")) {
+        command.arg0(name);
+    }
+    command.stdin(Stdio::from(life_line)).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(|error| trouble(&format!("cannot be started ({error})"), binary))
+}
+
+fn trouble(what: &str, binary: &Path) -> io::Error {
+    io::Error::other(format!("its supervisor {} {what}", binary.display()))
+}
+
+/// The program's ends, and ours.
+fn pipes(stdin: StdinMode) -> io::Result<([OwnedFd; 3], Pipes)> {
+    let (stdin, our_stdin): (OwnedFd, _) = match stdin {
+        StdinMode::Piped => {
+            let (read, write) = io::pipe()?;
+            (read.into(), Some(ChildStdin::from_std(OwnedFd::from(write).into())?))
+        }
+        StdinMode::Null => (File::open("/dev/null")?.into(), None),
+    };
+    let (our_stdout, stdout) = io::pipe()?;
+    let (our_stderr, stderr) = io::pipe()?;
+    let pipes = Pipes {
+        stdin: our_stdin,
+        stdout: ChildStdout::from_std(OwnedFd::from(our_stdout).into())?,
+        stderr: ChildStderr::from_std(OwnedFd::from(our_stderr).into())?,
+    };
+    Ok(([stdin, stdout.into(), stderr.into()], pipes))
+}

@@ -1,0 +1,156 @@
+//! What a supervisor and the process it works for say to each other.
+//!
+//! The life line is a pair of Unix sockets; the supervisor has its end as stdin. First the ends of the program's own
+//! stdio go down on it. Then reports come up, a line each, and orders go down, a byte each. That it closes means that
+//! the other side is gone.
+//!
+//! Must not come in: what either side does about it.
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::FdFlags;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
+
+use crate::kept::{Ending, Order};
+
+/// What the supervisor tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Report {
+    /// The program runs, under that process id.
+    Started(i32),
+    /// The program could not be started; that is the system's error number.
+    Failed(i32),
+    Ended(Ending),
+    /// That many processes could not be ended.
+    Left(i32),
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Started(pid) => write!(f, "started {pid}"),
+            Self::Failed(errno) => write!(f, "failed {errno}"),
+            Self::Ended(Ending::Code(code)) => write!(f, "exited {code}"),
+            Self::Ended(Ending::Signal(signal)) => write!(f, "killed {signal}"),
+            Self::Ended(Ending::Unknown) => write!(f, "ended 0"),
+            Self::Left(count) => write!(f, "left {count}"),
+        }
+    }
+}
+
+impl Report {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (word, number) = line.split_once(' ')?;
+        let number = number.parse().ok()?;
+        match word {
+            "started" => Some(Self::Started(number)),
+            "failed" => Some(Self::Failed(number)),
+            "exited" => Some(Self::Ended(Ending::Code(number))),
+            "killed" => Some(Self::Ended(Ending::Signal(number))),
+            "ended" => Some(Self::Ended(Ending::Unknown)),
+            "left" => Some(Self::Left(number)),
+            _ => None,
+        }
+    }
+}
+
+impl Order {
+    pub(crate) fn byte(self) -> u8 {
+        match self {
+            Self::Interrupt => b'i',
+            Self::Terminate => b't',
+            Self::Kill => b'k',
+        }
+    }
+
+    pub(crate) fn parse(byte: u8) -> Option<Self> {
+        [Self::Interrupt, Self::Terminate, Self::Kill].into_iter().find(|order| order.byte() == byte)
+    }
+}
+
+/// The program's ends of its stdin, stdout and stderr.
+pub(crate) type Stdio = [OwnedFd; 3];
+
+/// Sends a program's stdio down the line. Ours may be closed afterwards: the line holds its own.
+pub(crate) fn hand_over(line: impl AsFd, stdio: &Stdio) -> io::Result<()> {
+    let stdio = stdio.each_ref().map(AsFd::as_fd);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&stdio));
+    sendmsg(line, &[IoSlice::new(b"s")], &mut control, SendFlags::empty())?;
+    Ok(())
+}
+
+/// Takes a program's stdio from the line. It is not inherited by programs we start, but for the one it is given to.
+pub(crate) fn take_over(line: impl AsFd) -> io::Result<Stdio> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(line, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::empty())?;
+    let mut stdio = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(fds) = message {
+            stdio.extend(fds);
+        }
+    }
+    for fd in &stdio {
+        rustix::io::fcntl_setfd(fd, FdFlags::CLOEXEC)?;
+    }
+    stdio.try_into().map_err(|_| io::Error::new(io::ErrorKind::UnexpectedEof, "no stdio came down the life line"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixStream;
+
+    use super::{Report, hand_over, take_over};
+    use crate::kept::{Ending, Order};
+
+    #[test]
+    fn reports_and_orders_arrive_as_they_were_sent() {
+        let endings = [Ending::Code(0), Ending::Code(255), Ending::Signal(9), Ending::Unknown];
+        let reports = [Report::Started(4711), Report::Failed(2), Report::Left(3)];
+        for report in endings.map(Report::Ended).into_iter().chain(reports) {
+            assert_eq!(Report::parse(&report.to_string()), Some(report));
+        }
+        for order in [Order::Interrupt, Order::Terminate, Order::Kill] {
+            assert_eq!(Order::parse(order.byte()), Some(order));
+        }
+    }
+
+    #[test]
+    fn noise_is_no_report_and_no_order() {
+        for noise in ["", "started", "started x", "began 1", "error: unexpected argument"] {
+            assert_eq!(Report::parse(noise), None);
+        }
+        assert_eq!(Order::parse(0), None);
+    }
+
+    #[test]
+    fn stdio_goes_over_and_closes_with_its_last_holder() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut read, write) = std::io::pipe().unwrap();
+        let null = || std::fs::File::open("/dev/null").unwrap().into();
+        hand_over(&ours, &[null(), write.into(), null()]).unwrap();
+        let [_, stdout, _] = take_over(&theirs).unwrap();
+        let mut stdout = std::fs::File::from(stdout);
+        stdout.write_all(b"hello").unwrap();
+        drop(stdout);
+        let mut text = String::new();
+        read.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello");
+    }
+
+    #[test]
+    fn a_line_without_stdio_is_an_error() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        drop(ours);
+        assert!(take_over(&theirs).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! The child's input: a queue of lines and the task that writes them, so that no caller hangs on a full pipe.
+
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::ChildStdin;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Lines that may wait for a child to read them.
+const QUEUE: usize = 64;
+
+/// Nobody reads this child's stdin any more, or not fast enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StdinClosed {
+    #[error("its input is closed")]
+    Closed,
+    #[error("it does not read its input")]
+    NotReading,
+}
+
+/// The child's input. Lines are written in order by a task of their own.
+#[derive(Debug)]
+pub struct Stdin {
+    tx: Option<mpsc::Sender<String>>,
+}
+
+impl Stdin {
+    /// The input behind that pipe, written by `writer`; without a pipe it is closed from the start.
+    pub(crate) fn new(pipe: Option<ChildStdin>, writer: &mut JoinSet<()>) -> Self {
+        let tx = pipe.map(|pipe| {
+            let (tx, rx) = mpsc::channel(QUEUE);
+            writer.spawn(write_lines(pipe, rx));
+            tx
+        });
+        Self { tx }
+    }
+
+    /// Hands over one line; waits at most `patience` for the child to read what came before.
+    ///
+    /// A line that could not be written any more because the child closed its input shows as
+    /// [`StdinClosed::Closed`] on the next one.
+    pub async fn write(&mut self, line: String, patience: Duration) -> Result<(), StdinClosed> {
+        let Some(tx) = &self.tx else { return Err(StdinClosed::Closed) };
+        match timeout(patience, tx.send(line)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(StdinClosed::Closed),
+            Err(_) => Err(StdinClosed::NotReading),
+        }
+    }
+
+    /// End of input, after what was handed over.
+    pub fn close(&mut self) {
+        self.tx = None;
+    }
+}
+
+async fn write_lines(mut pipe: ChildStdin, mut rx: mpsc::Receiver<String>) {
+    while let Some(mut line) = rx.recv().await {
+        line.push('\n');
+        if pipe.write_all(line.as_bytes()).await.is_err() || pipe.flush().await.is_err() {
+            return;
+        }
+    }
+}

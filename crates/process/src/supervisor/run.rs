@@ -1,0 +1,234 @@
+//! The supervisor's life: take over, start, watch, end all.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::signal::unix::{self, SignalKind};
+use tokio::time::{Instant, sleep};
+
+use crate::descendants::descendants;
+use crate::kept::{Ending, Order};
+use crate::life_line::{self, Report};
+
+/// How long descendants may take to end when they are asked and not killed.
+const GRACE: Duration = Duration::from_millis(200);
+/// How long killed descendants may take. Longer only if they are not ours to kill, or the system holds on to them.
+const GIVE_UP: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(5);
+/// What a shell says for a program that it cannot start.
+const NOT_STARTED: u8 = 127;
+
+pub(super) fn run(program: OsString, args: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
+    let line = take_line()?;
+    let stdio = life_line::take_over(&line)?;
+    // Fails only for the leader of a group, such as a shell's job; then it is apart from us already.
+    rustix::process::setsid().ok();
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        line.set_nonblocking(true)?;
+        let mut line = UnixStream::from_std(line)?;
+        // Before the program starts, so that neither its death nor ours is missed.
+        let (deaths, ends) = (unix::signal(SignalKind::child())?, EndSignals::new()?);
+        let program = match start(program, args, stdio) {
+            Ok(program) => program,
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error());
+                report(&mut line, Report::Failed(errno)).await;
+                return Ok(ExitCode::from(NOT_STARTED));
+            }
+        };
+        report(&mut line, Report::Started(program.as_raw_nonzero().get())).await;
+        Ok(Supervisor { line, deaths, ends, program, ending: None }.run().await)
+    })
+}
+
+/// The life line comes as stdin. Nobody below us may hold it.
+fn take_line() -> io::Result<StdUnixStream> {
+    let line = io::stdin().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    Ok(line.into())
+}
+
+/// Starts the program in a group of its own; its stdio is its own alone afterwards.
+fn start(program: OsString, args: impl Iterator<Item = OsString>, stdio: life_line::Stdio) -> io::Result<Pid> {
+    let [stdin, stdout, stderr] = stdio.map(Stdio::from);
+    #[expect(clippy::disallowed_methods, reason = "this is where children start")]
+    let mut command = Command::new(program);
+    command.args(args).process_group(0).stdin(stdin).stdout(stdout).stderr(stderr);
+    Ok(Pid::from_child(&command.spawn()?))
+}
+
+async fn report(line: &mut UnixStream, report: Report) {
+    // Fails only if there is nobody left to tell.
+    line.write_all(format!("{report}\n").as_bytes()).await.ok();
+}
+
+/// How descendants are ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// Terminate, and kill who is still there a moment later.
+    Gentle,
+    Kill,
+}
+
+struct Supervisor {
+    line: UnixStream,
+    deaths: unix::Signal,
+    ends: EndSignals,
+    program: Pid,
+    ending: Option<Ending>,
+}
+
+impl Supervisor {
+    async fn run(mut self) -> ExitCode {
+        let manner = self.watch().await;
+        self.end_all(manner).await;
+        if cfg!(not(target_os = "linux")) {
+            // Orphans did not come back to us; those that stayed in the program's group are found by it.
+            self.signal_group(Signal::KILL);
+        }
+        match self.ending {
+            Some(Ending::Code(code)) => ExitCode::from(code.to_le_bytes()[0]),
+            Some(Ending::Signal(signal)) => ExitCode::from(128 | signal.to_le_bytes()[0]),
+            Some(Ending::Unknown) | None => ExitCode::FAILURE,
+        }
+    }
+
+    /// Passes orders on until there is a reason to end all.
+    async fn watch(&mut self) -> Manner {
+        let mut order = [0];
+        loop {
+            tokio::select! {
+                read = self.line.read(&mut order) => match (read, Order::parse(order[0])) {
+                    (Ok(0) | Err(_), _) => return Manner::Gentle,
+                    (Ok(_), Some(Order::Interrupt)) => self.signal_group(Signal::INT),
+                    (Ok(_), Some(Order::Terminate)) => self.signal_group(Signal::TERM),
+                    (Ok(_), Some(Order::Kill)) => return Manner::Kill,
+                    (Ok(_), None) => {}
+                },
+                _ = self.deaths.recv() => {
+                    self.bury().await;
+                    if self.ending.is_some() {
+                        return Manner::Gentle;
+                    }
+                }
+                () = self.ends.recv() => return Manner::Gentle,
+            }
+        }
+    }
+
+    /// Ends whatever descends from us, until nothing is left.
+    async fn end_all(&mut self, manner: Manner) {
+        let begun = Instant::now();
+        let mut asked = HashSet::new();
+        loop {
+            let children = self.bury().await;
+            let left = self.left(children);
+            if left.is_empty() {
+                return;
+            }
+            if begun.elapsed() > GIVE_UP {
+                let count = i32::try_from(left.len()).unwrap_or(i32::MAX);
+                return report(&mut self.line, Report::Left(count)).await;
+            }
+            let gentle = manner == Manner::Gentle && begun.elapsed() < GRACE;
+            for pid in left {
+                // Who is gone meanwhile needs no signal.
+                if !gentle {
+                    kill_process(pid, Signal::KILL).ok();
+                } else if asked.insert(pid) {
+                    kill_process(pid, Signal::TERM).ok();
+                }
+            }
+            sleep(POLL).await;
+        }
+    }
+
+    /// Buries the dead, and reports the program's end if it is among them.
+    async fn bury(&mut self) -> Children {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.program => {
+                    let ending = ending(status);
+                    self.ending = Some(ending);
+                    report(&mut self.line, Report::Ended(ending)).await;
+                }
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return Children::Alive,
+                Err(_) => return Children::None,
+            }
+        }
+    }
+
+    /// Who is left below us.
+    fn left(&self, children: Children) -> Vec<Pid> {
+        if cfg!(target_os = "linux") && children == Children::None {
+            return Vec::new(); // an orphan further down would have become our child
+        }
+        let mut left = descendants(getpid());
+        if left.is_empty() && self.ending.is_none() {
+            left.push(self.program); // the system does not let us look
+        }
+        left
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        // Fails only if the group is gone.
+        kill_process_group(self.program, signal).ok();
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Children {
+    Alive,
+    None,
+}
+
+fn ending(status: WaitStatus) -> Ending {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Ending::Code(code),
+        (None, Some(signal)) => Ending::Signal(signal),
+        (None, None) => Ending::Unknown,
+    }
+}
+
+/// Whoever sends us one of these wants an end of it all.
+struct EndSignals {
+    hangup: unix::Signal,
+    interrupt: unix::Signal,
+    quit: unix::Signal,
+    terminate: unix::Signal,
+}
+
+impl EndSignals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            hangup: unix::signal(SignalKind::hangup())?,
+            interrupt: unix::signal(SignalKind::interrupt())?,
+            quit: unix::signal(SignalKind::quit())?,
+            terminate: unix::signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.hangup.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.quit.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
