@@ -4,6 +4,7 @@
 
 pub mod cli;
 pub mod fake;
+pub mod fixture;
 pub mod interop;
 pub mod model;
 mod scratch;
