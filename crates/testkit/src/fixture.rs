@@ -47,10 +47,12 @@ pub struct Line {
 
 /// Which way a line went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// To the program; the end of input is [`END_OF_INPUT`].
     In,
+    /// To the program, which no longer read.
+    InError,
     /// Its stdout.
     Out,
     /// Its stderr.
