@@ -22,7 +22,7 @@ use crate::kept::{Ending, Order};
 use crate::life_line::{self, Report};
 
 /// How long descendants may take to end when they are asked and not killed.
-const GRACE: Duration = Duration::from_millis(200);
+const GRACE: Duration = Duration::from_millis(500);
 /// How long killed descendants may take. Longer only if they are not ours to kill, or the system holds on to them.
 const GIVE_UP: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);

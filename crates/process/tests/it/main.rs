@@ -1,0 +1,12 @@
+//! Real programs, started, spoken with and ended. The programs are small shell scripts.
+#![cfg(unix)]
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod end;
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod start;
+#[cfg(test)]
+mod stdio;
