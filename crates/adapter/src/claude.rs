@@ -1,22 +1,175 @@
-//! Claude Code: how it is started.
+//! Claude Code: how it is started. Its dialect is in the files beside this one.
 
+mod answer;
+mod approve;
+mod change;
+mod control;
 mod decode;
+mod encode;
+mod message;
+mod name;
+mod plain;
+mod question;
+mod session;
+mod system;
+mod todo;
+mod tools;
+mod turn;
+mod wire;
 
-use multitap_event::{SessionConfig, Unsupported};
+use std::io::{self, Write as _};
+
+use multitap_event::{
+    AgentType, ApprovalMode, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+};
 use multitap_process::StdinMode;
+use serde_json::{Map, Value, json};
+use tempfile::TempPath;
+use uuid::Uuid;
 
 pub use decode::ClaudeCodec;
 
 use crate::codec::Files;
-use crate::spec::Plan;
+use crate::spec::{LaunchError, Plan};
 
-/// The arguments and the codec for one Claude session.
-pub(crate) fn plan(_config: &SessionConfig, _files: Box<dyn Files>) -> Result<Plan<ClaudeCodec>, Unsupported> {
-    let args = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
-    Ok(Plan {
-        args: args.map(str::to_owned).to_vec(),
-        env: Vec::new(),
-        stdin: StdinMode::Piped,
-        codec: ClaudeCodec::recorded(),
-    })
+/// What every session is started with: one long-lived process, JSON lines both ways, text as it comes.
+const ALWAYS: [&str; 7] = [
+    "-p",
+    "--input-format",
+    "stream-json",
+    "--output-format",
+    "stream-json",
+    "--verbose",
+    "--include-partial-messages",
+];
+
+/// The arguments and the codec for one session.
+pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<ClaudeCodec>, LaunchError> {
+    let native_id = native_id(config);
+    let mut args = arguments(config, native_id.as_deref())?;
+    let mut kept = Vec::new();
+    if !config.mcp_servers.is_empty() {
+        let file = mcp_file(config).map_err(|error| LaunchError::private_file(AgentType::Claude, &error))?;
+        // Before the caller's own arguments, which come last.
+        let at = args.len() - config.agent_args.len();
+        args.splice(at..at, ["--mcp-config".to_owned(), file.display().to_string()]);
+        kept.push(file);
+    }
+    // A conversation that is taken up keeps its id.
+    let known = match &config.resume {
+        Resume::Session { native_id, .. } if !config.fork => Some(native_id.clone()),
+        _ => native_id,
+    };
+    let codec = ClaudeCodec::live(config, known.filter(|id| Uuid::parse_str(id).is_ok()), files);
+    Ok(Plan { args, env: Vec::new(), stdin: StdinMode::Piped, codec, files: kept })
+}
+
+/// The id we give a new conversation, so that it is known at once. One that goes on under its own id gets none.
+fn native_id(config: &SessionConfig) -> Option<String> {
+    let new = config.resume == Resume::New || config.fork;
+    new.then(|| Uuid::new_v4().to_string())
+}
+
+/// Everything but the MCP servers, whose settings may hold secrets and go into a file.
+fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<String>, Unsupported> {
+    let mut args: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
+    let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
+    option(
+        "--permission-prompt-tool",
+        match config.permission_path {
+            PermissionPath::Stream => "stdio",
+            PermissionPath::Mcp => approve::TOOL,
+        },
+    );
+    if let Some(mode) = &config.mode {
+        option("--permission-mode", &native_mode(mode)?);
+    }
+    if let Some(model) = &config.model {
+        option("--model", model);
+    }
+    if let Some(turns) = config.max_turns {
+        option("--max-turns", &turns.to_string());
+    }
+    for tool in &config.allowed_tools {
+        option("--allowedTools", tool);
+    }
+    for tool in &config.blocked_tools {
+        option("--disallowedTools", tool);
+    }
+    for folder in &config.add_dirs {
+        option("--add-dir", &folder.display().to_string());
+    }
+    if let Some(prompt) = &config.system_prompt {
+        option("--system-prompt", prompt);
+    }
+    if let Some(prompt) = &config.append_system_prompt {
+        option("--append-system-prompt", prompt);
+    }
+    if let Some(schema) = &config.output_schema {
+        option("--json-schema", &schema.to_string());
+    }
+    match config.sandbox {
+        None => {}
+        Some(SandboxMode::None | SandboxMode::FullAccess) => option("--settings", r#"{"sandbox":{"enabled":false}}"#),
+        Some(mode @ (SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite)) => {
+            let why = "it has no such sandbox; `--approval-mode plan` reads only, `ask` asks before each change";
+            return Err(unsupported(format!("sandbox {}", mode.option_word()), why));
+        }
+    }
+    match &config.resume {
+        Resume::New if config.fork => {
+            return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));
+        }
+        Resume::New => {}
+        Resume::Latest => args.push("--continue".to_owned()),
+        Resume::Session { native_id, at } => {
+            args.extend(["--resume".to_owned(), native_id.clone()]);
+            if let Some(at) = at {
+                args.extend(["--resume-session-at".to_owned(), at.clone()]);
+            }
+        }
+    }
+    if config.fork {
+        args.push("--fork-session".to_owned());
+    }
+    if let Some(id) = native_id {
+        args.extend(["--session-id".to_owned(), id.to_owned()]);
+    }
+    args.extend(config.agent_args.iter().cloned());
+    Ok(args)
+}
+
+fn unsupported(setting: impl Into<String>, why: &str) -> Unsupported {
+    Unsupported { agent: AgentType::Claude, setting: setting.into(), why: why.to_owned() }
+}
+
+/// Claude's word for a mode.
+fn native_mode(mode: &Mode) -> Result<String, Unsupported> {
+    match mode {
+        Mode::Native(word) => Ok(word.clone()),
+        Mode::Unified(mode) => mode.native(AgentType::Claude).map(|native| native.word.to_owned()).ok_or_else(|| {
+            let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(AgentType::Claude).is_some());
+            let known = known.map(ApprovalMode::option_word).collect::<Vec<_>>().join(", ");
+            unsupported(format!("approval mode {}", mode.option_word()), &format!("it knows {known} and auto"))
+        }),
+    }
+}
+
+/// A file only the user can read, with the MCP servers as Claude wants them.
+fn mcp_file(config: &SessionConfig) -> io::Result<TempPath> {
+    let servers: Map<String, Value> =
+        config.mcp_servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect();
+    let mut file = tempfile::Builder::new().prefix("multitap-mcp-").suffix(".json").tempfile()?;
+    file.write_all(json!({ "mcpServers": servers }).to_string().as_bytes())?;
+    file.flush()?;
+    Ok(file.into_temp_path())
+}
+
+fn mcp_server(server: &McpServer) -> Value {
+    match server {
+        McpServer::Stdio { command, args, env } => {
+            json!({ "type": "stdio", "command": command, "args": args, "env": env })
+        }
+        McpServer::Http { url, headers } => json!({ "type": "http", "url": url, "headers": headers }),
+    }
 }

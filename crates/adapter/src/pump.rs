@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use multitap_event::{AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, Timestamp};
 use multitap_process::{Child, Exit, Line, Patience, StdinClosed};
+use tempfile::TempPath;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -65,6 +66,8 @@ pub(crate) struct Pump<C> {
     keep_raw: bool,
     /// Told before the owner listens.
     early: Vec<Draft>,
+    /// Held for the agent to read; gone with the pump.
+    _files: Vec<TempPath>,
 }
 
 /// The owner of the session is gone.
@@ -77,9 +80,16 @@ enum Over {
 }
 
 impl<C: Codec> Pump<C> {
-    pub(crate) fn new(agent: AgentType, child: Child, codec: C, end: AgentEnd, keep_raw: bool) -> Self {
+    pub(crate) fn new(
+        agent: AgentType,
+        child: Child,
+        codec: C,
+        end: AgentEnd,
+        keep_raw: bool,
+        files: Vec<TempPath>,
+    ) -> Self {
         let AgentEnd { events, commands } = end;
-        Self { agent, child, codec, events, commands, keep_raw, early: Vec::new() }
+        Self { agent, child, codec, events, commands, keep_raw, early: Vec::new(), _files: files }
     }
 
     /// Greets the agent and reads until it has shown that it is up.

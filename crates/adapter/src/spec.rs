@@ -1,9 +1,11 @@
 //! Starting an agent: which program, which codec, and the wait until it has shown that it is up.
 
+use std::io;
 use std::path::PathBuf;
 
 use multitap_event::{AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Unsupported, link};
 use multitap_process::{Keeper, Program, SpawnError, StdinMode, spawn};
+use tempfile::TempPath;
 use tokio_util::task::TaskTracker;
 
 use crate::claude;
@@ -29,6 +31,14 @@ pub enum LaunchError {
     Agent(Box<AgentError>),
 }
 
+impl LaunchError {
+    /// A file that the agent is to read could not be written.
+    pub(crate) fn private_file(agent: AgentType, error: &io::Error) -> Self {
+        let message = format!("cannot write a file for {agent}: {error}");
+        AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into()
+    }
+}
+
 impl From<AgentError> for LaunchError {
     fn from(error: AgentError) -> Self {
         Self::Agent(Box::new(error))
@@ -41,6 +51,8 @@ pub(crate) struct Plan<C> {
     pub(crate) env: Vec<(String, String)>,
     pub(crate) stdin: StdinMode,
     pub(crate) codec: C,
+    /// Files that the agent reads; they are gone when the agent is.
+    pub(crate) files: Vec<TempPath>,
 }
 
 /// The agents this version can drive.
@@ -114,7 +126,7 @@ async fn start<C: Codec>(
     };
     let child = spawn(program, &keeper).await.map_err(|error| spawn_failed(agent, &error))?;
     let (link, end) = link();
-    let mut pump = Pump::new(agent, child, plan.codec, end, config.keep_raw);
+    let mut pump = Pump::new(agent, child, plan.codec, end, config.keep_raw, plan.files);
     pump.wait_until_up(config.start_timeout).await?;
     tasks.spawn(pump.run());
     Ok(link)

@@ -276,6 +276,9 @@ pub struct TurnEnd {
     /// What began the turn, when it was not a prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The agent's own id of its last message, for resuming at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
 }
 
 impl TurnEnd {
@@ -295,6 +298,7 @@ impl TurnEnd {
             structured_output: None,
             denials: Vec::new(),
             origin: None,
+            message_id: None,
         }
     }
 }

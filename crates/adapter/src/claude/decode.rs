@@ -1,35 +1,158 @@
-//! Claude's lines to events.
+//! Claude's lines to events: one line in, what it tells out.
+//!
+//! Here is only the fork in the road; each sort of line has its file beside this one.
 
-use multitap_event::{Command, Timestamp};
+use std::fmt;
 
-use crate::codec::{Codec, End, Step};
+use multitap_event::{Command, EventKind, PermissionPath, SessionConfig, SystemNote, Timestamp};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::approve::Approver;
+use super::control::Requests;
+use super::message::Texts;
+use super::question::Questions;
+use super::session::Session;
+use super::todo::Todos;
+use super::tools::Tools;
+use super::turn::Turns;
+use super::wire;
+use crate::codec::{Codec, End, Files, NoFiles, Step};
 use crate::pump::unrecognized;
 
-/// Claude Code's dialect.
-#[derive(Debug, Default)]
-pub struct ClaudeCodec {}
+/// Claude Code's dialect: `stream-json` in both directions, with the control protocol.
+pub struct ClaudeCodec {
+    pub(super) files: Box<dyn Files>,
+    pub(super) session: Session,
+    pub(super) turns: Turns,
+    pub(super) texts: Texts,
+    pub(super) tools: Tools,
+    pub(super) todos: Todos,
+    pub(super) questions: Questions,
+    pub(super) requests: Requests,
+    /// Serves the permission tool, when Claude is told to ask that way.
+    pub(super) approver: Option<Approver>,
+}
+
+impl fmt::Debug for ClaudeCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClaudeCodec").finish_non_exhaustive()
+    }
+}
 
 impl ClaudeCodec {
-    /// For a recorded stream.
+    /// For a recorded stream: no process, no files, nothing known beforehand.
     pub fn recorded() -> Self {
-        Self::default()
+        Self {
+            files: Box::new(NoFiles),
+            session: Session::recorded(),
+            turns: Turns::default(),
+            texts: Texts::default(),
+            tools: Tools::default(),
+            todos: Todos::default(),
+            questions: Questions::default(),
+            requests: Requests::default(),
+            approver: None,
+        }
     }
+
+    /// For a running program. `native_id` is the id the conversation will have, where it is known before the start.
+    pub fn live(config: &SessionConfig, native_id: Option<String>, files: Box<dyn Files>) -> Self {
+        Self {
+            files,
+            session: Session::live(config, native_id),
+            approver: (config.permission_path == PermissionPath::Mcp).then(Approver::default),
+            ..Self::recorded()
+        }
+    }
+
+    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
+    fn read<'a, T: Deserialize<'a>>(
+        &mut self,
+        line: &'a str,
+        out: &mut Step,
+        then: impl FnOnce(&mut Self, T, &mut Step),
+    ) {
+        match serde_json::from_str(line) {
+            Ok(read) => then(self, read, out),
+            Err(error) => out.events.push(unrecognized(line, error.to_string())),
+        }
+    }
+
+    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
+        let kind = match wire::line_type(line) {
+            Ok(kind) => kind,
+            Err(reason) => {
+                out.events.push(unrecognized(line, reason));
+                return;
+            }
+        };
+        match kind.as_str() {
+            "stream_event" => self.read(line, out, Self::stream_event),
+            "assistant" => self.read(line, out, |codec, read, out| codec.assistant(read, now, out)),
+            "user" => self.read(line, out, |codec, read, out| codec.user(read, now, out)),
+            "system" => self.read(line, out, Self::system),
+            "result" => self.read(line, out, |codec, read, out| codec.result(read, now, out)),
+            "tool_progress" => self.read(line, out, Self::tool_progress),
+            "control_request" => self.read(line, out, Self::control_request),
+            "control_response" => self.read(line, out, Self::control_response),
+            "control_cancel_request" => self.read(line, out, |codec, read, out| codec.control_cancel(&read, out)),
+            "auth_status" => self.read(line, out, |codec, read, out| codec.auth_status(&read, out)),
+            // Older shapes, and those of other descriptions of this stream.
+            "init" => self.read(line, out, Self::plain_init),
+            "message" => self.read(line, out, |codec, read, out| codec.plain_message(read, now, out)),
+            "tool_use" => self.read(line, out, |codec, block, out| codec.tool_use(block, None, now, out)),
+            "tool_result" => self.read(line, out, |codec, block, out| codec.plain_tool_result(block, now, out)),
+            "error" => self.read(line, out, |codec, read, out| codec.plain_error(&read, out)),
+            // The model's work behind the scenes, told by other lines as well.
+            "keep_alive" | "api_metrics" | "stream_mode" | "stream_request_start" | "transcript_mirror" => {}
+            "command_lifecycle"
+            | "conversation_reset"
+            | "rate_limit_event"
+            | "prompt_suggestion"
+            | "tool_use_summary"
+            | "active_goal"
+            | "autocompact_state"
+            | "compact_progress"
+            | "os_notification"
+            | "session_notice"
+            | "queued_notification"
+            | "attachment" => {
+                self.read(line, out, |_, data, out| out.events.push(note(&kind, None, data)));
+            }
+            _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
+        }
+    }
+}
+
+/// A `system` event with a line's fields, without those that only serve the transport.
+pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
+    for key in ["type", "subtype", "uuid", "session_id"] {
+        data.shift_remove(key);
+    }
+    EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
 }
 
 impl Codec for ClaudeCodec {
     fn begin(&mut self, _now: Timestamp) -> Step {
-        Step::default()
+        Step::line(self.initialize())
     }
 
-    fn decode(&mut self, line: &str, _now: Timestamp) -> Step {
-        Step::event(unrecognized(line, "not known yet"))
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.line(line, now, &mut out);
+        out
     }
 
-    fn encode(&mut self, _command: Command, _now: Timestamp) -> Step {
-        Step::default()
+    fn encode(&mut self, command: Command, _now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.command(command, &mut out);
+        out
     }
 
-    fn end(&mut self, _end: End<'_>, _now: Timestamp) -> Step {
-        Step::default()
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.ended(end, now, &mut out);
+        out
     }
 }

@@ -1,0 +1,195 @@
+//! Answers: what somebody decided, as Claude wants to hear it.
+
+use multitap_event::{ChoiceKind, Decide, Details, EventKind, option};
+use serde_json::{Map, Value, json};
+
+use super::approve::Rule;
+use super::change::{Wanted, What};
+use super::control::success;
+use super::decode::ClaudeCodec;
+use super::encode::refused;
+use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, answer_option, kind, saves_rules};
+use crate::codec::{Files, Step};
+
+/// What Claude is told when nobody gave a reason.
+const DENIED: &str = "The user does not want this. Do not try it again unless they ask for it.";
+
+impl ClaudeCodec {
+    /// Somebody answered. An answer that does not fit changes nothing, and the question stays open.
+    pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
+        let Some(open) = self.questions.find(&decide.question_id) else {
+            let why = format!("there is no open question {}", decide.question_id);
+            out.events.push(EventKind::Error(refused(why)));
+            return;
+        };
+        let Some(choice) = open.question.choice(&decide.option_id) else {
+            let offered: Vec<String> = open.question.option_ids().iter().map(ToString::to_string).collect();
+            let (id, option) = (&decide.question_id, &decide.option_id);
+            let why = format!("question {id} does not offer {option}: it offers {}", offered.join(", "));
+            out.events.push(EventKind::Error(refused(why)));
+            return;
+        };
+        let allows = choice.kind.allows();
+        let rule = rule(open, decide, choice.kind);
+        let decision = if allows {
+            match input(open, decide, self.files.as_ref()) {
+                Ok(input) => allow(open, decide, &input),
+                Err(why) => {
+                    let why = format!("question {} stays open: {why}", decide.question_id);
+                    out.events.push(EventKind::Error(refused(why)));
+                    return;
+                }
+            }
+        } else {
+            let reason = decide.feedback.as_deref().filter(|text| !text.is_empty()).unwrap_or(DENIED);
+            json!({ "behavior": "deny", "message": reason })
+        };
+        out.lines.push(reply(&open.request_id, &open.via, &decision));
+        if let Some(tool) = open.asked.tool_use_id.clone() {
+            match decision.get("updatedInput") {
+                Some(Value::Object(input)) => self.tools.replace_arguments(&tool, input),
+                _ => {
+                    self.tools.deny(&tool);
+                }
+            }
+        }
+        if let (Some(rule), Some(approver)) = (rule, &mut self.approver) {
+            approver.remember(rule);
+        }
+        self.questions.settle(&decide.question_id);
+    }
+}
+
+/// The line that carries a decision the way the question came.
+pub(super) fn reply(request_id: &str, via: &Via, decision: &Value) -> String {
+    match via {
+        Via::Control => success(request_id, decision),
+        Via::Tool { rpc_id } => {
+            let content = json!([{ "type": "text", "text": decision.to_string() }]);
+            let response = json!({ "jsonrpc": "2.0", "id": rpc_id, "result": { "content": content } });
+            success(request_id, &json!({ "mcp_response": response }))
+        }
+    }
+}
+
+fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
+    let mut decision = json!({ "behavior": "allow", "updatedInput": input });
+    let updates = if open.via == Via::Control { updates(open, decide) } else { Vec::new() };
+    if let Some(object) = decision.as_object_mut().filter(|_| !updates.is_empty()) {
+        object.insert("updatedPermissions".to_owned(), updates.into());
+    }
+    decision
+}
+
+/// What Claude is to allow from now on: of its own suggestions only those that the chosen option stands for.
+fn updates(open: &Open, decide: &Decide) -> Vec<Value> {
+    let suggestions = open.asked.permission_suggestions.as_deref().unwrap_or_default();
+    let set_mode = |mode: &str| vec![json!({ "type": "setMode", "mode": mode, "destination": "session" })];
+    match (decide.option_id.as_str(), &open.question.details) {
+        (option::PROCEED_ONCE, Details::Plan { .. }) => set_mode("default"),
+        (option::PROCEED_ALWAYS, Details::Plan { .. }) => set_mode("acceptEdits"),
+        (option::PROCEED_ALWAYS, _) => {
+            let rules: Vec<Value> = suggestions.iter().filter(|one| allows_rules(one)).map(for_session).collect();
+            if !rules.is_empty() {
+                return rules;
+            }
+            suggestions.iter().filter(|one| kind(one) == Some("setMode")).take(1).map(for_session).collect()
+        }
+        (option::PROCEED_ALWAYS_TOOL, Details::Mcp { server, tool, .. }) => {
+            vec![add_rule(&format!("mcp__{server}__{tool}"))]
+        }
+        (option::PROCEED_ALWAYS_SERVER, Details::Mcp { server, .. }) => vec![add_rule(&format!("mcp__{server}"))],
+        (option::PROCEED_ALWAYS_AND_SAVE, _) => suggestions.iter().filter(|one| saves_rules(one)).cloned().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn for_session(suggestion: &Value) -> Value {
+    let mut update = suggestion.clone();
+    update["destination"] = "session".into();
+    update
+}
+
+fn add_rule(tool: &str) -> Value {
+    json!({ "type": "addRules", "rules": [{ "toolName": tool }], "behavior": "allow", "destination": "session" })
+}
+
+/// The rule we keep ourselves, for questions that come through our permission tool.
+fn rule(open: &Open, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
+    let asked = &open.asked;
+    match decide.option_id.as_str() {
+        CANCEL_ALWAYS | option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_TOOL => Some(Rule::like(asked, kind)),
+        option::PROCEED_ALWAYS_SERVER => Rule::server_of(asked, kind),
+        _ => None,
+    }
+}
+
+/// The arguments to run with: Claude's, or those the answer brings.
+fn input(open: &Open, decide: &Decide, files: &dyn Files) -> Result<Map<String, Value>, String> {
+    if let Details::Input { .. } = open.question.details {
+        return answers(open, decide);
+    }
+    let mut input = decide.new_input.clone().unwrap_or_else(|| open.asked.input.clone());
+    let Some(text) = &decide.new_content else { return Ok(input) };
+    match open.asked.tool_name.as_str() {
+        "Bash" | "PowerShell" => input.insert("command".to_owned(), text.as_str().into()),
+        "Write" => input.insert("content".to_owned(), text.as_str().into()),
+        "NotebookEdit" => input.insert("new_source".to_owned(), text.as_str().into()),
+        "Edit" | "MultiEdit" => return whole_file(input, &open.asked.tool_name, text, files),
+        name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
+    };
+    Ok(input)
+}
+
+/// An edit that leaves the file with just that text.
+fn whole_file(
+    mut input: Map<String, Value>,
+    tool: &str,
+    text: &str,
+    files: &dyn Files,
+) -> Result<Map<String, Value>, String> {
+    let Some(Wanted { path, what: What::Steps(_) }) = Wanted::of(tool, &input) else {
+        return Err("the edit could not be read".to_owned());
+    };
+    let current = files.read(path.as_ref()).ok_or_else(|| format!("{path} cannot be read as text"))?;
+    // Claude knows the file's lines without carriage returns, and puts them back itself.
+    let plain = |text: &str| text.replace("\r\n", "\n");
+    let (old, new) = (plain(&current), plain(text));
+    if tool == "MultiEdit" {
+        input.insert("edits".to_owned(), json!([{ "old_string": old, "new_string": new }]));
+    } else {
+        input.insert("old_string".to_owned(), old.into());
+        input.insert("new_string".to_owned(), new.into());
+        input.insert("replace_all".to_owned(), false.into());
+    }
+    Ok(input)
+}
+
+/// The answers to what Claude wants to know, put beside its questions.
+fn answers(open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
+    let Details::Input { questions } = &open.question.details else { return Err("no questions".to_owned()) };
+    let mut answers = Map::new();
+    let own_words = decide.feedback.as_deref().filter(|text| !text.is_empty());
+    if let [one] = questions.as_slice() {
+        let chosen = (0..one.labels.len()).find(|index| decide.option_id.as_str() == answer_option(*index));
+        if let Some(label) = chosen.map(|index| &one.labels[index]) {
+            let answer = own_words.map_or_else(|| label.clone(), |words| format!("{label}: {words}"));
+            answers.insert(one.question.clone(), answer.into());
+        }
+    }
+    for (question, answer) in decide.answers.iter().flatten() {
+        answers.insert(question.clone(), answer.clone());
+    }
+    for question in questions {
+        match own_words {
+            _ if answers.contains_key(&question.question) => {}
+            Some(words) => {
+                answers.insert(question.question.clone(), words.into());
+            }
+            None => return Err(format!("no answer to \"{}\"", question.question)),
+        }
+    }
+    let mut input = decide.new_input.clone().unwrap_or_else(|| open.asked.input.clone());
+    input.insert("answers".to_owned(), answers.into());
+    Ok(input)
+}

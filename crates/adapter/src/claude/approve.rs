@@ -1,0 +1,177 @@
+//! The permission tool: a tiny MCP server inside this codec, whose one tool Claude calls before it uses another.
+//!
+//! Claude reaches it through the control protocol (`mcp_message`), so there is no further process and no socket.
+
+use multitap_event::{ChoiceKind, EventKind, ToolId, ToolProgress};
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
+
+use super::answer::reply;
+use super::control::{refusal, success};
+use super::decode::{ClaudeCodec, note};
+use super::name::mcp;
+use super::question::Via;
+use super::wire::AskedTool;
+use crate::codec::Step;
+
+/// The server's name in Claude.
+pub(super) const SERVER: &str = "multitap";
+/// The tool, as `--permission-prompt-tool` names it.
+pub(super) const TOOL: &str = "mcp__multitap__approve";
+
+/// The server's memory: what "for this session" was answered to.
+#[derive(Debug, Default)]
+pub(super) struct Approver {
+    rules: Vec<Rule>,
+}
+
+/// One such answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rule {
+    covers: Covers,
+    allows: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Covers {
+    Command(String),
+    Edits,
+    Tool(String),
+    Server(String),
+}
+
+impl Covers {
+    fn covers(&self, asked: &AskedTool) -> bool {
+        match self {
+            Self::Command(_) | Self::Edits => *self == Self::like(asked),
+            Self::Tool(name) => *name == asked.tool_name,
+            Self::Server(server) => mcp(&asked.tool_name).is_some_and(|(of, _)| of == server),
+        }
+    }
+
+    fn like(asked: &AskedTool) -> Self {
+        match asked.tool_name.as_str() {
+            "Bash" | "PowerShell" => {
+                Self::Command(asked.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned())
+            }
+            "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => Self::Edits,
+            name => Self::Tool(name.to_owned()),
+        }
+    }
+}
+
+impl Rule {
+    /// For calls like this one.
+    pub(super) fn like(asked: &AskedTool, kind: ChoiceKind) -> Self {
+        Self { covers: Covers::like(asked), allows: kind.allows() }
+    }
+
+    /// For all tools of this one's MCP server.
+    pub(super) fn server_of(asked: &AskedTool, kind: ChoiceKind) -> Option<Self> {
+        let (server, _) = mcp(&asked.tool_name)?;
+        Some(Self { covers: Covers::Server(server.to_owned()), allows: kind.allows() })
+    }
+}
+
+impl Approver {
+    /// The newest answer counts.
+    pub(super) fn remember(&mut self, rule: Rule) {
+        self.rules.retain(|other| other.covers != rule.covers);
+        self.rules.push(rule);
+    }
+
+    fn ruled(&self, asked: &AskedTool) -> Option<bool> {
+        self.rules.iter().rev().find(|rule| rule.covers.covers(asked)).map(|rule| rule.allows)
+    }
+}
+
+impl ClaudeCodec {
+    /// A JSON-RPC message to our server.
+    pub(super) fn mcp_message(&mut self, request_id: &str, mut request: Map<String, Value>, out: &mut Step) {
+        let ours = self.approver.is_some() && request.get("server_name").and_then(Value::as_str) == Some(SERVER);
+        if !ours {
+            out.lines.push(refusal(request_id, "there is no such MCP server here"));
+            out.events.push(note("mcp_message", Some("refused: no such server".to_owned()), request));
+            return;
+        }
+        let message = request.shift_remove("message").unwrap_or_default();
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let params = message.get("params").cloned().unwrap_or_default();
+        let Some(id) = message.get("id").filter(|id| !id.is_null()).cloned() else {
+            if method == "notifications/cancelled" {
+                let call = params.get("requestId").cloned().unwrap_or_default();
+                self.questions.withdraw_call(&call, out);
+            }
+            out.lines.push(success(request_id, &json!({ "mcp_response": { "jsonrpc": "2.0", "result": {} } })));
+            return;
+        };
+        let result = match method {
+            "initialize" => json!({
+                "protocolVersion": params.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into()),
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": SERVER, "version": env!("CARGO_PKG_VERSION") },
+            }),
+            "ping" => json!({}),
+            "tools/list" => json!({ "tools": [tool()] }),
+            "tools/call" => {
+                self.approve(request_id, id, params, out);
+                return;
+            }
+            _ => {
+                let error = json!({ "code": -32601, "message": format!("no method '{method}'") });
+                let response = json!({ "jsonrpc": "2.0", "id": id, "error": error });
+                out.lines.push(success(request_id, &json!({ "mcp_response": response })));
+                return;
+            }
+        };
+        let response = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+        out.lines.push(success(request_id, &json!({ "mcp_response": response })));
+    }
+
+    /// Claude calls the permission tool: by a rule we answer at once, else somebody is asked.
+    fn approve(&mut self, request_id: &str, rpc_id: Value, mut params: Value, out: &mut Step) {
+        let arguments = params.get_mut("arguments").map(Value::take).unwrap_or_default();
+        let via = Via::Tool { rpc_id };
+        let Ok(asked) = AskedTool::deserialize(arguments) else {
+            let decision = json!({ "behavior": "deny", "message": "the request could not be read" });
+            out.lines.push(reply(request_id, &via, &decision));
+            return;
+        };
+        let Some(allows) = self.approver.as_ref().and_then(|approver| approver.ruled(&asked)) else {
+            self.ask(asked, request_id.to_owned(), via, out);
+            return;
+        };
+        let decision = if allows {
+            json!({ "behavior": "allow", "updatedInput": asked.input })
+        } else {
+            json!({ "behavior": "deny", "message": "The user said no to this for the rest of the session." })
+        };
+        out.lines.push(reply(request_id, &via, &decision));
+        if let Some(tool) = asked.tool_use_id.as_deref() {
+            let word = if allows { "allowed by an earlier answer" } else { "denied by an earlier answer" };
+            if !allows {
+                self.tools.deny(tool);
+            }
+            out.events.push(EventKind::ToolProgress(ToolProgress {
+                message: Some(word.to_owned()),
+                ..ToolProgress::of(ToolId::from(tool))
+            }));
+        }
+    }
+}
+
+fn tool() -> Value {
+    json!({
+        "name": "approve",
+        "description": "Asks the people at this session whether a tool may be used.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "tool_name": { "type": "string" },
+                "input": { "type": "object" },
+                "tool_use_id": { "type": "string" },
+            },
+            "required": ["tool_name"],
+        },
+    })
+}

@@ -1,0 +1,174 @@
+//! File changes: what a file tool did, from what it tells; and what it would do, for questions.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use multitap_event::{FileChange, FileChangeType};
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+
+use super::tools::OpenTool;
+use super::wire::{EditStep, FileResult, Hunk};
+use crate::codec::Files;
+use crate::diff;
+
+/// The change a finished call made to a file, if it made one.
+pub(super) fn of(tool: &OpenTool, structured: &Value, said: Option<&str>) -> Option<FileChange> {
+    if !matches!(tool.name.as_str(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit") {
+        return None;
+    }
+    let told = FileResult::deserialize(structured).ok().filter(|told| told.file_path.is_some());
+    let (path, change_type, before, after, diff) = match told {
+        Some(told) => from_result(told)?,
+        None => from_arguments(tool, said)?,
+    };
+    let diff = diff
+        .or_else(|| Some(diff::unified(&path, before.as_deref(), after.as_deref()?)))
+        .filter(|diff| !diff.is_empty());
+    Some(FileChange {
+        file_path: path,
+        change_type,
+        diff,
+        before,
+        after,
+        tool_id: Some(tool.id.clone()),
+        old_path: None,
+    })
+}
+
+type Change = (String, FileChangeType, Option<String>, Option<String>, Option<String>);
+
+fn from_result(told: FileResult) -> Option<Change> {
+    let path = told.file_path?;
+    let created = told.kind.as_deref() == Some("create") || (told.kind.is_none() && told.original_file.is_none());
+    let steps = match (told.old_string, told.new_string, told.edits) {
+        (Some(old_string), Some(new_string), _) => {
+            vec![EditStep { old_string, new_string, replace_all: told.replace_all.unwrap_or(false) }]
+        }
+        (_, _, Some(edits)) => edits,
+        _ => Vec::new(),
+    };
+    let before = told.original_file;
+    let after = told.content.or_else(|| apply(before.as_deref().unwrap_or_default(), &steps));
+    let diff = told.structured_patch.filter(|hunks| !hunks.is_empty()).map(|hunks| patch(&path, &hunks));
+    let change_type = if created { FileChangeType::Created } else { FileChangeType::Modified };
+    Some((path, change_type, before, after, diff))
+}
+
+/// A sub-agent's calls, and those of older versions, come without a structured result.
+fn from_arguments(tool: &OpenTool, said: Option<&str>) -> Option<Change> {
+    let wanted = Wanted::of(&tool.name, &tool.arguments)?;
+    let created = matches!(wanted.what, What::Whole(_)) && said.is_some_and(|said| said.contains("created"));
+    let change_type = if created { FileChangeType::Created } else { FileChangeType::Modified };
+    let diff = wanted.fragment_diff();
+    let after = match wanted.what {
+        What::Whole(text) => Some(text),
+        What::Steps(_) | What::Cell(_) => None,
+    };
+    Some((wanted.path, change_type, None, after, diff))
+}
+
+/// What a file tool is asked to do.
+pub(super) struct Wanted {
+    pub(super) path: String,
+    pub(super) what: What,
+}
+
+pub(super) enum What {
+    Whole(String),
+    Steps(Vec<EditStep>),
+    /// A notebook's cell; the file itself is not text for people.
+    Cell(String),
+}
+
+impl Wanted {
+    pub(super) fn of(tool: &str, arguments: &Map<String, Value>) -> Option<Self> {
+        let text = |key: &str| arguments.get(key).and_then(Value::as_str).map(str::to_owned);
+        let what = match tool {
+            "Write" => What::Whole(text("content")?),
+            "Edit" => What::Steps(vec![EditStep {
+                old_string: text("old_string")?,
+                new_string: text("new_string")?,
+                replace_all: arguments.get("replace_all").and_then(Value::as_bool).unwrap_or(false),
+            }]),
+            "MultiEdit" => What::Steps(Vec::deserialize(arguments.get("edits")?).ok()?),
+            "NotebookEdit" => What::Cell(text("new_source")?),
+            _ => return None,
+        };
+        let path = text(if tool == "NotebookEdit" { "notebook_path" } else { "file_path" })?;
+        Some(Self { path, what })
+    }
+
+    /// The file's text now and as it would be, and the difference.
+    pub(super) fn preview(&self, files: &dyn Files) -> (Option<String>, Option<String>, Option<String>) {
+        let before = files.read(Path::new(&self.path));
+        let after = match (&self.what, &before) {
+            (What::Whole(text), _) => Some(text.clone()),
+            (What::Steps(steps), Some(before)) => apply_as_claude(before, steps),
+            (What::Steps(_), None) | (What::Cell(_), _) => None,
+        };
+        let diff = match &after {
+            Some(after) => Some(diff::unified(&self.path, before.as_deref(), after)),
+            None => self.fragment_diff(),
+        };
+        (before, after, diff.filter(|diff| !diff.is_empty()))
+    }
+
+    /// The difference as far as the arguments alone show it.
+    fn fragment_diff(&self) -> Option<String> {
+        match &self.what {
+            What::Whole(_) => None,
+            What::Steps(steps) => {
+                // A piece of a line is shown as a line.
+                let line = |text: &str| {
+                    if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+                };
+                let diff =
+                    |step: &EditStep| diff::unified(&self.path, Some(&line(&step.old_string)), &line(&step.new_string));
+                Some(steps.iter().map(diff).collect())
+            }
+            What::Cell(text) => Some(diff::unified(&self.path, None, text)),
+        }
+    }
+}
+
+/// The text after the steps, if each of them fits.
+fn apply(before: &str, steps: &[EditStep]) -> Option<String> {
+    if steps.is_empty() {
+        return None;
+    }
+    let mut text = before.to_owned();
+    for step in steps {
+        text = match (step.old_string.as_str(), step.replace_all) {
+            ("", _) if text.is_empty() => step.new_string.clone(),
+            ("", _) => return None,
+            (old, _) if !text.contains(old) => return None,
+            (old, true) => text.replace(old, &step.new_string),
+            (old, false) => text.replacen(old, &step.new_string, 1),
+        };
+    }
+    Some(text)
+}
+
+/// The same for a file on disk: Claude sees and gives lines without carriage returns, and puts them back.
+fn apply_as_claude(before: &str, steps: &[EditStep]) -> Option<String> {
+    if before.contains("\r\n") {
+        return apply(&before.replace("\r\n", "\n"), steps).map(|after| after.replace('\n', "\r\n"));
+    }
+    apply(before, steps)
+}
+
+/// Claude's hunks as a unified diff.
+fn patch(path: &str, hunks: &[Hunk]) -> String {
+    let path = path.trim_start_matches('/');
+    let mut text = format!("--- a/{path}\n+++ b/{path}\n");
+    for hunk in hunks {
+        // Writing to a String cannot fail.
+        writeln!(text, "@@ -{},{} +{},{} @@", hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines).ok();
+        for line in &hunk.lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}

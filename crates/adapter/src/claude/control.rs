@@ -1,0 +1,199 @@
+//! The control protocol: what we ask of Claude and its answers, what Claude asks of us.
+
+use std::collections::HashMap;
+
+use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Query, SystemSubtype};
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
+
+use super::approve::SERVER;
+use super::decode::{ClaudeCodec, note};
+use super::question::Via;
+use super::wire::{AskedTool, ControlCancel, ControlRequest, ControlResponse, Reply};
+use crate::codec::Step;
+
+/// What was asked of Claude and not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    count: u64,
+    open: HashMap<String, Asked>,
+}
+
+/// One thing we ask.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Asked {
+    Initialize,
+    Interrupt,
+    Mode(String),
+    Model(String),
+    Thinking(Option<u32>),
+    Query(Query),
+}
+
+impl Asked {
+    fn request(&self) -> Value {
+        match self {
+            Self::Initialize => json!({ "subtype": "initialize" }),
+            Self::Interrupt => json!({ "subtype": "interrupt" }),
+            Self::Mode(mode) => json!({ "subtype": "set_permission_mode", "mode": mode }),
+            Self::Model(model) => json!({ "subtype": "set_model", "model": model }),
+            Self::Thinking(tokens) => json!({ "subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens }),
+            Self::Query(Query::Context) => json!({ "subtype": "get_context_usage" }),
+            Self::Query(_) => json!({ "subtype": "mcp_status" }),
+        }
+    }
+
+    /// For people, after "refused".
+    fn named(&self) -> String {
+        match self {
+            Self::Initialize => "to begin".to_owned(),
+            Self::Interrupt => "to cancel".to_owned(),
+            Self::Mode(mode) => format!("mode '{mode}'"),
+            Self::Model(model) => format!("model '{model}'"),
+            Self::Thinking(_) => "a limit for thinking".to_owned(),
+            Self::Query(what) => format!("to tell {what:?}").to_lowercase(),
+        }
+    }
+}
+
+impl Requests {
+    /// The line that asks it.
+    pub(super) fn ask(&mut self, asked: Asked) -> String {
+        let id = if asked == Asked::Initialize {
+            "multitap-init".to_owned()
+        } else {
+            self.count += 1;
+            format!("multitap-{}", self.count)
+        };
+        let line = json!({ "type": "control_request", "request_id": id, "request": asked.request() });
+        self.open.insert(id, asked);
+        line.to_string()
+    }
+}
+
+/// The line that answers a request of Claude's.
+pub(super) fn success(request_id: &str, response: &Value) -> String {
+    let response = json!({ "subtype": "success", "request_id": request_id, "response": response });
+    json!({ "type": "control_response", "response": response }).to_string()
+}
+
+/// The line that refuses one.
+pub(super) fn refusal(request_id: &str, error: &str) -> String {
+    let response = json!({ "subtype": "error", "request_id": request_id, "error": error });
+    json!({ "type": "control_response", "response": response }).to_string()
+}
+
+impl ClaudeCodec {
+    /// The first line to Claude: asks for what can be known before the first turn.
+    pub(super) fn initialize(&mut self) -> String {
+        let line = self.requests.ask(Asked::Initialize);
+        if self.approver.is_none() {
+            return line;
+        }
+        json!({
+            "type": "control_request",
+            "request_id": "multitap-init",
+            "request": { "subtype": "initialize", "sdkMcpServers": [SERVER] },
+        })
+        .to_string()
+    }
+
+    pub(super) fn control_response(&mut self, line: ControlResponse, out: &mut Step) {
+        let Reply { subtype, request_id, response, error, error_code } = line.response;
+        let asked = self.requests.open.remove(&request_id);
+        if subtype == "error" {
+            let what = asked.as_ref().map_or_else(|| "a request".to_owned(), Asked::named);
+            let why = error.unwrap_or_else(|| "no reason given".to_owned());
+            let mut refused = AgentError::new(AgentErrorKind::ProtocolError, format!("claude refused {what}: {why}"))
+                .of(AgentType::Claude)
+                .native(why);
+            refused.native_code = error_code;
+            out.events.push(EventKind::Error(refused));
+            return;
+        }
+        let response = response.unwrap_or_default();
+        match asked.or_else(|| guess(&response)) {
+            Some(Asked::Initialize) => self.session.initialized(response, out),
+            Some(Asked::Mode(mode)) => {
+                let mode = response.get("mode").and_then(Value::as_str).map_or(mode, str::to_owned);
+                self.session.mode_is(Some(mode), out);
+            }
+            Some(Asked::Model(model)) => self.session.model_chosen(model, out),
+            Some(Asked::Thinking(tokens)) => {
+                let data = Map::from_iter([("tokens".to_owned(), json!(tokens))]);
+                out.events.push(note("thinkingLimit", None, data));
+            }
+            Some(Asked::Query(what)) => out.events.push(answer(what, response)),
+            Some(Asked::Interrupt) => {}
+            None => out.events.push(note("controlResponse", None, response)),
+        }
+    }
+
+    pub(super) fn control_request(&mut self, line: ControlRequest, out: &mut Step) {
+        let ControlRequest { request_id, request } = line;
+        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match subtype.as_str() {
+            "can_use_tool" => match AskedTool::deserialize(Value::Object(request.clone())) {
+                Ok(asked) => self.ask(asked, request_id, Via::Control, out),
+                Err(error) => {
+                    out.lines.push(refusal(&request_id, "the request could not be read"));
+                    out.events.push(note(&subtype, Some(format!("refused: {error}")), request));
+                }
+            },
+            "mcp_message" => self.mcp_message(&request_id, request, out),
+            "hook_callback" => {
+                out.lines.push(success(&request_id, &json!({})));
+                out.events.push(note(&subtype, None, request));
+            }
+            "elicitation" => {
+                out.lines.push(success(&request_id, &json!({ "action": "decline" })));
+                let message = request.get("message").and_then(Value::as_str).unwrap_or("an MCP server asks");
+                let message = format!("declined: {message}");
+                out.events.push(note(&subtype, Some(message), request));
+            }
+            _ => {
+                out.lines.push(refusal(&request_id, &format!("multitap does not serve '{subtype}'")));
+                out.events.push(note(&subtype, Some("refused: not served".to_owned()), request));
+            }
+        }
+    }
+
+    pub(super) fn control_cancel(&mut self, line: &ControlCancel, out: &mut Step) {
+        self.questions.withdraw_request(&line.request_id, out);
+    }
+}
+
+/// What a recorded answer answers, when the question is not in the recording.
+fn guess(response: &Map<String, Value>) -> Option<Asked> {
+    let text = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
+    if response.contains_key("commands") {
+        Some(Asked::Initialize)
+    } else if response.contains_key("still_queued") {
+        Some(Asked::Interrupt)
+    } else if response.contains_key("mcpServers") {
+        Some(Asked::Query(Query::McpStatus))
+    } else if response.contains_key("categories") {
+        Some(Asked::Query(Query::Context))
+    } else if response.len() == 1 {
+        text("mode").map(Asked::Mode).or_else(|| text("model").map(Asked::Model))
+    } else {
+        None
+    }
+}
+
+/// The answer to a question about Claude itself.
+fn answer(what: Query, mut data: Map<String, Value>) -> EventKind {
+    // A picture for a terminal, larger than all it shows.
+    data.shift_remove("gridRows");
+    note(query_word(what), None, data)
+}
+
+pub(super) fn query_word(what: Query) -> &'static str {
+    match what {
+        Query::Commands => SystemSubtype::COMMANDS,
+        Query::Models => SystemSubtype::MODELS,
+        Query::McpStatus => SystemSubtype::MCP_STATUS,
+        Query::Account => SystemSubtype::ACCOUNT,
+        Query::Context => SystemSubtype::CONTEXT,
+    }
+}

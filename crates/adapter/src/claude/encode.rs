@@ -1,0 +1,80 @@
+//! Commands to Claude's lines.
+
+use multitap_event::{AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query};
+use serde_json::{Map, Value, json};
+
+use super::control::{Asked, query_word};
+use super::decode::{ClaudeCodec, note};
+use super::native_mode;
+use crate::codec::Step;
+
+impl ClaudeCodec {
+    pub(super) fn command(&mut self, command: Command, out: &mut Step) {
+        match command {
+            Command::Prompt(prompt) => {
+                self.turns.prompted();
+                out.lines.push(user_line(&prompt));
+            }
+            Command::Decide(decide) => self.decide(&decide, out),
+            Command::Cancel if self.turns.is_busy() => {
+                self.turns.cancel();
+                out.lines.push(self.requests.ask(Asked::Interrupt));
+            }
+            Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
+            Command::SetMode { mode } => {
+                let word = Mode::parse(AgentType::Claude, &mode).map_err(|unknown| unknown.to_string());
+                match word.and_then(|mode| native_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
+                    Ok(word) => out.lines.push(self.requests.ask(Asked::Mode(word))),
+                    Err(why) => out.events.push(EventKind::Error(refused(why))),
+                }
+            }
+            Command::SetModel { model } => out.lines.push(self.requests.ask(Asked::Model(model))),
+            Command::SetThinking { tokens } => out.lines.push(self.requests.ask(Asked::Thinking(tokens))),
+            Command::Query { what } => self.query(what, out),
+        }
+    }
+
+    fn query(&mut self, what: Query, out: &mut Step) {
+        let known = match what {
+            Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(query_word(what)),
+            Query::McpStatus | Query::Context => {
+                out.lines.push(self.requests.ask(Asked::Query(what)));
+                return;
+            }
+        };
+        match known {
+            Some(known) => {
+                let data = Map::from_iter([(query_word(what).to_owned(), known.clone())]);
+                out.events.push(note(query_word(what), None, data));
+            }
+            None => out.events.push(EventKind::Error(refused(format!("claude has not told its {}", query_word(what))))),
+        }
+    }
+}
+
+/// A command that cannot be carried out.
+pub(super) fn refused(why: impl Into<String>) -> AgentError {
+    AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Claude)
+}
+
+/// A prompt as Claude reads it: pictures first, then the text.
+fn user_line(prompt: &Prompt) -> String {
+    let mut content: Vec<Value> = prompt.images.iter().map(image_block).collect();
+    if !prompt.text.is_empty() || content.is_empty() {
+        content.push(json!({ "type": "text", "text": prompt.text }));
+    }
+    json!({
+        "type": "user",
+        "message": { "role": "user", "content": content },
+        "parent_tool_use_id": null,
+        "session_id": "",
+    })
+    .to_string()
+}
+
+fn image_block(image: &Image) -> Value {
+    json!({
+        "type": "image",
+        "source": { "type": "base64", "media_type": image.media_type, "data": image.data },
+    })
+}

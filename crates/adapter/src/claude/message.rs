@@ -1,0 +1,274 @@
+//! What the model and the user say: text and thoughts, streamed or whole, each told once.
+
+use std::collections::HashMap;
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Reasoning, Role, TextChunk, Timestamp, ToolId,
+    UserMessage,
+};
+use serde_json::Value;
+
+use super::decode::ClaudeCodec;
+use super::wire::{Assistant, Block, Stream, User};
+use crate::codec::Step;
+
+/// The messages under way: the main one, and one for each sub-agent (by the tool call that started it).
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    under_way: HashMap<Option<String>, UnderWay>,
+}
+
+/// One message of the model.
+#[derive(Debug, Default)]
+struct UnderWay {
+    id: Option<String>,
+    /// Text and thoughts that came in pieces, by block.
+    streamed: Vec<StreamedBlock>,
+    /// Blocks that came whole so far.
+    whole: u64,
+}
+
+#[derive(Debug)]
+struct StreamedBlock {
+    index: u64,
+    voice: Voice,
+    text: String,
+    /// The whole block has come too.
+    confirmed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Speech,
+    Thought,
+}
+
+/// What is left to tell of a block that came whole.
+enum Rest {
+    Nothing,
+    /// The end of a block whose beginning was streamed.
+    Tail(u64, String),
+    Whole(u64),
+}
+
+impl UnderWay {
+    /// The model begins a message; the same message does not begin twice.
+    fn begin(&mut self, id: Option<&str>) {
+        if id.is_none() || self.id.as_deref() != id {
+            *self = Self { id: id.map(str::to_owned), ..Self::default() };
+        }
+    }
+
+    fn piece(&mut self, index: u64, voice: Voice, piece: &str) {
+        match self.streamed.iter_mut().find(|block| block.index == index && !block.confirmed) {
+            Some(block) => block.text.push_str(piece),
+            None => self.streamed.push(StreamedBlock { index, voice, text: piece.to_owned(), confirmed: false }),
+        }
+    }
+
+    /// A block came whole: what of it was not streamed.
+    fn rest(&mut self, voice: Voice, whole: &str) -> Rest {
+        let index = self.whole;
+        self.whole += 1;
+        let mut open = self.streamed.iter_mut().filter(|block| block.voice == voice && !block.confirmed);
+        // The whole block may be trimmed; what was streamed is then all there is.
+        let Some(block) = open.find(|block| whole.starts_with(&block.text) || block.text.contains(whole.trim())) else {
+            return Rest::Whole(index);
+        };
+        block.confirmed = true;
+        let streamed = std::mem::take(&mut block.text);
+        match whole.strip_prefix(streamed.as_str()) {
+            None | Some("") => Rest::Nothing,
+            Some(tail) => Rest::Tail(block.index, tail.to_owned()),
+        }
+    }
+
+    fn block_id(&self, index: u64) -> Option<MessageId> {
+        Some(format!("{}:{index}", self.id.as_deref()?).into())
+    }
+}
+
+impl Texts {
+    fn of(&mut self, parent: Option<&str>) -> &mut UnderWay {
+        self.under_way.entry(parent.map(str::to_owned)).or_default()
+    }
+
+    /// A message of the older kind goes on, or another one begins.
+    pub(super) fn plain(&mut self, id: Option<&str>) {
+        if id.is_some() {
+            self.of(None).begin(id);
+        }
+    }
+
+    /// The turn is over; a whole block that comes later is none that was streamed in it.
+    pub(super) fn turn_over(&mut self) {
+        self.under_way.remove(&None);
+    }
+}
+
+fn chunk(voice: Voice, content: String, is_partial: bool, id: Option<MessageId>, parent: Option<&str>) -> EventKind {
+    let parent_tool_id = parent.map(ToolId::from);
+    match voice {
+        Voice::Speech => EventKind::TextChunk(TextChunk {
+            content,
+            is_partial,
+            role: Some(Role::Assistant),
+            message_id: id,
+            parent_tool_id,
+        }),
+        Voice::Thought => EventKind::Reasoning(Reasoning { content, is_partial, message_id: id, parent_tool_id }),
+    }
+}
+
+impl ClaudeCodec {
+    pub(super) fn stream_event(&mut self, line: Stream, out: &mut Step) {
+        let Stream { event, parent_tool_use_id: parent } = line;
+        let under_way = self.texts.of(parent.as_deref());
+        match event.kind.as_str() {
+            "message_start" => {
+                let id = event.message.and_then(|message| message.id);
+                *under_way = UnderWay::default();
+                under_way.begin(id.as_deref());
+            }
+            "content_block_delta" => {
+                let Some(delta) = event.delta else { return };
+                let (voice, piece) = match (delta.text, delta.thinking) {
+                    (Some(text), _) => (Voice::Speech, text),
+                    (None, Some(thinking)) => (Voice::Thought, thinking),
+                    (None, None) => return,
+                };
+                if piece.is_empty() {
+                    return;
+                }
+                under_way.piece(event.index, voice, &piece);
+                let id = under_way.block_id(event.index);
+                out.events.push(chunk(voice, piece, true, id, parent.as_deref()));
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn assistant(&mut self, line: Assistant, now: Timestamp, out: &mut Step) {
+        let Assistant { message, parent_tool_use_id: parent, error, is_api_error_message, uuid } = line;
+        let parent = parent.filter(|parent| !parent.is_empty());
+        if parent.is_none() {
+            self.turns.spoke(uuid.as_deref());
+        }
+        if error.is_some() || is_api_error_message == Some(true) {
+            let word = error.as_deref().unwrap_or("unknown");
+            let text = plain_text(&message.content);
+            let said = if text.is_empty() { format!("the model could not answer: {word}") } else { text };
+            out.events.push(EventKind::Error(api_error(word, &said)));
+            self.turns.error_told(said);
+            if is_api_error_message == Some(true) {
+                return;
+            }
+        }
+        self.texts.of(parent.as_deref()).begin(message.id.as_deref().or(uuid.as_deref()));
+        for block in message.content {
+            self.assistant_block(block, parent.as_deref(), now, out);
+        }
+    }
+
+    pub(super) fn text_piece(&mut self, index: u64, piece: &str, out: &mut Step) {
+        let under_way = self.texts.of(None);
+        under_way.piece(index, Voice::Speech, piece);
+        out.events.push(chunk(Voice::Speech, piece.to_owned(), true, under_way.block_id(index), None));
+    }
+
+    pub(super) fn assistant_block(&mut self, block: Block, parent: Option<&str>, now: Timestamp, out: &mut Step) {
+        let (voice, whole) = match block.kind.as_str() {
+            "text" => (Voice::Speech, block.text.unwrap_or_default()),
+            "thinking" => (Voice::Thought, block.thinking.unwrap_or_default()),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                self.texts.of(parent).whole += 1;
+                self.tool_use(block, parent, now, out);
+                return;
+            }
+            "redacted_thinking" => {
+                self.texts.of(parent).whole += 1;
+                return;
+            }
+            _ if block.tool_use_id.is_some() => {
+                self.texts.of(parent).whole += 1;
+                self.plain_tool_result(block, now, out);
+                return;
+            }
+            _ => return,
+        };
+        let under_way = self.texts.of(parent);
+        match under_way.rest(voice, &whole) {
+            Rest::Nothing => {}
+            Rest::Tail(index, tail) => {
+                out.events.push(chunk(voice, tail, true, under_way.block_id(index), parent));
+            }
+            Rest::Whole(_) if whole.is_empty() => {}
+            Rest::Whole(index) => out.events.push(chunk(voice, whole, false, under_way.block_id(index), parent)),
+        }
+    }
+
+    pub(super) fn user(&mut self, line: User, now: Timestamp, out: &mut Step) {
+        let User { message, parent_tool_use_id, is_synthetic, is_replay, tool_use_result, tool_result_meta, uuid } =
+            line;
+        let results = message.content.iter().filter(|block| block.tool_use_id.is_some()).count();
+        // The structured result belongs to the one tool result beside it.
+        let mut structured = tool_use_result.filter(|_| results == 1);
+        let meta = tool_result_meta.unwrap_or_default();
+        let (told, said): (Vec<Block>, Vec<Block>) =
+            message.content.into_iter().partition(|block| block.tool_use_id.is_some());
+        for block in told {
+            self.tool_result(block, structured.take(), &meta, now, out);
+        }
+        if is_synthetic == Some(true) || is_replay == Some(true) {
+            return;
+        }
+        match parent_tool_use_id.filter(|parent| !parent.is_empty()) {
+            // What the sub-agent was told.
+            Some(parent) if !said.is_empty() => out.events.push(EventKind::TextChunk(TextChunk {
+                content: plain_text(&said),
+                is_partial: false,
+                role: Some(Role::User),
+                message_id: uuid.map(MessageId::from),
+                parent_tool_id: Some(parent.into()),
+            })),
+            Some(_) => {}
+            None => out.events.extend(user_message(&said, uuid)),
+        }
+    }
+}
+
+/// A prompt; what Claude writes in the user's name when it is interrupted is none.
+pub(super) fn user_message(blocks: &[Block], id: Option<String>) -> Option<EventKind> {
+    let content = plain_text(blocks);
+    let images = blocks.iter().filter_map(image).collect::<Vec<_>>();
+    if (content.is_empty() && images.is_empty()) || content.starts_with("[Request interrupted by user") {
+        return None;
+    }
+    let message_id = id.map(MessageId::from);
+    Some(EventKind::UserMessage(UserMessage { content, images, prompt_id: None, from: None, message_id }))
+}
+
+/// All text blocks, one after the other.
+pub(super) fn plain_text(blocks: &[Block]) -> String {
+    let texts: Vec<&str> =
+        blocks.iter().filter(|block| block.kind == "text").filter_map(|block| block.text.as_deref()).collect();
+    texts.join("\n")
+}
+
+fn image(block: &Block) -> Option<Image> {
+    let source = block.source.as_ref().filter(|_| block.kind == "image")?;
+    let text = |key: &str| source.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(Image { media_type: text("media_type")?, data: text("data")? })
+}
+
+/// The error behind one of Claude's words for it.
+pub(super) fn api_error(word: &str, said: &str) -> AgentError {
+    let kind = match word {
+        "authentication_failed" | "billing_error" | "oauth_org_not_allowed" | "permission_denied" => {
+            AgentErrorKind::PermissionDenied
+        }
+        "invalid_request" => AgentErrorKind::ProtocolError,
+        _ => AgentErrorKind::Unknown,
+    };
+    AgentError::new(kind, said).of(AgentType::Claude).code(word)
+}

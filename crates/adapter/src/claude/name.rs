@@ -1,0 +1,55 @@
+//! Claude's tools by name: what sort each is, and one line for people about a call.
+
+use multitap_event::ToolKind;
+use serde_json::{Map, Value};
+
+/// The longest title.
+const TITLE: usize = 120;
+
+/// Server and tool of `mcp__SERVER__TOOL`.
+pub(super) fn mcp(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("mcp__")?.split_once("__")
+}
+
+pub(super) fn kind(name: &str) -> ToolKind {
+    match name {
+        "Bash" | "PowerShell" | "BashOutput" | "KillShell" | "KillBash" => ToolKind::Shell,
+        "Read" | "NotebookRead" | "LS" => ToolKind::Read,
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => ToolKind::Edit,
+        "Grep" | "Glob" | "WebSearch" | "ToolSearch" => ToolKind::Search,
+        "WebFetch" => ToolKind::Fetch,
+        "Agent" | "Task" => ToolKind::Agent,
+        "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskList" | "TaskGet" => ToolKind::Todo,
+        _ if mcp(name).is_some() => ToolKind::Mcp,
+        _ => ToolKind::Other,
+    }
+}
+
+/// One line about a call.
+pub(super) fn title(name: &str, arguments: &Map<String, Value>) -> String {
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+    let of = |key: &str| text(key).map(|what| format!("{name} {what}"));
+    let title = match name {
+        "Bash" | "PowerShell" => text("command").map(str::to_owned),
+        "Read" | "Write" | "Edit" | "MultiEdit" => of("file_path"),
+        "NotebookEdit" | "NotebookRead" => of("notebook_path"),
+        "LS" => of("path"),
+        "Grep" | "Glob" => of("pattern"),
+        "WebSearch" | "ToolSearch" => of("query"),
+        "WebFetch" => of("url"),
+        "Agent" | "Task" => of("description"),
+        "TaskCreate" => of("subject"),
+        _ => mcp(name).map(|(server, tool)| format!("{tool} ({server})")),
+    };
+    one_line(title.as_deref().unwrap_or(name))
+}
+
+/// The first line, shortened.
+pub(super) fn one_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < text.trim().len() => format!("{line} …"),
+        None => line.to_owned(),
+    }
+}

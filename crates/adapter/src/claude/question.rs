@@ -1,0 +1,268 @@
+//! Questions: what Claude wants to do, told so that anybody can answer.
+
+use multitap_event::{
+    AskedQuestion, Choice, ChoiceKind, Details, EventKind, Question, QuestionId, ToolId, Withdrawal, option,
+};
+use serde_json::{Map, Value};
+
+use super::change::Wanted;
+use super::decode::ClaudeCodec;
+use super::name::{mcp, one_line, title};
+use super::wire::AskedTool;
+use crate::codec::Step;
+
+/// The questions without an answer.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    open: Vec<Open>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) question: Question,
+    pub(super) asked: AskedTool,
+    pub(super) request_id: String,
+    pub(super) via: Via,
+}
+
+/// The way a question came, and so the way its answer goes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Via {
+    /// `can_use_tool` of the control protocol.
+    Control,
+    /// A call of our permission tool; the id of that JSON-RPC request.
+    Tool { rpc_id: Value },
+}
+
+impl Questions {
+    pub(super) fn find(&self, id: &QuestionId) -> Option<&Open> {
+        self.open.iter().find(|open| open.question.question_id == *id)
+    }
+
+    pub(super) fn settle(&mut self, id: &QuestionId) {
+        self.open.retain(|open| open.question.question_id != *id);
+    }
+
+    /// Takes back the questions about tools that are `gone`; one about no tool in particular goes too.
+    pub(super) fn withdraw(&mut self, gone: impl Fn(&str) -> bool, reason: &str, out: &mut Step) {
+        let moot = |open: &mut Open| open.question.tool_id.as_ref().is_none_or(|tool| gone(tool.as_str()));
+        for open in self.open.extract_if(.., moot) {
+            out.events.push(withdrawn(open, reason));
+        }
+    }
+
+    /// A tool ended although somebody was still asked about it: the answer came from elsewhere.
+    pub(super) fn withdraw_about(&mut self, tool: &str, out: &mut Step) {
+        let about = |open: &mut Open| open.question.tool_id.as_ref().is_some_and(|id| id.as_str() == tool);
+        for open in self.open.extract_if(.., about) {
+            out.events.push(withdrawn(open, "the agent went on without an answer from here"));
+        }
+    }
+
+    /// Claude takes one back.
+    pub(super) fn withdraw_request(&mut self, request_id: &str, out: &mut Step) {
+        for open in self.open.extract_if(.., |open| open.request_id == request_id) {
+            out.events.push(withdrawn(open, "the agent no longer asks"));
+        }
+    }
+
+    /// The same, by the id of the call of our permission tool.
+    pub(super) fn withdraw_call(&mut self, rpc_id: &Value, out: &mut Step) {
+        let called = |open: &mut Open| matches!(&open.via, Via::Tool { rpc_id: id } if id == rpc_id);
+        for open in self.open.extract_if(.., called) {
+            out.events.push(withdrawn(open, "the agent no longer asks"));
+        }
+    }
+}
+
+fn withdrawn(open: Open, reason: &str) -> EventKind {
+    let reason = Some(reason.to_owned());
+    EventKind::PermissionWithdrawn(Withdrawal { question_id: open.question.question_id, reason })
+}
+
+impl ClaudeCodec {
+    /// Claude asks whether it may use a tool.
+    pub(super) fn ask(&mut self, asked: AskedTool, request_id: String, via: Via, out: &mut Step) {
+        let details = self.details(&asked);
+        let question = Question {
+            question_id: request_id.as_str().into(),
+            tool_id: asked.tool_use_id.as_deref().map(ToolId::from),
+            tool_name: Some(asked.tool_name.clone()),
+            title: headline(&asked, &details),
+            options: choices(&asked, &details, &via),
+            details,
+            reason: asked.decision_reason.clone(),
+        };
+        out.events.push(EventKind::PermissionAsked(question.clone()));
+        self.questions.open.push(Open { question, asked, request_id, via });
+    }
+
+    fn details(&self, asked: &AskedTool) -> Details {
+        let text = |key: &str| asked.input.get(key).and_then(Value::as_str).map(str::to_owned);
+        if let Some(wanted) = Wanted::of(&asked.tool_name, &asked.input) {
+            let (before, after, diff) = wanted.preview(self.files.as_ref());
+            return Details::FileEdit { file_path: wanted.path, before, after, diff };
+        }
+        match asked.tool_name.as_str() {
+            "Bash" | "PowerShell" => Details::Command {
+                command: text("command").unwrap_or_default(),
+                directory: self.session.cwd.clone(),
+                description: text("description"),
+            },
+            "ExitPlanMode" => Details::Plan { plan: self.plan(asked) },
+            "AskUserQuestion" => Details::Input { questions: asked_questions(&asked.input) },
+            name => match mcp(name) {
+                Some((server, tool)) => {
+                    Details::Mcp { server: server.to_owned(), tool: tool.to_owned(), arguments: asked.input.clone() }
+                }
+                None => Details::Text {
+                    text: asked.description.clone().unwrap_or_else(|| title(name, &asked.input)),
+                    arguments: asked.input.clone(),
+                },
+            },
+        }
+    }
+
+    /// The plan to approve: in the question, in the call it is about, or in the file it was written to.
+    fn plan(&self, asked: &AskedTool) -> String {
+        let text = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
+        let call = asked.tool_use_id.as_deref().and_then(|id| self.tools.find(id));
+        let file = text(&asked.input, "planFilePath");
+        text(&asked.input, "plan")
+            .or_else(|| call.and_then(|call| text(&call.arguments, "plan")))
+            .or_else(|| self.files.read(file.or_else(|| self.tools.plan_file.clone())?.as_ref()))
+            .unwrap_or_default()
+    }
+}
+
+fn headline(asked: &AskedTool, details: &Details) -> String {
+    match details {
+        Details::Command { command, .. } => format!("Run {}", one_line(command)),
+        Details::Plan { .. } => "Go ahead with this plan?".to_owned(),
+        Details::Input { questions } => questions
+            .first()
+            .map_or_else(|| "The agent has a question".to_owned(), |question| one_line(&question.question)),
+        Details::FileEdit { .. } | Details::Mcp { .. } | Details::Text { .. } => title(&asked.tool_name, &asked.input),
+    }
+}
+
+fn asked_questions(input: &Map<String, Value>) -> Vec<AskedQuestion> {
+    let one = |value: &Value| {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let labels = value.get("options").and_then(Value::as_array).into_iter().flatten();
+        Some(AskedQuestion {
+            question: text("question")?,
+            header: text("header"),
+            labels: labels.filter_map(|option| option.get("label")?.as_str().map(str::to_owned)).collect(),
+            multi_select: value.get("multiSelect").and_then(Value::as_bool).unwrap_or(false),
+        })
+    };
+    input.get("questions").and_then(Value::as_array).into_iter().flatten().filter_map(one).collect()
+}
+
+/// The option id of the n-th label of a single question.
+pub(super) fn answer_option(index: usize) -> String {
+    format!("answer_{}", index + 1)
+}
+
+/// Not in the shared words: no to this and its like for the rest of the session.
+pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
+
+/// What can be answered.
+fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
+    let cancel = |name: &str| Choice::new(option::CANCEL, name, ChoiceKind::RejectOnce);
+    let always = |id: &str, name: String| Choice::new(id, name, ChoiceKind::AllowAlways);
+    let once = |name: &str| Choice::new(option::PROCEED_ONCE, name, ChoiceKind::AllowOnce);
+    match details {
+        Details::Plan { .. } => {
+            let edits = "Yes, and accept edits for this session".to_owned();
+            return vec![
+                once("Yes, and ask before each edit"),
+                always(option::PROCEED_ALWAYS, edits),
+                cancel("No, keep planning"),
+            ];
+        }
+        Details::Input { questions } => {
+            let mut choices = match questions.as_slice() {
+                [one] if !one.multi_select && !one.labels.is_empty() => {
+                    let label = |(index, label): (usize, &String)| {
+                        Choice::new(&answer_option(index), label.clone(), ChoiceKind::AllowOnce)
+                    };
+                    one.labels.iter().enumerate().map(label).collect()
+                }
+                _ => vec![once("Answer")],
+            };
+            choices.push(cancel("Do not answer"));
+            return choices;
+        }
+        Details::Command { .. } | Details::FileEdit { .. } | Details::Mcp { .. } | Details::Text { .. } => {}
+    }
+    let mut choices = vec![once("Allow once")];
+    if let Details::Mcp { server, tool, .. } = details {
+        choices.push(always(option::PROCEED_ALWAYS_TOOL, format!("Allow {tool} of {server} for this session")));
+        choices.push(always(option::PROCEED_ALWAYS_SERVER, format!("Allow all tools of {server} for this session")));
+    } else if let Some(what) = session_wide(asked, via) {
+        choices.push(always(option::PROCEED_ALWAYS, format!("Allow {what} for this session")));
+    }
+    if let Some(rules) = saved_rules(asked) {
+        choices.push(always(option::PROCEED_ALWAYS_AND_SAVE, format!("Always allow {rules} in this folder")));
+    }
+    choices.push(cancel("Deny"));
+    if matches!(via, Via::Tool { .. }) {
+        let name = "Deny, and do not ask again in this session";
+        choices.push(Choice::new(CANCEL_ALWAYS, name, ChoiceKind::RejectAlways));
+    }
+    choices
+}
+
+/// What "for this session" would cover, if it can be said.
+fn session_wide(asked: &AskedTool, via: &Via) -> Option<String> {
+    if matches!(via, Via::Tool { .. }) {
+        return Some(match asked.tool_name.as_str() {
+            "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => "all edits".to_owned(),
+            "Bash" | "PowerShell" => "this command".to_owned(),
+            name => name.to_owned(),
+        });
+    }
+    let suggestions = asked.permission_suggestions.as_deref().unwrap_or_default();
+    let rules: Vec<String> = suggestions.iter().filter(|one| allows_rules(one)).flat_map(rule_names).collect();
+    if !rules.is_empty() {
+        return Some(rules.join(", "));
+    }
+    let mode = suggestions.iter().find(|one| kind(one) == Some("setMode"))?.get("mode")?.as_str()?;
+    Some(if mode == "acceptEdits" { "all edits".to_owned() } else { format!("mode {mode}") })
+}
+
+/// The rules that Claude offers to keep in its settings.
+fn saved_rules(asked: &AskedTool) -> Option<String> {
+    let suggestions = asked.permission_suggestions.as_deref().unwrap_or_default();
+    let rules: Vec<String> = suggestions.iter().filter(|one| saves_rules(one)).flat_map(rule_names).collect();
+    (!rules.is_empty()).then(|| rules.join(", "))
+}
+
+pub(super) fn kind(suggestion: &Value) -> Option<&str> {
+    suggestion.get("type").and_then(Value::as_str)
+}
+
+/// Whether a suggestion adds rules that allow.
+pub(super) fn allows_rules(suggestion: &Value) -> bool {
+    kind(suggestion) == Some("addRules")
+        && suggestion.get("behavior").and_then(Value::as_str).is_none_or(|behavior| behavior == "allow")
+}
+
+/// Whether a suggestion keeps such rules in the folder's settings.
+pub(super) fn saves_rules(suggestion: &Value) -> bool {
+    allows_rules(suggestion) && suggestion.get("destination").and_then(Value::as_str) == Some("localSettings")
+}
+
+/// Rules as Claude's settings write them: `Bash(touch made.txt)`.
+fn rule_names(suggestion: &Value) -> Vec<String> {
+    let rule = |rule: &Value| {
+        let tool = rule.get("toolName")?.as_str()?;
+        Some(match rule.get("ruleContent").and_then(Value::as_str) {
+            Some(content) => one_line(&format!("{tool}({content})")),
+            None => tool.to_owned(),
+        })
+    };
+    suggestion.get("rules").and_then(Value::as_array).into_iter().flatten().filter_map(rule).collect()
+}

@@ -1,0 +1,106 @@
+//! `system` lines: the beginning of a turn, its mode, retries, background work, and notes of all sorts.
+
+use multitap_event::{AuthStatus, EventKind, Retry, SystemSubtype, ToolProgress};
+use serde_json::{Map, Value};
+
+use super::decode::{ClaudeCodec, note};
+use super::name::one_line;
+use crate::codec::Step;
+
+fn text<'a>(line: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    line.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+}
+
+fn number(line: &Map<String, Value>, key: &str) -> Option<u64> {
+    line.get(key).and_then(Value::as_u64)
+}
+
+impl ClaudeCodec {
+    pub(super) fn system(&mut self, mut line: Map<String, Value>, out: &mut Step) {
+        let subtype = text(&line, "subtype").unwrap_or("note").to_owned();
+        match subtype.as_str() {
+            "init" => {
+                out.ready = true;
+                self.session.init(line, out);
+                self.turns.begin(out);
+            }
+            "status" => self.status_line(line, out),
+            "api_retry" => out.events.push(EventKind::Retry(retry(&line))),
+            "compact_boundary" => {
+                let data = match line.shift_remove("compact_metadata") {
+                    Some(Value::Object(data)) => data,
+                    _ => line,
+                };
+                out.events.push(note(SystemSubtype::COMPACTED, None, data));
+            }
+            // The tool's result says the same, as the end of the call.
+            "permission_denied" if text(&line, "tool_use_id").is_some_and(|id| self.tools.deny(id)) => {}
+            "task_started" | "task_progress" | "task_updated" | "task_notification" => self.task(&subtype, line, out),
+            // How much was thought stands in the result.
+            "thinking_tokens" => {}
+            _ => {
+                if let Some(commands) = line.get("commands").filter(|_| subtype == "commands_changed") {
+                    self.session.capabilities.insert("commands".to_owned(), commands.clone());
+                }
+                let message = ["message", "content", "text", "summary"].into_iter().find_map(|key| text(&line, key));
+                out.events.push(note(&subtype, message.map(one_line), line));
+            }
+        }
+    }
+
+    fn status_line(&mut self, line: Map<String, Value>, out: &mut Step) {
+        let mode = text(&line, "permissionMode").map(str::to_owned);
+        let only_mode =
+            mode.is_some() && !line.contains_key("compact_result") && line.get("status").is_none_or(Value::is_null);
+        self.session.mode_is(mode, out);
+        if !only_mode {
+            let message = text(&line, "status").map(str::to_owned);
+            out.events.push(note("status", message, line));
+        }
+    }
+
+    /// A shell or sub-agent that takes its time. While its call is open this is the call's progress.
+    fn task(&mut self, subtype: &str, line: Map<String, Value>, out: &mut Step) {
+        let task = text(&line, "task_id").unwrap_or_default().to_owned();
+        let tool = text(&line, "tool_use_id").or(self.tools.of_task(&task)).map(str::to_owned);
+        match (subtype, &tool) {
+            ("task_started", Some(tool)) => {
+                let background = line.get("is_backgrounded").and_then(Value::as_bool) == Some(true);
+                self.tools.task_began(&task, tool, background);
+            }
+            ("task_notification", _) => self.tools.task_ended(&task),
+            _ => {}
+        }
+        let patch = line.get("patch").and_then(|patch| patch.get("status")).and_then(Value::as_str);
+        let said = text(&line, "summary").or(text(&line, "description")).or(text(&line, "status")).or(patch);
+        let said = said.map(one_line);
+        match tool.filter(|tool| self.tools.find(tool).is_some()) {
+            Some(tool) => out.events.push(EventKind::ToolProgress(ToolProgress {
+                elapsed_ms: line.get("usage").and_then(|usage| usage.get("duration_ms")).and_then(Value::as_u64),
+                message: said,
+                ..ToolProgress::of(tool.into())
+            })),
+            None => out.events.push(note(subtype, said, line)),
+        }
+    }
+
+    pub(super) fn auth_status(&mut self, line: &Map<String, Value>, out: &mut Step) {
+        let output = line.get("output").and_then(Value::as_array).into_iter().flatten();
+        out.events.push(EventKind::AuthStatus(AuthStatus {
+            is_authenticating: line.get("isAuthenticating").and_then(Value::as_bool).unwrap_or(false),
+            output: output.filter_map(Value::as_str).map(str::to_owned).collect(),
+            error: text(line, "error").map(str::to_owned),
+        }));
+    }
+}
+
+fn retry(line: &Map<String, Value>) -> Retry {
+    let small = |key: &str| number(line, key).and_then(|number| u32::try_from(number).ok());
+    Retry {
+        attempt: small("attempt").unwrap_or(1),
+        max_attempts: small("max_retries"),
+        delay_ms: number(line, "retry_delay_ms"),
+        status_code: number(line, "error_status").and_then(|status| u16::try_from(status).ok()),
+        reason: text(line, "error").map(str::to_owned),
+    }
+}

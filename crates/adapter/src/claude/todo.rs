@@ -1,0 +1,95 @@
+//! The agent's plan: `TodoWrite` of older versions, `TaskCreate`, `TaskUpdate` and `TaskList` of newer ones.
+
+use multitap_event::{EventKind, TodoItem, TodoList, TodoStatus};
+use serde_json::Value;
+
+use super::tools::OpenTool;
+use crate::codec::Step;
+
+#[derive(Debug, Default)]
+pub(super) struct Todos {
+    items: Vec<TodoItem>,
+}
+
+impl Todos {
+    /// A tool call succeeded; if it changed the plan, the whole plan is told.
+    pub(super) fn tool_ended(&mut self, tool: &OpenTool, structured: &Value, out: &mut Step) {
+        // A sub-agent's plan is its own.
+        if tool.parent.is_some() {
+            return;
+        }
+        let before = self.items.clone();
+        match tool.name.as_str() {
+            "TodoWrite" => self.written(structured.get("newTodos").or(tool.arguments.get("todos"))),
+            "TaskCreate" => self.created(tool, structured),
+            "TaskUpdate" => self.updated(tool, structured),
+            "TaskList" => self.written(structured.get("tasks")),
+            _ => return,
+        }
+        if self.items != before {
+            out.events.push(EventKind::TodoList(TodoList { items: self.items.clone(), explanation: None }));
+        }
+    }
+
+    fn written(&mut self, list: Option<&Value>) {
+        let Some(list) = list.and_then(Value::as_array) else { return };
+        self.items = list.iter().filter_map(item).collect();
+    }
+
+    fn created(&mut self, tool: &OpenTool, structured: &Value) {
+        let told = structured.get("task").and_then(item);
+        let Some(mut item) = told.or_else(|| item(&Value::Object(tool.arguments.clone()))) else { return };
+        if item.id.is_none() {
+            item.id = Some((self.items.len() + 1).to_string());
+        }
+        self.items.retain(|other| other.id != item.id);
+        self.items.push(item);
+    }
+
+    fn updated(&mut self, tool: &OpenTool, structured: &Value) {
+        let id = text(structured, "taskId").or_else(|| tool.arguments.get("taskId").and_then(word));
+        let to = structured.get("statusChange").and_then(|change| text(change, "to"));
+        let to = to.or_else(|| tool.arguments.get("status").and_then(word));
+        let Some(at) = self.items.iter().position(|item| item.id == id) else { return };
+        if to.as_deref() == Some("deleted") {
+            self.items.remove(at);
+            return;
+        }
+        let item = &mut self.items[at];
+        if let Some(to) = to {
+            item.status = status(&to);
+        }
+        if let Some(subject) = tool.arguments.get("subject").and_then(word) {
+            item.text = subject;
+        }
+    }
+}
+
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key).and_then(word)
+}
+
+fn item(value: &Value) -> Option<TodoItem> {
+    Some(TodoItem {
+        text: text(value, "content").or_else(|| text(value, "subject"))?,
+        status: text(value, "status").map_or(TodoStatus::Pending, |word| status(&word)),
+        id: text(value, "id"),
+    })
+}
+
+fn status(word: &str) -> TodoStatus {
+    match word {
+        "in_progress" | "inProgress" => TodoStatus::InProgress,
+        "completed" | "done" => TodoStatus::Completed,
+        "cancelled" | "deleted" => TodoStatus::Cancelled,
+        _ => TodoStatus::Pending,
+    }
+}

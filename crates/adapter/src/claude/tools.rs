@@ -1,0 +1,298 @@
+//! Tool calls from their start to their one end.
+
+use std::collections::{HashMap, HashSet};
+
+use multitap_event::{EventKind, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress, ToolStarted};
+use serde_json::{Map, Value};
+
+use super::change;
+use super::decode::{ClaudeCodec, note};
+use super::name;
+use super::wire::{Block, ResultMeta};
+use crate::codec::Step;
+
+/// The calls that have begun.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    open: Vec<OpenTool>,
+    seen: HashSet<String>,
+    /// Calls whose work goes on after they returned: sub-agents and shells in the background.
+    background: HashSet<String>,
+    /// Which call began which task.
+    tasks: HashMap<String, String>,
+    /// Where the plan was written that is to be approved.
+    pub(super) plan_file: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct OpenTool {
+    pub(super) id: ToolId,
+    pub(super) name: String,
+    pub(super) kind: ToolKind,
+    pub(super) arguments: Map<String, Value>,
+    pub(super) parent: Option<ToolId>,
+    started: Timestamp,
+    /// A person or a rule said no to it.
+    denied: bool,
+}
+
+/// Which open calls to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Forgotten {
+    All,
+    /// All but those of background work.
+    OfTurn,
+}
+
+impl Tools {
+    pub(super) fn find(&self, id: &str) -> Option<&OpenTool> {
+        self.open.iter().find(|tool| tool.id.as_str() == id)
+    }
+
+    fn find_mut(&mut self, id: &str) -> Option<&mut OpenTool> {
+        self.open.iter_mut().find(|tool| tool.id.as_str() == id)
+    }
+
+    /// Somebody said no to the call; false if there is no such call.
+    pub(super) fn deny(&mut self, id: &str) -> bool {
+        self.find_mut(id).map(|tool| tool.denied = true).is_some()
+    }
+
+    /// Somebody gave the call other arguments.
+    pub(super) fn replace_arguments(&mut self, id: &str, arguments: &Map<String, Value>) {
+        if let Some(tool) = self.find_mut(id) {
+            tool.arguments.clone_from(arguments);
+        }
+    }
+
+    /// A call began a task; one in the background outlives the call and the turn.
+    pub(super) fn task_began(&mut self, task: &str, id: &str, background: bool) {
+        self.tasks.insert(task.to_owned(), id.to_owned());
+        if background {
+            self.background.insert(id.to_owned());
+        }
+    }
+
+    pub(super) fn task_ended(&mut self, task: &str) {
+        if let Some(id) = self.tasks.remove(task) {
+            self.background.remove(&id);
+        }
+    }
+
+    pub(super) fn of_task(&self, task: &str) -> Option<&str> {
+        self.tasks.get(task).map(String::as_str)
+    }
+
+    fn take(&mut self, id: &str) -> Option<OpenTool> {
+        let at = self.open.iter().position(|tool| tool.id.as_str() == id)?;
+        Some(self.open.remove(at))
+    }
+
+    /// Whether the call belongs to work in the background, itself or through the sub-agents above it.
+    fn goes_on(&self, tool: &OpenTool) -> bool {
+        let mut above = tool.parent.as_ref();
+        for _ in 0..=self.open.len() {
+            let Some(id) = above else { return false };
+            if self.background.contains(id.as_str()) {
+                return true;
+            }
+            above = self.find(id.as_str()).and_then(|tool| tool.parent.as_ref());
+        }
+        false
+    }
+
+    /// Ends the calls that Claude forgot.
+    pub(super) fn close_forgotten(&mut self, which: Forgotten, now: Option<Timestamp>, out: &mut Step) {
+        let keep: HashSet<ToolId> = match which {
+            Forgotten::All => HashSet::new(),
+            Forgotten::OfTurn => {
+                self.open.iter().filter(|tool| self.goes_on(tool)).map(|tool| tool.id.clone()).collect()
+            }
+        };
+        for tool in self.open.extract_if(.., |tool| !keep.contains(&tool.id)) {
+            let outcome = if tool.denied { ToolOutcome::Denied } else { ToolOutcome::Cancelled };
+            out.events.push(EventKind::ToolCompleted(ToolCompleted {
+                duration_ms: now.map(|now| now.millis_since(tool.started)),
+                tool_id: tool.id,
+                success: false,
+                outcome,
+                result: None,
+                error: Some("the agent did not tell how this call ended".to_owned()),
+                exit_code: None,
+            }));
+        }
+    }
+}
+
+impl ClaudeCodec {
+    pub(super) fn tool_use(&mut self, block: Block, parent: Option<&str>, now: Timestamp, out: &mut Step) {
+        let (Some(id), Some(name)) = (block.id, block.name) else { return };
+        if !self.tools.seen.insert(id.clone()) {
+            return;
+        }
+        let arguments = match block.input {
+            Some(Value::Object(arguments)) => arguments,
+            Some(Value::Null) | None => Map::new(),
+            Some(other) => Map::from_iter([("input".to_owned(), other)]),
+        };
+        let tool = OpenTool {
+            id: id.into(),
+            kind: name::kind(&name),
+            name,
+            arguments,
+            parent: parent.map(ToolId::from),
+            started: now,
+            denied: false,
+        };
+        if let Some(path) = tool.arguments.get("file_path").and_then(Value::as_str)
+            && path.contains("/.claude/plans/")
+        {
+            self.tools.plan_file = Some(path.to_owned());
+        }
+        out.events.push(EventKind::ToolStarted(ToolStarted {
+            tool_id: tool.id.clone(),
+            tool_name: tool.name.clone(),
+            tool_kind: tool.kind,
+            title: Some(name::title(&tool.name, &tool.arguments)),
+            arguments: tool.arguments.clone(),
+            server: name::mcp(&tool.name).map(|(server, _)| server.to_owned()),
+            parent_tool_id: tool.parent.clone(),
+        }));
+        self.tools.open.push(tool);
+    }
+
+    /// A result that stands on its own, as older versions wrote it.
+    pub(super) fn plain_tool_result(&mut self, block: Block, now: Timestamp, out: &mut Step) {
+        self.tool_result(block, None, &[], now, out);
+    }
+
+    pub(super) fn tool_result(
+        &mut self,
+        block: Block,
+        structured: Option<Value>,
+        meta: &[ResultMeta],
+        now: Timestamp,
+        out: &mut Step,
+    ) {
+        let Some(id) = block.tool_use_id else { return };
+        let content = Content::of(block.content);
+        let tool = self.tools.take(&id);
+        if tool.is_none() && !self.tools.seen.insert(id.clone()) {
+            // The call was already closed: its end came after the end of its turn.
+            let data = Map::from_iter([("toolId".to_owned(), id.into()), ("result".to_owned(), content.value)]);
+            out.events.push(note("lateToolResult", None, data));
+            return;
+        }
+        self.questions.withdraw_about(&id, out);
+        let success = block.is_error != Some(true);
+        let meta = meta.iter().find(|meta| meta.id == id);
+        let outcome = if success { ToolOutcome::Completed } else { self.outcome(tool.as_ref(), meta) };
+        let structured = structured.unwrap_or(Value::Null);
+        if let Some(tool) = tool.as_ref().filter(|_| success) {
+            if let Some(change) = change::of(tool, &structured, content.text.as_deref()) {
+                out.events.push(EventKind::FileChanged(change));
+            }
+            self.todos.tool_ended(tool, &structured, out);
+        }
+        let shell = tool.as_ref().is_some_and(|tool| tool.kind == ToolKind::Shell);
+        let live = self.session.is_live();
+        out.events.push(EventKind::ToolCompleted(ToolCompleted {
+            tool_id: id.into(),
+            success,
+            outcome,
+            exit_code: if shell { exit_code(success, &content, &structured) } else { None },
+            error: (!success).then(|| content.error()),
+            result: success.then_some(content.value),
+            duration_ms: tool.filter(|_| live).map(|tool| now.millis_since(tool.started)),
+        }));
+    }
+
+    /// How a call that did not succeed ended.
+    fn outcome(&self, tool: Option<&OpenTool>, meta: Option<&ResultMeta>) -> ToolOutcome {
+        let decision = meta.and_then(|meta| meta.permission_decision.as_ref()?.decision.as_deref());
+        let not_run = meta.and_then(|meta| meta.non_execution_kind.as_deref());
+        if tool.is_some_and(|tool| tool.denied) || decision == Some("reject") {
+            ToolOutcome::Denied
+        } else if not_run == Some("user-rejected") || self.turns.is_cancelling() {
+            ToolOutcome::Cancelled
+        } else if decision.is_none() && not_run.is_some() {
+            ToolOutcome::Denied
+        } else {
+            ToolOutcome::Failed
+        }
+    }
+
+    pub(super) fn tool_progress(&mut self, line: Map<String, Value>, out: &mut Step) {
+        let text = |key: &str| line.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        // A heartbeat has an id of its own and names its tool as the parent.
+        let ids = [text("tool_use_id"), text("parent_tool_use_id")];
+        let known = ids.into_iter().flatten().find(|id| self.tools.find(id).is_some());
+        let elapsed = line.get("elapsed_time_seconds").and_then(Value::as_f64);
+        let Some(id) = known.or(ids[0].filter(|id| !self.tools.seen.contains(*id) && !id.contains("-heartbeat-")))
+        else {
+            out.events.push(note("tool_progress", None, line));
+            return;
+        };
+        out.events.push(EventKind::ToolProgress(ToolProgress {
+            elapsed_ms: elapsed.map(millis),
+            ..ToolProgress::of(id.into())
+        }));
+    }
+}
+
+/// Whole milliseconds; a time that is none is zero.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+fn millis(seconds: f64) -> u64 {
+    (seconds * 1000.0).round() as u64
+}
+
+/// What a tool answered.
+struct Content {
+    /// Its text, if it is nothing but text.
+    text: Option<String>,
+    value: Value,
+}
+
+impl Content {
+    fn of(content: Option<Value>) -> Self {
+        match content {
+            Some(Value::Array(blocks)) => {
+                let text = |block: &Value| {
+                    let text = block.get("text")?.as_str()?;
+                    (block.get("type").and_then(Value::as_str) == Some("text")).then(|| text.to_owned())
+                };
+                match blocks.iter().map(text).collect::<Option<Vec<_>>>() {
+                    Some(texts) => Self::text(texts.join("\n")),
+                    None => Self { text: None, value: Value::Array(blocks) },
+                }
+            }
+            Some(Value::String(text)) => Self::text(text),
+            Some(value) => Self { text: None, value },
+            None => Self::text(String::new()),
+        }
+    }
+
+    fn text(text: String) -> Self {
+        Self { value: text.clone().into(), text: Some(text) }
+    }
+
+    /// The same as words about what went wrong.
+    fn error(&self) -> String {
+        let text = self.text.clone().unwrap_or_else(|| self.value.to_string());
+        let inner = text.strip_prefix("<tool_use_error>").and_then(|text| text.strip_suffix("</tool_use_error>"));
+        inner.map_or(text.clone(), str::to_owned)
+    }
+}
+
+/// The exit code of a shell command, where Claude lets it be known.
+fn exit_code(success: bool, content: &Content, structured: &Value) -> Option<i32> {
+    if !success {
+        let rest = content.text.as_deref()?.strip_prefix("Exit code ")?;
+        return rest.split(|c: char| c != '-' && !c.is_ascii_digit()).next()?.parse().ok();
+    }
+    let said = |key: &str| structured.get(key).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
+    // Another code may have been read as a success, and work in the background has none yet.
+    let known = structured.get("stdout").is_some()
+        && !["returnCodeInterpretation", "backgroundTaskId", "interrupted"].into_iter().any(said);
+    known.then_some(0)
+}

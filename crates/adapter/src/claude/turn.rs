@@ -1,0 +1,286 @@
+//! Turns: from `system/init` to `result`, and the end of it all.
+
+use std::collections::BTreeMap;
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, Denial, EventKind, ModelUsage, SessionEnd, SessionEndReason, Timestamp,
+    TokenUsage, TurnEnd, TurnId, TurnStatus,
+};
+use multitap_process::Exit;
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+
+use super::decode::ClaudeCodec;
+use super::message::api_error;
+use super::tools::Forgotten;
+use super::wire::{OneModelUsage, TurnResult, Usage};
+use crate::codec::{End, Step};
+
+/// The turn that runs, and what the ones before it came to.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    count: u64,
+    open: Option<TurnId>,
+    /// Prompts that were handed over and whose turn has not begun.
+    waiting: u32,
+    cancelling: bool,
+    /// An error that this turn already told; its result is not told as another.
+    told: Option<String>,
+    /// How the last turn ended, and why if it failed.
+    last: Option<(TurnStatus, Option<String>)>,
+    used: Option<TokenUsage>,
+    cost: f64,
+    /// Claude's id of the last message, to resume at.
+    last_message: Option<String>,
+    /// An error that ended the session as such.
+    fatal: Option<String>,
+    ended: bool,
+}
+
+impl Turns {
+    /// A turn begins, unless one runs.
+    pub(super) fn begin(&mut self, out: &mut Step) {
+        if self.open.is_some() {
+            return;
+        }
+        self.count += 1;
+        self.waiting = self.waiting.saturating_sub(1);
+        self.told = None;
+        self.last_message = None;
+        let turn_id = TurnId::from(format!("turn-{}", self.count));
+        self.open = Some(turn_id.clone());
+        out.events.push(EventKind::TurnStarted { turn_id });
+    }
+
+    pub(super) fn prompted(&mut self) {
+        self.waiting += 1;
+    }
+
+    /// Whether there is work to cancel.
+    pub(super) fn is_busy(&self) -> bool {
+        self.open.is_some() || self.waiting > 0
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.cancelling = true;
+    }
+
+    pub(super) fn is_cancelling(&self) -> bool {
+        self.cancelling
+    }
+
+    pub(super) fn error_told(&mut self, text: String) {
+        self.told = Some(text);
+    }
+
+    pub(super) fn spoke(&mut self, uuid: Option<&str>) {
+        if let Some(uuid) = uuid {
+            self.last_message = Some(uuid.to_owned());
+        }
+    }
+
+    pub(super) fn failed_for_good(&mut self, text: String) {
+        self.fatal = Some(text);
+    }
+}
+
+impl ClaudeCodec {
+    pub(super) fn result(&mut self, result: TurnResult, now: Timestamp, out: &mut Step) {
+        self.session.identified(result.session_id.clone(), out);
+        if self.turns.waiting > 0 {
+            self.turns.begin(out);
+        }
+        let status = self.status(&result);
+        let why = (status == TurnStatus::Failed).then(|| why(&result));
+        if let Some(why) = &why
+            && self.turns.told.is_none()
+        {
+            out.events.push(EventKind::Error(failure(&result, why)));
+        }
+        self.close_turn_work(Forgotten::OfTurn, now, out);
+        self.texts.turn_over();
+        let usage = result.usage.map(tokens);
+        self.turns.used = match (self.turns.used, usage) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
+            (before, now) => now.or(before),
+        };
+        let (cost_usd, total_cost_usd) = self.turns.cost(result.total_cost_usd, result.model_usage_since_last_result);
+        out.events.push(EventKind::TurnCompleted(TurnEnd {
+            turn_id: self.turns.open.take(),
+            usage,
+            duration_ms: result.duration_ms.map(whole_millis),
+            cost_usd,
+            total_cost_usd,
+            model_usage: model_usage(result.model_usage.unwrap_or_default()),
+            text: result.result.filter(|text| !text.is_empty() && status == TurnStatus::Completed),
+            error: why.clone(),
+            native_status: result.subtype.or(result.status),
+            num_turns: result.num_turns,
+            structured_output: result.structured_output,
+            denials: denials(result.permission_denials),
+            origin: result.origin.and_then(|origin| origin.kind),
+            message_id: self.turns.last_message.take().map(Into::into),
+            ..TurnEnd::of(status)
+        }));
+        self.turns.last = Some((status, why));
+        self.turns.cancelling = false;
+        self.turns.told = None;
+    }
+
+    fn status(&self, result: &TurnResult) -> TurnStatus {
+        let word = result.subtype.as_deref().or(result.status.as_deref()).unwrap_or("success");
+        let is_error = result.is_error.unwrap_or(word != "success" && word != "completed");
+        let aborted = result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
+        let stopped = self.turns.cancelling && is_error && word == "error_during_execution";
+        if aborted || stopped || matches!(word, "cancelled" | "interrupted") {
+            TurnStatus::Cancelled
+        } else if is_error {
+            TurnStatus::Failed
+        } else {
+            TurnStatus::Completed
+        }
+    }
+
+    /// Ends what must not outlive a turn: calls without an end, questions without an answer.
+    fn close_turn_work(&mut self, which: Forgotten, now: Timestamp, out: &mut Step) {
+        let clock = self.session.is_live().then_some(now);
+        self.tools.close_forgotten(which, clock, out);
+        let tools = &self.tools;
+        self.questions.withdraw(|tool| which == Forgotten::All || tools.find(tool).is_none(), "the turn is over", out);
+    }
+
+    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+        if std::mem::replace(&mut self.turns.ended, true) {
+            return;
+        }
+        self.session.release(out);
+        let (exit, asked) = match end {
+            End::Exited(exit) => (Some(exit), false),
+            End::Stopped(exit) => (Some(exit), true),
+            End::InputEnded => (None, false),
+        };
+        let in_turn = self.turns.is_busy();
+        self.close_turn_work(Forgotten::All, now, out);
+        let mut error = self.turns.fatal.clone();
+        let failed_before = self.turns.last.as_ref().is_some_and(|(status, _)| *status != TurnStatus::Completed);
+        if let Some(exit) = exit.filter(|exit| !asked && (in_turn || !(exit.success() || failed_before))) {
+            let died = died(exit, in_turn);
+            error.get_or_insert_with(|| died.message.clone());
+            out.events.push(EventKind::Error(died));
+        }
+        if in_turn {
+            if self.turns.open.is_none() {
+                self.turns.begin(out);
+            }
+            let status = match (&self.turns.fatal, asked) {
+                (Some(_), _) => TurnStatus::Failed,
+                (None, true) => TurnStatus::Cancelled,
+                (None, false) => TurnStatus::Interrupted,
+            };
+            let turn = TurnEnd { turn_id: self.turns.open.take(), error: error.clone(), ..TurnEnd::of(status) };
+            out.events.push(EventKind::TurnCompleted(turn));
+            self.turns.last = Some((status, error.clone()));
+        }
+        let (reason, why) = match (&error, self.turns.last.take()) {
+            (Some(_), _) => (SessionEndReason::Failed, None),
+            (None, Some((status, why))) => (status.into(), why),
+            (None, None) => (SessionEndReason::Completed, None),
+        };
+        out.events.push(EventKind::SessionEnded(SessionEnd {
+            reason,
+            error: error.or(why),
+            final_usage: self.turns.used,
+            exit_code: exit.and_then(|exit| exit.code),
+        }));
+    }
+}
+
+impl Turns {
+    /// What the turn cost and what the session has cost so far.
+    fn cost(&mut self, total: Option<f64>, models: Option<Map<String, Value>>) -> (Option<f64>, Option<f64>) {
+        let Some(total) = total else { return (None, None) };
+        let by_model =
+            models.map(|models| models.values().filter_map(|model| model.get("costUSD")?.as_f64()).sum::<f64>());
+        let turn = by_model.unwrap_or(total - self.cost);
+        self.cost = total;
+        (Some(money(turn)), Some(money(total)))
+    }
+}
+
+/// Without the dust that adding floating-point numbers leaves.
+fn money(dollars: f64) -> f64 {
+    if dollars > 0.0 { (dollars * 1e10).round() / 1e10 } else { 0.0 }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+fn whole_millis(millis: f64) -> u64 {
+    millis.round() as u64
+}
+
+fn tokens(usage: Usage) -> TokenUsage {
+    TokenUsage {
+        cached_tokens: usage.cache_read_input_tokens,
+        cache_creation_tokens: usage.cache_creation_input_tokens,
+        reasoning_tokens: usage.output_tokens_details.and_then(|details| details.thinking_tokens).filter(|n| *n > 0),
+        ..TokenUsage::of(usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0))
+    }
+}
+
+fn model_usage(models: Map<String, Value>) -> BTreeMap<String, ModelUsage> {
+    let one = |(name, value): (String, Value)| {
+        let model = OneModelUsage::deserialize(value).ok()?;
+        let usage = TokenUsage {
+            cached_tokens: model.cache_read_input_tokens,
+            cache_creation_tokens: model.cache_creation_input_tokens,
+            reasoning_tokens: model.thinking_tokens.filter(|n| *n > 0),
+            ..TokenUsage::of(model.input_tokens, model.output_tokens)
+        };
+        let cost_usd = model.cost_usd.map(money);
+        Some((name, ModelUsage { usage, cost_usd, context_window: model.context_window }))
+    };
+    models.into_iter().filter_map(one).collect()
+}
+
+fn denials(denied: Option<Vec<super::wire::Denied>>) -> Vec<Denial> {
+    let denied = denied.unwrap_or_default().into_iter();
+    denied
+        .map(|denied| Denial {
+            tool_name: denied.tool_name,
+            tool_id: denied.tool_use_id.map(Into::into),
+            arguments: denied.tool_input,
+        })
+        .collect()
+}
+
+/// Why a turn failed, for people.
+fn why(result: &TurnResult) -> String {
+    let errors = result.errors.as_deref().unwrap_or_default();
+    let told = if errors.is_empty() { None } else { Some(errors.join("; ")) };
+    let plain = result
+        .error
+        .as_ref()
+        .and_then(|error| error.as_str().or_else(|| error.get("message")?.as_str()).map(str::to_owned));
+    told.or(plain)
+        .or_else(|| result.result.clone())
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| format!("the turn failed: {}", result.subtype.as_deref().unwrap_or("no reason given")))
+}
+
+fn failure(result: &TurnResult, why: &str) -> AgentError {
+    if why.contains("No conversation found")
+        || why.contains("requires a valid session")
+        || why.contains("No message found")
+    {
+        return AgentError::new(AgentErrorKind::SessionNotFound, why).of(AgentType::Claude);
+    }
+    let word = result.api_error_type.as_deref().or(result.subtype.as_deref()).or(result.status.as_deref());
+    api_error(word.unwrap_or("unknown"), why)
+}
+
+fn died(exit: &Exit, in_turn: bool) -> AgentError {
+    let when = if in_turn { " in the middle of a turn" } else { "" };
+    let error = AgentError::new(AgentErrorKind::ProcessExitError, format!("claude ended{when} with {exit}"))
+        .of(AgentType::Claude)
+        .exited(exit.code);
+    if exit.stderr_tail.is_empty() { error } else { error.native(exit.stderr_tail.clone()) }
+}
