@@ -60,6 +60,11 @@ impl Fake {
         Ok(fake)
     }
 
+    /// An MCP server on stdio with the tools `echo` (says its `message` again) and `fail`.
+    pub fn mcp() -> Result<Self> {
+        Self::shell("mcp", MCP)
+    }
+
     /// A fake that speaks Claude Code's dialect.
     #[must_use]
     pub fn claude() -> FakeClaude {
@@ -244,6 +249,32 @@ while IFS= read -r line; do
 done
 "#;
 
+/// Enough of an MCP server: the id is the last in a line, since parameters may hold one of their own.
+const MCP: &str = r#"
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while IFS= read -r line; do
+  id=${line##*\"id\":}
+  id=${id%%[,\}]*}
+  case $line in
+    *'"method":"initialize"'*)
+      version=${line#*\"protocolVersion\":\"}
+      version=${version%%\"*}
+      answer '{"protocolVersion":"'"$version"'","capabilities":{"tools":{}},"serverInfo":{"name":"tiny","version":"1"}}' ;;
+    *'"method":"tools/list"'*)
+      echo='{"name":"echo","description":"Says it again","inputSchema":{"type":"object","properties":{"message":{"type":"string"}}}}'
+      fail='{"name":"fail","description":"Fails","inputSchema":{"type":"object","properties":{}}}'
+      answer '{"tools":['"$echo,$fail"']}' ;;
+    *'"method":"tools/call"'*'"name":"fail"'*)
+      answer '{"content":[{"type":"text","text":"failed on purpose"}],"isError":true}' ;;
+    *'"method":"tools/call"'*)
+      message=${line#*\"message\":\"}
+      message=${message%%\"*}
+      answer '{"content":[{"type":"text","text":"echo: '"$message"'"}]}' ;;
+    *'"id":'*'"method"'*|*'"method"'*'"id":'*) answer '{}' ;;
+  esac
+done
+"#;
+
 /// The session id in the lines below.
 pub const SESSION: &str = "6df1cbe0-ffc2-44f2-a7a3-cdc9ab09997b";
 
@@ -323,6 +354,11 @@ mod tests {
         child.wait_with_output().unwrap()
     }
 
+    fn lines(output: &Output) -> Vec<Value> {
+        let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap_or(Value::Null)).collect()
+    }
+
     fn prompt() -> Value {
         json!({"type": "user", "message": {"role": "user", "content": "hi"}})
     }
@@ -333,12 +369,7 @@ mod tests {
         let initialize =
             json!({"type": "control_request", "request_id": "our-7", "request": {"subtype": "initialize"}});
         let output = run(&fake, &[initialize, prompt(), prompt(), prompt()]);
-        let lines: Vec<Value> = output
-            .stdout
-            .split(|byte| *byte == b'\n')
-            .filter(|line| !line.is_empty())
-            .map(|line| serde_json::from_slice(line).unwrap())
-            .collect();
+        let lines = lines(&output);
         assert_eq!(lines[0]["response"]["request_id"], "our-7");
         assert_eq!(lines[0]["response"]["response"]["models"][0]["value"], "default");
         let said: Vec<&str> = lines.iter().filter_map(|line| line["result"].as_str()).collect();
@@ -353,6 +384,21 @@ mod tests {
         let lengths: Vec<usize> = output.stdout.split(|byte| *byte == b'\n').map(<[u8]>::len).collect();
         assert_eq!((lengths.len(), lengths[1], lengths[2]), (5, 13, 2 * 1024 * 1024));
         assert_eq!(output.status.code(), Some(3));
+    }
+
+    #[test]
+    fn the_mcp_server_echoes_and_fails() {
+        let call = |id: u32, name: &str| {
+            let params = json!({"name": name, "arguments": {"message": "hi there"}, "_meta": {"progressToken": id}});
+            json!({"method": "tools/call", "params": params, "jsonrpc": "2.0", "id": id})
+        };
+        let hello =
+            json!({"method": "initialize", "params": {"protocolVersion": "2025-06-18"}, "jsonrpc": "2.0", "id": 0});
+        let ready = json!({"method": "notifications/initialized", "jsonrpc": "2.0"});
+        let lines = lines(&run(&Fake::mcp().unwrap(), &[hello, ready, call(1, "echo"), call(2, "fail")]));
+        assert_eq!(lines[0]["result"]["protocolVersion"], "2025-06-18");
+        assert_eq!((&lines[1]["id"], &lines[1]["result"]["content"][0]["text"]), (&json!(1), &json!("echo: hi there")));
+        assert_eq!((lines.len(), &lines[2]["result"]["isError"]), (3, &json!(true)));
     }
 
     #[test]

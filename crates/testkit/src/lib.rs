@@ -7,6 +7,7 @@ pub mod fake;
 pub mod fixture;
 pub mod interop;
 pub mod model;
+pub mod record;
 mod scratch;
 mod script;
 pub mod wait;

@@ -29,6 +29,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use self::directive::Situation;
 pub use self::request::{Image, Request, Role, ToolResult};
 use self::script::Refusal;
 pub use self::script::{Reply, Script, Usage};
@@ -72,8 +73,8 @@ struct State {
     queue: VecDeque<Reply>,
     side_text: Option<String>,
     requests: Vec<Request>,
-    /// How often each message was refused because of its own directive.
-    refused: HashMap<String, usize>,
+    /// How often each message was answered by its own directives, and for which of its replies.
+    attempts: HashMap<(String, usize), usize>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -247,7 +248,9 @@ impl State {
         match request.role {
             Role::Other => None,
             Role::Side => Some(self.aside(request)),
-            Role::Conversation => Some(self.queued(request).unwrap_or_else(|| self.improvise(request))),
+            Role::Conversation | Role::SubAgent => {
+                Some(self.queued(request).unwrap_or_else(|| self.improvise(request)))
+            }
         }
     }
 
@@ -261,29 +264,30 @@ impl State {
     /// The first scripted reply that is for this request.
     fn queued(&mut self, request: &Request) -> Option<Reply> {
         let text = request.last_user_text();
-        let fits = |reply: &Reply| reply.asked.as_ref().is_none_or(|needle| text.contains(needle));
+        let fits = |reply: &Reply| match &reply.asked {
+            Some(needle) => text.contains(needle),
+            None => request.role == Role::Conversation,
+        };
         self.queue.iter().position(fits).and_then(|index| self.queue.remove(index))
     }
 
     /// Follows the directives of the message, repeats what tools said, or what the user said.
     fn improvise(&mut self, request: &Request) -> Reply {
-        let text = request.last_user_text();
-        if let Some(directives) = directive::parse(&text) {
-            if let Some((status, times)) = directives.refuse {
-                let refused = self.refused.entry(text).or_default();
-                if times.is_none_or(|times| *refused < times) {
-                    *refused += 1;
-                    return Reply::status(status);
-                }
-            }
-            let replies = directives.replies;
-            if let Some(reply) = replies.into_iter().nth(request.seen.model_turns_since_user()) {
-                return if reply.steps.is_empty() { Reply::text("ok").usage_of(&reply) } else { reply };
-            }
+        let mut earlier = request.user_texts();
+        let text = earlier.pop().unwrap_or_default();
+        let turn = request.seen.model_turns_since_user();
+        let attempt = self.attempts.get(&(text.clone(), turn)).copied().unwrap_or_default();
+        let replies = directive::parse(&text, &Situation { earlier: &earlier, attempt });
+        if let Some(reply) = replies.and_then(|replies| replies.into_iter().nth(turn)) {
+            self.attempts.insert((text, turn), attempt + 1);
+            let silent = reply.steps.is_empty() && reply.refusal.is_none();
+            return if silent { reply.then_text("ok") } else { reply };
         }
         match request.tool_results().last() {
             Some(result) => Reply::text(&format!("tool said: {}", cut(&result.text))),
-            None => Reply::text(&format!("you said: {}", cut(&request.last_user_text()))),
+            None if turn == 0 => Reply::text(&format!("you said: {}", cut(&text))),
+            // The CLI told the model something by itself.
+            None => Reply::text("noted"),
         }
     }
 }
@@ -301,6 +305,9 @@ fn respond(api: Api, request: &Request, reply: &Reply, shared: Arc<Shared>) -> R
         Api::Gemini => request.path.ends_with(":streamGenerateContent"),
         Api::Anthropic | Api::OpenAi => request.body["stream"] == true,
     };
+    if !streams && reply.fails() {
+        return refuse(api, Refusal { status: 500, retry_after: None });
+    }
     let (kind, beats) = if streams {
         let beats = match api {
             Api::Anthropic => play::beats(reply, &mut anthropic::Stream::new(seen, reply.usage)),

@@ -57,13 +57,15 @@ impl Scratch {
 
     fn point_to(mut self, url: &str) -> Result<Self> {
         let codex_home = self.home().join(".codex");
-        let vars: [(&str, OsString); 14] = [
+        let vars: [(&str, OsString); 15] = [
             ("ANTHROPIC_BASE_URL", url.into()),
             ("ANTHROPIC_API_KEY", "dummy".into()),
             ("DISABLE_TELEMETRY", "1".into()),
             ("DISABLE_AUTOUPDATER", "1".into()),
             ("DISABLE_ERROR_REPORTING", "1".into()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
+            // A test of errors should not wait for ten attempts.
+            ("CLAUDE_CODE_MAX_RETRIES", "2".into()),
             // Lets every mode run as root in a container.
             ("IS_SANDBOX", "1".into()),
             ("FAKE_KEY", "dummy".into()),

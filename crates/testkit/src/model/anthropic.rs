@@ -18,11 +18,14 @@ pub(super) fn see(body: &Value) -> Seen {
     // Claude Code also puts notes of its own between the messages.
     let (notes, messages): (Vec<_>, Vec<_>) = messages.partition(|message| message["role"] == "system");
     let mut system = vec![body.get("system").map(text_of).unwrap_or_default()];
-    system.extend(notes.into_iter().map(|note| text_of(&note["content"])));
+    system.extend(notes.iter().map(|note| text_of(&note["content"])));
+    let tools: Vec<String> = names.filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect();
     Seen {
         model: body.get("model").and_then(Value::as_str).map(str::to_owned),
         system: system.join("\n"),
-        tools: names.filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect(),
+        // Without any tools, the notes still tell a conversation.
+        aside: tools.is_empty() && notes.is_empty(),
+        tools,
         turns: messages.into_iter().map(turn).collect(),
         thinking_budget: body.pointer("/thinking/budget_tokens").and_then(Value::as_u64),
         schema: body.pointer("/output_config/format/schema").or_else(|| body.pointer("/output_format/schema")).cloned(),
@@ -166,6 +169,10 @@ impl Dialect for Stream {
         closed + &block + &deltas.concat() + &self.stop()
     }
 
+    fn end_block(&mut self) -> String {
+        self.close()
+    }
+
     fn fail(&mut self, kind: &str, message: &str) -> String {
         event("error", &json!({"type": "error", "error": {"type": kind, "message": message}}))
     }
@@ -200,7 +207,7 @@ pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
             let (name, input) = named(tool, &seen.tools);
             Some(json!({"type": "tool_use", "id": fresh_id("toolu"), "name": name, "input": input}))
         }
-        Step::Pause(_) | Step::Hang | Step::Cut | Step::Fail { .. } => None,
+        Step::EndBlock | Step::Pause(_) | Step::Hang | Step::Cut | Step::Fail { .. } => None,
     });
     let content: Vec<Value> = content.collect();
     json!({

@@ -2,10 +2,13 @@
 //!
 //! `[[text:hello]]` `[[think:hm]]` `[[tool:touch made.txt]]` `[[write:PATH:CONTENT]]` `[[edit:PATH:OLD=>NEW]]`
 //! `[[read:PATH]]` `[[mcp:SERVER:TOOL:{json}]]` `[[call:NAME:{json}]]` `[[slow:CHUNKS:MILLIS]]` `[[pause:MILLIS]]`
-//! `[[hang]]` `[[cut]]` `[[fail:KIND]]` `[[status:CODE:TIMES]]` `[[usage:IN:OUT]]` `[[next]]`.
+//! `[[hang]]` `[[block]]` `[[cut:TIMES]]` `[[fail:KIND:TIMES]]` `[[status:CODE:TIMES]]` `[[usage:IN:OUT]]`
+//! `[[recall]]` `[[next]]`.
 //!
 //! Directives before the first `[[next]]` make the first reply, those after it the one after the tool
-//! results are in, and so on. In the JSON of a `call`, `((…))` stands for `[[…]]`: so a sub-agent gets its own.
+//! results are in, and so on. `[[recall]]` repeats what the user said earlier, to show that a session was resumed.
+//! `[[block]]` ends a block of text. TIMES says how often something fails before it does not; always if left out.
+//! In the JSON of a `call`, `((…))` stands for `[[…]]`: so a sub-agent gets its own.
 
 use std::time::Duration;
 
@@ -14,18 +17,18 @@ use serde_json::Value;
 use super::script::{Reply, Step};
 use super::tool::Tool;
 
-/// The replies a message asks for.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Directives {
-    pub(super) replies: Vec<Reply>,
-    /// Refuse with this status first, so many times (or always).
-    pub(super) refuse: Option<(u16, Option<usize>)>,
+/// What a message is answered in.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Situation<'a> {
+    /// What the user said before it.
+    pub(super) earlier: &'a [String],
+    /// How often this reply was given already: a CLI asks again after an error.
+    pub(super) attempt: usize,
 }
 
-/// Reads the directives in a message; none if there are none.
-pub(super) fn parse(message: &str) -> Option<Directives> {
-    let mut directives = Directives::default();
-    let mut reply = Reply::new();
+/// The replies a message asks for, in order; none if there is no directive in it.
+pub(super) fn parse(message: &str, situation: &Situation<'_>) -> Option<Vec<Reply>> {
+    let mut replies = vec![Reply::new()];
     let mut found = false;
     let mut rest = message;
     while let Some(start) = rest.find("[[") {
@@ -33,22 +36,43 @@ pub(super) fn parse(message: &str) -> Option<Directives> {
         let Some((directive, after)) = take(rest) else { continue };
         rest = after;
         found = true;
-        match directive {
-            Directive::Next => directives.replies.push(std::mem::take(&mut reply)),
-            Directive::Refuse(status, times) => directives.refuse = Some((status, times)),
-            Directive::Usage(input, output) => reply = reply.usage(input, output),
-            Directive::Do(steps) => reply.steps.extend(steps),
+        if matches!(directive, Directive::Next) {
+            replies.push(Reply::new());
+        } else if let Some(reply) = replies.pop() {
+            replies.push(directive.add_to(reply, situation));
         }
     }
-    directives.replies.push(reply);
-    found.then_some(directives)
+    found.then_some(replies)
 }
 
 enum Directive {
     Next,
-    Refuse(u16, Option<usize>),
+    Recall,
+    Refuse {
+        status: u16,
+        times: Times,
+    },
     Usage(u64, u64),
     Do(Vec<Step>),
+    /// Breaks off, the first so many times.
+    BreakOff(Step, Times),
+}
+
+/// How often something happens before it does not; always if not given.
+type Times = Option<usize>;
+
+impl Directive {
+    fn add_to(self, reply: Reply, situation: &Situation<'_>) -> Reply {
+        let still = |times: Times| times.is_none_or(|times| situation.attempt < times);
+        match self {
+            Self::Recall => reply.then_text(&format!("earlier you said: {}", situation.earlier.join(" | "))),
+            Self::Refuse { status, times } if still(times) => Reply::status(status),
+            Self::Usage(input, output) => reply.usage(input, output),
+            Self::Do(steps) => steps.into_iter().fold(reply, Reply::step),
+            Self::BreakOff(step, times) if still(times) => reply.step(step),
+            Self::Next | Self::Refuse { .. } | Self::BreakOff(..) => reply,
+        }
+    }
 }
 
 /// Reads one directive, up to the first `]]` that makes it whole: JSON may hold brackets itself.
@@ -68,9 +92,10 @@ fn read(directive: &str) -> Option<Directive> {
     let (name, rest) = directive.split_once(':').unwrap_or((directive, ""));
     let step = match name {
         "next" => return Some(Directive::Next),
+        "recall" => return Some(Directive::Recall),
         "status" => {
             let (status, times) = rest.split_once(':').unwrap_or((rest, ""));
-            return Some(Directive::Refuse(status.parse().ok()?, times.parse().ok()));
+            return Some(Directive::Refuse { status: status.parse().ok()?, times: times.parse().ok() });
         }
         "usage" => {
             let (input, output) = rest.split_once(':')?;
@@ -106,8 +131,13 @@ fn read(directive: &str) -> Option<Directive> {
         }
         "pause" => Step::Pause(Duration::from_millis(rest.parse().ok()?)),
         "hang" => Step::Hang,
-        "cut" => Step::Cut,
-        "fail" => Step::Fail { kind: rest.to_owned(), message: "scripted failure".to_owned() },
+        "block" => Step::EndBlock,
+        "cut" => return Some(Directive::BreakOff(Step::Cut, rest.parse().ok())),
+        "fail" => {
+            let (kind, times) = rest.split_once(':').unwrap_or((rest, ""));
+            let fail = Step::Fail { kind: kind.to_owned(), message: "scripted failure".to_owned() };
+            return Some(Directive::BreakOff(fail, times.parse().ok()));
+        }
         _ => return None,
     };
     Some(Directive::Do(vec![step]))
@@ -127,27 +157,43 @@ mod tests {
 
     #[test]
     fn a_message_without_directives_asks_for_nothing() {
-        assert_eq!(parse("please [help] me [[unknown:x]]"), None);
+        assert_eq!(parse("please [help] me [[unknown:x]]", &Situation::default()), None);
     }
 
     #[test]
     fn directives_are_read_in_order() {
-        let directives = parse("do [[think:hm]] and [[text:hello]] [[tool:touch made.txt]] [[usage:7:8]]").unwrap();
+        let replies =
+            parse("do [[think:hm]] and [[text:hello]] [[tool:touch made.txt]] [[usage:7:8]]", &Situation::default())
+                .unwrap();
         let expected = Reply::think("hm").then_text("hello").then_call(Tool::shell("touch made.txt")).usage(7, 8);
-        assert_eq!(directives.replies, [expected]);
+        assert_eq!(replies, [expected]);
     }
 
     #[test]
     fn next_begins_the_reply_after_the_tool_results() {
-        let directives = parse("[[tool:ls]] [[next]] [[text:done]]").unwrap();
-        assert_eq!(directives.replies, [Reply::call(Tool::shell("ls")), Reply::text("done")]);
+        let replies = parse("[[tool:ls]] [[next]] [[text:done]]", &Situation::default()).unwrap();
+        assert_eq!(replies, [Reply::call(Tool::shell("ls")), Reply::text("done")]);
+    }
+
+    #[test]
+    fn recall_repeats_what_was_said_earlier() {
+        let earlier = ["one".to_owned(), "two".to_owned()];
+        let replies = parse("[[recall]]", &Situation { earlier: &earlier, attempt: 0 }).unwrap();
+        assert_eq!(replies, [Reply::text("earlier you said: one | two")]);
+    }
+
+    #[test]
+    fn errors_end_after_so_many_attempts() {
+        let attempt = |attempt| parse("[[status:429:1]] [[text:half]] [[cut:2]]", &Situation { earlier: &[], attempt });
+        assert_eq!(attempt(0).unwrap(), [Reply::status(429).then_text("half").then_cut()]);
+        assert_eq!(attempt(1).unwrap(), [Reply::text("half").then_cut()]);
+        assert_eq!(attempt(2).unwrap(), [Reply::text("half")]);
     }
 
     #[test]
     fn json_may_hold_brackets_and_inner_directives() {
-        let directives = parse(r#"[[call:Agent:{"list":[[1]],"prompt":"((tool:ls))"}]] [[status:429:2]]"#).unwrap();
+        let replies = parse(r#"[[call:Agent:{"list":[[1]],"prompt":"((tool:ls))"}]]"#, &Situation::default()).unwrap();
         let expected = Tool::native("Agent", json!({"list": [[1]], "prompt": "[[tool:ls]]"}));
-        assert_eq!(directives.replies, [Reply::call(expected)]);
-        assert_eq!(directives.refuse, Some((429, Some(2))));
+        assert_eq!(replies, [Reply::call(expected)]);
     }
 }

@@ -15,10 +15,12 @@ pub(super) fn see(body: &Value, model: Option<&str>) -> Seen {
     let declared = declared.flat_map(|tool| tool["functionDeclarations"].as_array().into_iter().flatten());
     let schema = config.and_then(|config| config.get("responseJsonSchema").or_else(|| config.get("responseSchema")));
     let wants_json = config.is_some_and(|config| config["responseMimeType"] == "application/json");
+    let tools: Vec<String> = declared.filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect();
     Seen {
         model: model.map(str::to_owned),
         system: body.pointer("/systemInstruction/parts").map(text_of).unwrap_or_default(),
-        tools: declared.filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect(),
+        aside: tools.is_empty(),
+        tools,
         turns: body["contents"].as_array().into_iter().flatten().map(turn).collect(),
         thinking_budget: config.and_then(|config| config.pointer("/thinkingConfig/thinkingBudget")?.as_u64()),
         schema: schema.cloned().or_else(|| wants_json.then(|| json!({"type": "object"}))),
@@ -99,6 +101,10 @@ impl Dialect for Stream {
         self.part(&call(tool, &self.offered))
     }
 
+    fn end_block(&mut self) -> String {
+        String::new()
+    }
+
     fn fail(&mut self, kind: &str, message: &str) -> String {
         data(&json!({"error": {"code": 500, "message": message, "status": kind}}))
     }
@@ -131,7 +137,7 @@ pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
         Step::Text(chunks) => Some(json!({"text": chunks.concat()})),
         Step::Think(chunks) => Some(json!({"text": chunks.concat(), "thought": true})),
         Step::Call(tool) => Some(call(tool, &seen.tools)),
-        Step::Pause(_) | Step::Hang | Step::Cut | Step::Fail { .. } => None,
+        Step::EndBlock | Step::Pause(_) | Step::Hang | Step::Cut | Step::Fail { .. } => None,
     });
     let parts: Vec<Value> = parts.collect();
     json!({

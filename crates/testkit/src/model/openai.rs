@@ -20,10 +20,13 @@ pub(super) fn see(body: &Value) -> Seen {
     let developer = input.and_then(Value::as_array).into_iter().flatten().filter(is_system);
     let mut system = vec![body.get("instructions").map(text_of).unwrap_or_default()];
     system.extend(developer.map(|item| text_of(&item["content"])));
+    let tools: Vec<String> =
+        body.get("tools").and_then(Value::as_array).into_iter().flatten().flat_map(tool_names).collect();
     Seen {
         model: body.get("model").and_then(Value::as_str).map(str::to_owned),
         system: system.join("\n"),
-        tools: body.get("tools").and_then(Value::as_array).into_iter().flatten().flat_map(tool_names).collect(),
+        aside: tools.is_empty(),
+        tools,
         turns,
         thinking_budget: None,
         schema: body.pointer("/text/format/schema").cloned(),
@@ -249,6 +252,10 @@ impl Dialect for Stream {
         item[field] = args.into();
         item["status"] = "completed".into();
         text + &self.done(&item)
+    }
+
+    fn end_block(&mut self) -> String {
+        self.close()
     }
 
     fn fail(&mut self, kind: &str, message: &str) -> String {

@@ -30,6 +30,7 @@ pub(super) trait Dialect {
     fn text(&mut self, chunk: &str) -> String;
     fn think(&mut self, chunk: &str) -> String;
     fn call(&mut self, tool: &Tool) -> String;
+    fn end_block(&mut self) -> String;
     fn fail(&mut self, kind: &str, message: &str) -> String;
     fn end(&mut self) -> String;
 }
@@ -52,6 +53,7 @@ pub(super) fn beats(reply: &Reply, dialect: &mut dyn Dialect) -> Vec<Beat> {
                 }
             }
             Step::Call(tool) => beats.push(Beat::Send(dialect.call(tool))),
+            Step::EndBlock => beats.push(Beat::Send(dialect.end_block())),
             Step::Pause(pause) => beats.push(Beat::Pause(*pause)),
             Step::Hang => beats.push(Beat::Hang),
             Step::Cut => {
@@ -79,7 +81,7 @@ pub(super) fn at_once(reply: &Reply, body: String) -> Vec<Beat> {
                 beats.push(Beat::Cut);
                 return beats;
             }
-            Step::Text(_) | Step::Think(_) | Step::Call(_) | Step::Fail { .. } => {}
+            Step::Text(_) | Step::Think(_) | Step::Call(_) | Step::EndBlock | Step::Fail { .. } => {}
         }
     }
     beats.push(Beat::Send(body));
@@ -100,6 +102,7 @@ pub(super) fn body(beats: Vec<Beat>, shared: Arc<Shared>) -> Body {
             let stop = shared.stop.clone();
             let wait = async {
                 match beats.pop_front()? {
+                    Beat::Send(text) if text.is_empty() => {}
                     Beat::Send(text) => return Some(Ok(Some(Bytes::from(text)))),
                     Beat::Pause(pause) => tokio::time::sleep(pause).await,
                     Beat::Hang => shared.hang().await,

@@ -9,11 +9,16 @@ use super::{Api, anthropic, gemini, openai};
 /// What stands in place of a header that carries a key.
 const HIDDEN: &str = "<hidden>";
 
+/// The header in which Claude Code names the sub-agent that asks.
+const SUB_AGENT: &str = "x-claude-code-agent-id";
+
 /// How a request belongs to the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// A step of the conversation (or of a sub-agent in it).
+    /// A step of the conversation.
     Conversation,
+    /// A step of a sub-agent's own conversation. Told apart for Claude Code only.
+    SubAgent,
     /// Something the CLI asks a model beside it: a title, a summary, a probe.
     Side,
     /// Not a model call at all.
@@ -45,6 +50,8 @@ pub(super) struct Seen {
     pub(super) thinking_budget: Option<u64>,
     /// Set if the answer must be JSON of this shape.
     pub(super) schema: Option<Value>,
+    /// True if it is asked beside the conversation: a coding agent's own requests offer it tools.
+    pub(super) aside: bool,
 }
 
 /// One message of the conversation so far.
@@ -96,7 +103,11 @@ impl Request {
                 Api::Gemini => gemini::see(&request.body, call.model),
             };
             if call.answers {
-                request.role = if request.seen.is_side() { Role::Side } else { Role::Conversation };
+                request.role = match request.seen.aside {
+                    true => Role::Side,
+                    false if request.headers.contains_key(SUB_AGENT) => Role::SubAgent,
+                    false => Role::Conversation,
+                };
             }
         }
         request
@@ -180,11 +191,6 @@ impl<'a> Call<'a> {
 }
 
 impl Seen {
-    /// A conversation with a coding agent offers it tools; what the CLI asks beside it does not.
-    fn is_side(&self) -> bool {
-        self.tools.is_empty()
-    }
-
     pub(super) fn last_user_text(&self) -> String {
         self.last_user_turn().map(|(_, turn)| turn.text()).unwrap_or_default()
     }

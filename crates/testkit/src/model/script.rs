@@ -72,6 +72,8 @@ pub(super) enum Step {
     Text(Vec<String>),
     Think(Vec<String>),
     Call(Tool),
+    /// What comes next is a block of its own.
+    EndBlock,
     Pause(Duration),
     /// Nothing more until the server is told to release.
     Hang,
@@ -184,6 +186,13 @@ impl Reply {
         self.step(Step::Call(tool))
     }
 
+    /// Ends the block of text or thought here: more of the same begins a new one, and an error that
+    /// follows finds it whole.
+    #[must_use]
+    pub fn then_end_block(self) -> Self {
+        self.step(Step::EndBlock)
+    }
+
     /// Waits before the next step.
     #[must_use]
     pub fn then_pause(self, pause: Duration) -> Self {
@@ -203,7 +212,7 @@ impl Reply {
     }
 
     /// Ends the stream here with the API's own error event. `kind` is the API's word for it, such as
-    /// `overloaded_error`.
+    /// `overloaded_error`. An answer that is not streamed is an HTTP error instead.
     #[must_use]
     pub fn then_fail(self, kind: &str, message: &str) -> Self {
         self.step(Step::Fail { kind: kind.to_owned(), message: message.to_owned() })
@@ -232,18 +241,17 @@ impl Reply {
         self
     }
 
-    /// Keeps this reply for a request whose last user text contains `needle`; requests that do not are
-    /// answered by a later reply. This is how a sub-agent gets its own lines.
+    /// Keeps this reply for a request whose last user text contains `needle`; other requests are
+    /// answered by a later reply. Only so does a sub-agent take replies from the queue.
     #[must_use]
     pub fn when_asked(mut self, needle: &str) -> Self {
         self.asked = Some(needle.to_owned());
         self
     }
 
-    /// Reports the same token counts as another reply.
-    pub(super) fn usage_of(mut self, other: &Self) -> Self {
-        self.usage = other.usage;
-        self
+    /// True if it ends with an error event.
+    pub(super) fn fails(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Fail { .. }))
     }
 
     pub(super) fn step(mut self, step: Step) -> Self {

@@ -63,7 +63,7 @@ pub(crate) fn read(mut stream: TcpStream) -> Response {
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
     let head = head.to_ascii_lowercase();
     let (body, whole) = if head.contains("transfer-encoding: chunked") { join(rest) } else { (rest.to_owned(), true) };
-    Response { status, head, body, whole: whole && ended }
+    Response { status, head, body, whole: whole && ended && status != 0 }
 }
 
 fn join(mut chunks: &str) -> (String, bool) {

@@ -1,0 +1,118 @@
+//! Recording a real CLI: a scripted conversation over its pipes, kept as a [`Fixture`].
+//!
+//! What the person and the host program do is a [`Case`]; what the model does stands as directives in the prompts.
+//! The tables of cases are in one module for each CLI. Paths, ports and long lists are scrubbed, so that two
+//! recordings of the same behaviour differ in ids and times only.
+
+mod claude;
+mod drive;
+mod scrub;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use crate::cli::Cli;
+use crate::fake::Fake;
+use crate::fixture::Fixture;
+use crate::model::{ModelServer, Script};
+use crate::scratch::Scratch;
+
+/// One conversation to record.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub name: &'static str,
+    /// What it shows.
+    pub about: &'static str,
+    args: Vec<String>,
+    moves: Vec<Move>,
+    /// A run before it, in the same place, which is not recorded.
+    before: Option<Box<Case>>,
+    /// Files to put in the workspace first.
+    files: Vec<(&'static str, &'static str)>,
+}
+
+/// One step of the host.
+#[derive(Debug, Clone)]
+enum Move {
+    /// Writes a line.
+    Send(String),
+    /// Waits for a line on stdout.
+    Until(Wanted),
+    /// Answers the line that was waited for last.
+    Answer(fn(&Value) -> Value),
+    /// Waits until the model hangs.
+    UntilHanging,
+    Pause(Duration),
+    /// Sends a signal by number.
+    Signal(i32),
+}
+
+/// A line on stdout, told by its `type` and, where given, its `subtype` (its own, or that of its `request`).
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    kind: &'static str,
+    subtype: Option<&'static str>,
+}
+
+impl Wanted {
+    fn is(&self, line: &Value) -> bool {
+        let subtype = line.get("subtype").or_else(|| line.pointer("/request/subtype"));
+        line["type"] == self.kind && self.subtype.is_none_or(|wanted| subtype.is_some_and(|subtype| subtype == wanted))
+    }
+}
+
+/// The cases for an agent; none if it has no table yet.
+#[must_use]
+pub fn cases(agent: &str) -> Vec<Case> {
+    match agent {
+        "claude" => claude::cases(),
+        _ => Vec::new(),
+    }
+}
+
+/// Runs a case against the CLI in the cache and returns what went over its pipes.
+pub async fn record(cli: Cli, case: &Case) -> Result<Fixture> {
+    let program = cli.installed().with_context(|| format!("{} {} is not installed", cli.package, cli.version))?;
+    let server = ModelServer::start(Script::new())?;
+    let stage = Stage { scratch: Scratch::new(&server)?, mcp: Fake::mcp()?, program, server };
+    for (name, content) in &case.files {
+        stage.scratch.write(name, content)?;
+    }
+    if let Some(before) = &case.before {
+        drive::run(&stage, before).await.with_context(|| format!("{} before {}", before.name, case.name))?;
+    }
+    let run = drive::run(&stage, case).await.with_context(|| format!("record {}", case.name))?;
+    let fixture = Fixture {
+        agent: cli.agent.to_owned(),
+        version: cli.version.to_owned(),
+        case: case.name.to_owned(),
+        argv: [vec![cli.agent.to_owned()], run.args].concat(),
+        cwd: stage.scratch.workspace().to_string_lossy().into_owned(),
+        exit: run.exit,
+        note: Some(case.about.to_owned()),
+        lines: run.lines,
+    };
+    Ok(scrub::scrub(fixture, &stage))
+}
+
+/// Where a case is played.
+#[derive(Debug)]
+struct Stage {
+    scratch: Scratch,
+    /// An MCP server, for the cases that name `{mcp}`.
+    mcp: Fake,
+    program: PathBuf,
+    server: ModelServer,
+}
+
+impl Stage {
+    /// Puts the real paths in the place of `{workspace}` and `{mcp}`.
+    fn fill(&self, text: &str) -> String {
+        let workspace = self.scratch.workspace();
+        text.replace("{workspace}", &workspace.to_string_lossy())
+            .replace("{mcp}", &self.mcp.program().to_string_lossy())
+    }
+}

@@ -1,0 +1,185 @@
+//! Plays one run of a case: writes, waits, notes every line with its time.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{Case, Move, Stage, Wanted};
+use crate::fixture::{Direction, END_OF_INPUT, Exit, Line};
+
+/// How long a CLI may take for one thing it is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to end after the end of its input.
+const LAST_WORDS: Duration = Duration::from_secs(20);
+/// Lines that may wait to be noted.
+const QUEUE: usize = 1024;
+
+/// What went over the pipes.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) args: Vec<String>,
+    pub(super) exit: Exit,
+    pub(super) lines: Vec<Line>,
+}
+
+pub(super) async fn run(stage: &Stage, case: &Case) -> Result<Run> {
+    let args: Vec<String> = case.args.iter().map(|arg| stage.fill(arg)).collect();
+    let mut command = stage.scratch.command(&stage.program);
+    let stdin = if case.moves.is_empty() { Stdio::null() } else { Stdio::piped() };
+    command.args(&args).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = Command::from(command).kill_on_drop(true).spawn().context("start it")?;
+    let (tx, heard) = mpsc::channel(QUEUE);
+    let mut readers = JoinSet::new();
+    if let Some(pipe) = child.stdout.take() {
+        readers.spawn(read(pipe, Direction::Out, tx.clone()));
+    }
+    if let Some(pipe) = child.stderr.take() {
+        readers.spawn(read(pipe, Direction::Err, tx));
+    }
+    let mut player =
+        Player { stage, stdin: child.stdin.take(), child, heard, start: Instant::now(), lines: Vec::new(), last: None };
+    for step in &case.moves {
+        player.play(step).await?;
+    }
+    let exit = player.end().await?;
+    Ok(Run { args, exit, lines: player.lines })
+}
+
+async fn read(pipe: impl AsyncRead + Unpin, dir: Direction, tx: mpsc::Sender<(Instant, Direction, String)>) {
+    let mut pipe = BufReader::new(pipe);
+    let mut line = Vec::new();
+    while let Ok(1..) = pipe.read_until(b'\n', &mut line).await {
+        let text = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
+        if tx.send((Instant::now(), dir, text)).await.is_err() {
+            return;
+        }
+        line.clear();
+    }
+}
+
+struct Player<'a> {
+    stage: &'a Stage,
+    stdin: Option<ChildStdin>,
+    child: Child,
+    heard: mpsc::Receiver<(Instant, Direction, String)>,
+    start: Instant,
+    lines: Vec<Line>,
+    /// The line that was waited for last.
+    last: Option<Value>,
+}
+
+impl Player<'_> {
+    async fn play(&mut self, step: &Move) -> Result<()> {
+        match step {
+            Move::Send(line) => self.send(&self.stage.fill(line)).await,
+            Move::Until(wanted) => self.until(*wanted).await,
+            Move::Answer(answer) => {
+                let line = self.last.as_ref().map(answer).context("nothing to answer")?.to_string();
+                self.send(&line).await
+            }
+            Move::UntilHanging => self.stage.server.until_hanging(PATIENCE).await,
+            Move::Pause(pause) => {
+                tokio::time::sleep(*pause).await;
+                Ok(())
+            }
+            Move::Signal(signal) => self.signal(*signal),
+        }
+    }
+
+    async fn send(&mut self, line: &str) -> Result<()> {
+        self.catch_up();
+        let stdin = self.stdin.as_mut().context("its input is closed")?;
+        match stdin.write_all(format!("{line}\n").as_bytes()).await {
+            Ok(()) => self.note(Instant::now(), Direction::In, line),
+            Err(error) => self.note(Instant::now(), Direction::InError, &error.to_string()),
+        }
+        Ok(())
+    }
+
+    async fn until(&mut self, wanted: Wanted) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match timeout(left, self.heard.recv()).await {
+                Ok(Some((at, dir, line))) => {
+                    self.note(at, dir, &line);
+                    let line = serde_json::from_str(&line).unwrap_or(Value::Null);
+                    if dir == Direction::Out && wanted.is(&line) {
+                        self.last = Some(line);
+                        return Ok(());
+                    }
+                }
+                Ok(None) => bail!("it ended before {wanted:?}: {}", self.tail()),
+                Err(_) => bail!("no {wanted:?} after {PATIENCE:?}: {}", self.tail()),
+            }
+        }
+    }
+
+    fn signal(&mut self, signal: i32) -> Result<()> {
+        self.catch_up();
+        let pid = self.child.id().context("it has ended")?;
+        self.stage.scratch.command("kill").arg(format!("-{signal}")).arg(pid.to_string()).status()?;
+        self.note(Instant::now(), Direction::Signal, &signal.to_string());
+        Ok(())
+    }
+
+    /// Closes its input, notes its last words and how it ended.
+    async fn end(&mut self) -> Result<Exit> {
+        self.catch_up();
+        if self.stdin.take().is_some() {
+            self.note(Instant::now(), Direction::In, END_OF_INPUT);
+        }
+        self.stage.server.release();
+        let mut killed = false;
+        let deadline = Instant::now() + LAST_WORDS;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match timeout(left, self.heard.recv()).await {
+                Ok(Some((at, dir, line))) => self.note(at, dir, &line),
+                Ok(None) => break,
+                Err(_) if killed => break,
+                Err(_) => {
+                    killed = true;
+                    self.note(Instant::now(), Direction::Note, "did not end by itself");
+                    self.child.start_kill().context("kill it")?;
+                    break;
+                }
+            }
+        }
+        let status = self.child.wait().await.context("wait for it")?;
+        Ok(exit_of(status, killed))
+    }
+
+    /// Notes what has been heard already, so that the order in the recording is the order in time.
+    fn catch_up(&mut self) {
+        while let Ok((at, dir, line)) = self.heard.try_recv() {
+            self.note(at, dir, &line);
+        }
+    }
+
+    fn note(&mut self, at: Instant, dir: Direction, line: &str) {
+        let millis = at.saturating_duration_since(self.start).as_millis();
+        let t = f64::from(u32::try_from(millis).unwrap_or(u32::MAX)) / 1000.0;
+        self.lines.push(Line { t, dir, line: line.to_owned() });
+    }
+
+    fn tail(&self) -> String {
+        let last = self.lines.iter().rev().take(5).rev();
+        last.map(|line| format!("\n  {:?} {}", line.dir, line.line.chars().take(300).collect::<String>())).collect()
+    }
+}
+
+fn exit_of(status: ExitStatus, killed: bool) -> Exit {
+    match status.code() {
+        Some(code) => Exit::Code(code),
+        None if killed => Exit::Told("killed by the recorder".to_owned()),
+        None => Exit::Told(status.to_string()),
+    }
+}
