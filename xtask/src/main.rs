@@ -1,2 +1,59 @@
-//! Multitap's own chores.
-fn main() {}
+//! Multitap's own chores: `cargo xtask help` lists them.
+//!
+//! Plain std, so that it builds in a moment. What needs the testkit runs as one of its examples.
+
+#![expect(clippy::print_stdout, reason = "a program for people")]
+
+mod interop;
+mod run;
+mod test;
+
+use std::env;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use self::run::{cargo, succeed};
+
+const HELP: &str = "\
+cargo xtask test [PART…]       everything that must hold: fmt, clippy, tests, doctests, docs, interop
+                               (only the parts named, if any; each with the time it took)
+cargo xtask record AGENT CASE… record fixtures from a real CLI into crates/adapter/tests/fixtures
+                               (--all: every case; --list: names them; --to DIR: record elsewhere)
+cargo xtask help               this text
+
+The real CLIs come from npm at pinned versions and are kept in MULTITAP_TEST_CACHE, or in the
+multitap/npm folder of your cache. Without npm the interop part is skipped, or fails where CI is set.
+";
+
+fn main() -> ExitCode {
+    match chore() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn chore() -> Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    match args.split_first().map(|(verb, rest)| (verb.as_str(), rest)) {
+        Some(("test", parts)) => test::test(parts),
+        Some(("record", args)) => record(args),
+        Some(("help" | "--help" | "-h", _)) => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some((verb, _)) => bail!("no chore named {verb}\n\n{HELP}"),
+        None => bail!("which chore?\n\n{HELP}"),
+    }
+}
+
+fn record(args: &[String]) -> Result<()> {
+    if let Some(agent) = args.first().filter(|_| !args.iter().any(|arg| arg == "--list")) {
+        interop::install(&[agent])?;
+    }
+    let mut command = cargo(&["run", "--quiet", "--package", "multitap-testkit", "--example", "record", "--"]);
+    succeed(command.args(args))
+}

@@ -7,6 +7,8 @@
 //! - `1`: it runs if the CLI is installed, else it is skipped;
 //! - `required`: it runs, and fails if the CLI is not installed.
 //!
+//! On a machine that the CLI is not built for it is skipped in any case.
+//!
 //! A skip is printed, and noted in the file that `MULTITAP_INTEROP_SKIPS` names, where `cargo xtask test` counts
 //! them. By convention the names of such tests contain `interop`.
 
@@ -45,7 +47,7 @@ pub fn gemini() -> Option<PathBuf> {
 /// If the CLI is required and not installed.
 #[must_use]
 pub fn find(cli: Cli) -> Option<PathBuf> {
-    match decide(env::var(WISH).ok().as_deref(), cli.installed()) {
+    match decide(env::var(WISH).ok().as_deref(), &cli.program().map_or(Place::NoBuild, Place::of)) {
         Verdict::Run(program) => Some(program),
         Verdict::Skip(why) => {
             skip(cli, why);
@@ -65,12 +67,27 @@ enum Verdict {
     Fail,
 }
 
-fn decide(wish: Option<&str>, program: Option<PathBuf>) -> Verdict {
-    match (wish, program) {
+/// Where a CLI is on this machine.
+#[derive(Debug)]
+enum Place {
+    Here(PathBuf),
+    NotInstalled,
+    NoBuild,
+}
+
+impl Place {
+    fn of(program: PathBuf) -> Self {
+        if program.is_file() { Self::Here(program) } else { Self::NotInstalled }
+    }
+}
+
+fn decide(wish: Option<&str>, place: &Place) -> Verdict {
+    match (wish, place) {
         (None | Some("" | "0"), _) => Verdict::Skip("set MULTITAP_INTEROP=1 to run it, or use `cargo xtask test`"),
-        (Some(_), Some(program)) => Verdict::Run(program),
-        (Some("required"), None) => Verdict::Fail,
-        (Some(_), None) => Verdict::Skip("it is not installed"),
+        (Some(_), Place::Here(program)) => Verdict::Run(program.clone()),
+        (Some(_), Place::NoBuild) => Verdict::Skip("there is no build for this machine"),
+        (Some("required"), Place::NotInstalled) => Verdict::Fail,
+        (Some(_), Place::NotInstalled) => Verdict::Skip("it is not installed"),
     }
 }
 
@@ -94,11 +111,12 @@ mod tests {
 
     #[test]
     fn the_wish_decides() {
-        let here = || Some(PathBuf::from("/bin/claude"));
-        assert!(matches!(decide(None, here()), Verdict::Skip(_)));
-        assert_eq!(decide(Some("1"), here()), Verdict::Run("/bin/claude".into()));
-        assert!(matches!(decide(Some("1"), None), Verdict::Skip(_)));
-        assert_eq!(decide(Some("required"), here()), Verdict::Run("/bin/claude".into()));
-        assert_eq!(decide(Some("required"), None), Verdict::Fail);
+        let here = Place::Here("/bin/claude".into());
+        assert!(matches!(decide(None, &here), Verdict::Skip(_)));
+        assert_eq!(decide(Some("1"), &here), Verdict::Run("/bin/claude".into()));
+        assert!(matches!(decide(Some("1"), &Place::NotInstalled), Verdict::Skip(_)));
+        assert_eq!(decide(Some("required"), &here), Verdict::Run("/bin/claude".into()));
+        assert_eq!(decide(Some("required"), &Place::NotInstalled), Verdict::Fail);
+        assert!(matches!(decide(Some("required"), &Place::NoBuild), Verdict::Skip(_)));
     }
 }

@@ -5,6 +5,7 @@
 pub mod cli;
 pub mod fake;
 pub mod fixture;
+pub mod install;
 pub mod interop;
 pub mod model;
 pub mod record;
