@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use multitap_event::{Command, EventKind, Timestamp};
+use multitap_event::{AgentError, Command, EventKind, Timestamp};
 use multitap_process::Exit;
 
 /// One agent's dialect. May keep state, must not fail: what it does not understand it passes on as `unrecognized`.
@@ -49,6 +49,8 @@ pub enum End<'a> {
     Exited(&'a Exit),
     /// We asked it to end.
     Stopped(&'a Exit),
+    /// We ended it because it did something that no agent may.
+    Broken { exit: &'a Exit, why: &'a AgentError },
     /// A recorded stream is over.
     InputEnded,
 }

@@ -8,6 +8,7 @@
 mod claude;
 mod codec;
 mod diff;
+mod line;
 mod pump;
 mod spec;
 

@@ -10,50 +10,32 @@ use multitap_event::{AgentEnd, AgentError, AgentErrorKind, AgentType, Command, D
 use multitap_process::{Child, Exit, Line, Patience, StdinClosed};
 use tempfile::TempPath;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::codec::{Codec, End, Step};
+use crate::line::{too_long, type_of};
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a child may live after it closed its stdout.
 const AFTER_STDOUT: Duration = Duration::from_secs(2);
-/// How much of a line that was not understood is told.
-const SHOWN: usize = 64 * 1024;
+/// How often a silent child is looked at: its end does not show where something else holds its stdout open.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long the rest of the output of a child that is gone may take.
+const REST: Duration = Duration::from_millis(200);
 
 /// What a line's step becomes on its way to the log. With `keep_raw` the line stands in exactly one of the drafts.
 pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = step.events.into_iter().map(|kind| Draft::new(now, kind)).collect();
     if let Some(line) = line.filter(|_| keep_raw) {
         if drafts.is_empty() {
-            let native_type = serde_json::from_str::<serde_json::Value>(line).ok();
-            let native_type = native_type.and_then(|value| value.get("type")?.as_str().map(str::to_owned));
-            drafts.push(Draft::new(now, EventKind::RawDelta { native_type }));
+            drafts.push(Draft::new(now, EventKind::RawDelta { native_type: type_of(line).ok() }));
         }
         if let Some(first) = drafts.first_mut() {
             first.raw.push(Arc::from(line));
         }
     }
     drafts
-}
-
-/// The event for a line that is longer than we keep.
-pub(crate) fn too_long(head: &str, bytes: u64) -> EventKind {
-    EventKind::Unrecognized {
-        line: head.to_owned(),
-        reason: format!("line of {bytes} bytes is longer than {} bytes", multitap_process::MAX_LINE),
-        bytes: Some(bytes),
-    }
-}
-
-/// The event for a line nobody understands.
-pub(crate) fn unrecognized(line: &str, reason: impl Into<String>) -> EventKind {
-    let mut end = line.len().min(SHOWN);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    let bytes = (end < line.len()).then_some(line.len() as u64);
-    EventKind::Unrecognized { line: line[..end].to_owned(), reason: reason.into(), bytes }
 }
 
 /// One child, its codec, and the agent's end of the link.
@@ -111,7 +93,7 @@ impl<C: Codec> Pump<C> {
                 Err(_) => {
                     let exit = self.child.stop(Patience::default()).await;
                     let message =
-                        format!("{} said nothing for {} s and was stopped", self.agent, patience.as_secs_f32());
+                        format!("{} was not up after {} s and was stopped", self.agent, patience.as_secs_f32());
                     return Err(self.error(AgentErrorKind::Timeout, message, &exit));
                 }
             }
@@ -124,10 +106,13 @@ impl<C: Codec> Pump<C> {
             Ok(exit) => {
                 // The codec may know better what an early end means, such as a session that does not exist.
                 let step = self.codec.end(End::Exited(&exit), Timestamp::now());
-                let told = self.early.drain(..).map(|draft| draft.kind).chain(step.events);
-                let told = told.filter_map(|kind| if let EventKind::Error(error) = kind { Some(error) } else { None });
-                let message = format!("{} ended at its start with {exit}", self.agent);
-                told.last().unwrap_or_else(|| self.error(AgentErrorKind::ProcessExitError, message, &exit))
+                let told = std::mem::take(&mut self.early).into_iter().map(|draft| draft.kind).chain(step.events);
+                let why = told.filter_map(|kind| if let EventKind::Error(error) = kind { Some(error) } else { None });
+                let known = why.into_iter().find(|error| error.kind != AgentErrorKind::ProcessExitError);
+                known.map(|error| error.exited(exit.code)).unwrap_or_else(|| {
+                    let message = format!("{} ended at its start with {exit}", self.agent);
+                    self.error(AgentErrorKind::ProcessExitError, message, &exit)
+                })
             }
             Err(_) => {
                 let exit = self.child.stop(Patience::default()).await;
@@ -150,61 +135,92 @@ impl<C: Codec> Pump<C> {
             Ok(()) => self.carry().await,
             Err(OwnerGone) => Over::OwnerGone,
         };
-        let (exit, asked) = match over {
-            Over::OwnerGone => (self.wind_down().await, true),
+        let step = match over {
+            Over::OwnerGone => {
+                let exit = self.wind_down().await;
+                self.codec.end(End::Stopped(&exit), Timestamp::now())
+            }
             Over::StdoutEnded => match timeout(AFTER_STDOUT, self.child.wait()).await {
-                Ok(exit) => (exit, false),
+                Ok(exit) => self.codec.end(End::Exited(&exit), Timestamp::now()),
                 Err(_) => {
                     let exit = self.child.stop(Patience::default()).await;
                     let message = format!("{} closed its output but kept running; it was stopped", self.agent);
-                    let error = self.error(AgentErrorKind::ProtocolError, message, &exit);
-                    self.tell(vec![Draft::new(Timestamp::now(), EventKind::Error(error))]).await.ok();
-                    (exit, true)
+                    let why = self.error(AgentErrorKind::ProtocolError, message, &exit);
+                    self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now())
                 }
             },
         };
-        let now = Timestamp::now();
-        let end = if asked { End::Stopped(&exit) } else { End::Exited(&exit) };
-        let step = self.codec.end(end, now);
         // An owner that is gone wants no last words.
-        self.tell(drafts(step, None, false, now)).await.ok();
+        self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
     }
 
     async fn carry(&mut self) -> Over {
         loop {
-            tokio::select! {
+            let told = tokio::select! {
                 line = self.child.stdout.next() => {
                     let Ok(Some(line)) = line else { return Over::StdoutEnded };
                     let (step, text) = self.decode(line);
-                    let drafts = self.write(step, text.as_deref()).await;
-                    if self.tell(drafts).await.is_err() {
-                        return Over::OwnerGone;
-                    }
+                    self.write(step, text.as_deref()).await
                 }
                 command = self.commands.recv() => {
                     let Some(command) = command else { return Over::OwnerGone };
                     let step = self.codec.encode(command, Timestamp::now());
-                    let drafts = self.write(step, None).await;
-                    if self.tell(drafts).await.is_err() {
-                        return Over::OwnerGone;
-                    }
+                    self.write(step, None).await
                 }
+                () = self.events.closed() => return Over::OwnerGone,
+                () = sleep(LOOK) => {
+                    if self.is_gone().await {
+                        self.take_rest().await;
+                        return Over::StdoutEnded;
+                    }
+                    continue;
+                }
+            };
+            if self.tell(told).await.is_err() {
+                return Over::OwnerGone;
             }
         }
     }
 
-    /// The owner let go: ask the child to end, and pass on what it still has to say.
+    /// Whether the program has ended. Looks, and does not wait.
+    async fn is_gone(&mut self) -> bool {
+        timeout(Duration::ZERO, self.child.wait()).await.is_ok() || self.child.pid().is_none()
+    }
+
+    /// Passes on what a program that is gone has left in the pipe.
+    async fn take_rest(&mut self) {
+        while let Ok(Ok(Some(line))) = timeout(REST, self.child.stdout.next()).await {
+            if self.pass_on(line).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The owner let go: end the running turn, ask the child to end, and pass on what it still has to say.
     async fn wind_down(&mut self) -> Exit {
+        let step = self.codec.encode(Command::Cancel, Timestamp::now());
+        for line in step.lines {
+            // A child that takes no more lines is stopped all the same.
+            self.child.stdin.write(line, Duration::ZERO).await.ok();
+        }
         self.child.stdin.close();
         let deadline = Instant::now() + Patience::default().after_eof;
         while let Ok(Ok(Some(line))) = timeout_at(deadline, self.child.stdout.next()).await {
-            let (step, text) = self.decode(line);
-            let drafts = drafts(step, text.as_deref(), self.keep_raw, Timestamp::now());
-            if self.tell(drafts).await.is_err() {
+            if self.pass_on(line).await.is_err() {
                 break;
             }
         }
-        self.child.stop(Patience::default()).await
+        let after_eof = deadline.saturating_duration_since(Instant::now()) + REST;
+        let patience = Patience { after_eof, ..Patience::default() };
+        let exit = self.child.stop(patience).await;
+        self.take_rest().await;
+        exit
+    }
+
+    /// A line of a child that is told nothing any more.
+    async fn pass_on(&mut self, line: Line) -> Result<(), OwnerGone> {
+        let (step, text) = self.decode(line);
+        self.tell(drafts(step, text.as_deref(), self.keep_raw, Timestamp::now())).await
     }
 
     fn decode(&mut self, line: Line) -> (Step, Option<String>) {

@@ -132,6 +132,9 @@ impl ClaudeCodec {
     pub(super) fn control_request(&mut self, line: ControlRequest, out: &mut Step) {
         let ControlRequest { request_id, request } = line;
         let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if subtype != "mcp_message" {
+            self.session.under_way(None, out);
+        }
         match subtype.as_str() {
             "can_use_tool" => match AskedTool::deserialize(Value::Object(request.clone())) {
                 Ok(asked) => self.ask(asked, request_id, Via::Control, out),

@@ -18,7 +18,7 @@ use super::tools::Tools;
 use super::turn::Turns;
 use super::wire;
 use crate::codec::{Codec, End, Files, NoFiles, Step};
-use crate::pump::unrecognized;
+use crate::line::{type_of, unrecognized};
 
 /// Claude Code's dialect: `stream-json` in both directions, with the control protocol.
 pub struct ClaudeCodec {
@@ -80,13 +80,20 @@ impl ClaudeCodec {
     }
 
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
-        let kind = match wire::line_type(line) {
+        let kind = match type_of(line) {
             Ok(kind) => kind,
             Err(reason) => {
                 out.events.push(unrecognized(line, reason));
                 return;
             }
         };
+        // A recording may lack its beginning. The result of a session that could not begin is none of it.
+        if !self.session.has_started()
+            && matches!(kind.as_str(), "stream_event" | "assistant" | "user" | "tool_progress")
+        {
+            let head: Option<wire::SessionHead> = serde_json::from_str(line).ok();
+            self.session.under_way(head.and_then(|head| head.session_id).as_deref(), out);
+        }
         match kind.as_str() {
             "stream_event" => self.read(line, out, Self::stream_event),
             "assistant" => self.read(line, out, |codec, read, out| codec.assistant(read, now, out)),
@@ -118,7 +125,10 @@ impl ClaudeCodec {
             | "session_notice"
             | "queued_notification"
             | "attachment" => {
-                self.read(line, out, |_, data, out| out.events.push(note(&kind, None, data)));
+                self.read(line, out, |codec, data: Map<String, Value>, out| {
+                    codec.session.under_way(data.get("session_id").and_then(Value::as_str), out);
+                    out.events.push(note(&kind, None, data));
+                });
             }
             _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
         }

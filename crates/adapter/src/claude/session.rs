@@ -25,8 +25,6 @@ pub(super) struct Session {
     pub(super) cwd: Option<String>,
     /// Parts of the reply to `initialize`, for questions about them.
     pub(super) capabilities: Map<String, Value>,
-    /// They came before the session's id was known, and are yet to be told.
-    capabilities_held: bool,
     /// The last `system/init`, to tell only what is new.
     init: Option<Map<String, Value>>,
 }
@@ -62,16 +60,12 @@ impl Session {
         }
         self.capabilities =
             CAPABILITIES.into_iter().filter_map(|key| Some((key.to_owned(), reply.shift_remove(key)?))).collect();
-        if self.is_live() || self.started {
-            self.start(out);
-            self.tell_capabilities(out);
-        } else {
-            self.capabilities_held = true;
-        }
+        self.start(out);
+        out.events.push(note("capabilities", None, self.capabilities.clone()));
     }
 
-    /// Tells `sessionStarted`, once, and what was held back for it.
-    pub(super) fn start(&mut self, out: &mut Step) {
+    /// Tells `sessionStarted`, once.
+    fn start(&mut self, out: &mut Step) {
         if self.started {
             return;
         }
@@ -95,20 +89,18 @@ impl Session {
             agent_version: self.version.clone(),
             transport: Some(TRANSPORT.to_owned()),
         }));
-        if std::mem::take(&mut self.capabilities_held) {
-            self.tell_capabilities(out);
-        }
     }
 
-    fn tell_capabilities(&self, out: &mut Step) {
-        out.events.push(note("capabilities", None, self.capabilities.clone()));
-    }
-
-    /// The stream ended: what was held back is told after all.
-    pub(super) fn release(&mut self, out: &mut Step) {
-        if self.capabilities_held {
+    /// Something of the session came before its beginning was told; now it is, with what can be known.
+    pub(super) fn under_way(&mut self, id: Option<&str>, out: &mut Step) {
+        if !self.started {
+            self.native_id = id.filter(|id| !id.is_empty()).map(str::to_owned).or(self.native_id.take());
             self.start(out);
         }
+    }
+
+    pub(super) fn has_started(&self) -> bool {
+        self.started
     }
 
     /// `system/init`, which comes with every turn. Only what is new is told.
@@ -167,8 +159,7 @@ impl Session {
     /// Claude is in that mode; told if that is news.
     pub(super) fn mode_is(&mut self, mode: Option<String>, out: &mut Step) {
         let Some(mode) = mode.filter(|mode| self.mode.as_ref() != Some(mode)) else { return };
-        let known = self.mode.replace(mode.clone()).is_some();
-        if known || self.started {
+        if self.mode.replace(mode.clone()).is_some() {
             out.events.push(EventKind::ModeChanged {
                 mode: ApprovalMode::from_native(AgentType::Claude, &mode),
                 native_mode: Some(mode),

@@ -18,6 +18,9 @@ fn number(line: &Map<String, Value>, key: &str) -> Option<u64> {
 impl ClaudeCodec {
     pub(super) fn system(&mut self, mut line: Map<String, Value>, out: &mut Step) {
         let subtype = text(&line, "subtype").unwrap_or("note").to_owned();
+        if subtype != "init" {
+            self.session.under_way(text(&line, "session_id"), out);
+        }
         match subtype.as_str() {
             "init" => {
                 out.ready = true;
@@ -72,8 +75,11 @@ impl ClaudeCodec {
             _ => {}
         }
         let patch = line.get("patch").and_then(|patch| patch.get("status")).and_then(Value::as_str);
-        let said = text(&line, "summary").or(text(&line, "description")).or(text(&line, "status")).or(patch);
-        let said = said.map(one_line);
+        let said = text(&line, "summary").or(text(&line, "description"));
+        let said = match (text(&line, "status").or(patch), said) {
+            (Some(status), Some(said)) => Some(format!("{status}: {}", one_line(said))),
+            (status, said) => said.or(status).map(one_line),
+        };
         match tool.filter(|tool| self.tools.find(tool).is_some()) {
             Some(tool) => out.events.push(EventKind::ToolProgress(ToolProgress {
                 elapsed_ms: line.get("usage").and_then(|usage| usage.get("duration_ms")).and_then(Value::as_u64),

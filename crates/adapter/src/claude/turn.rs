@@ -153,9 +153,8 @@ impl ClaudeCodec {
         if std::mem::replace(&mut self.turns.ended, true) {
             return;
         }
-        self.session.release(out);
         let (exit, asked) = match end {
-            End::Exited(exit) => (Some(exit), false),
+            End::Exited(exit) | End::Broken { exit, .. } => (Some(exit), false),
             End::Stopped(exit) => (Some(exit), true),
             End::InputEnded => (None, false),
         };
@@ -163,8 +162,12 @@ impl ClaudeCodec {
         self.close_turn_work(Forgotten::All, now, out);
         let mut error = self.turns.fatal.clone();
         let failed_before = self.turns.last.as_ref().is_some_and(|(status, _)| *status != TurnStatus::Completed);
-        if let Some(exit) = exit.filter(|exit| !asked && (in_turn || !(exit.success() || failed_before))) {
-            let died = died(exit, in_turn);
+        let died = match end {
+            End::Broken { why, .. } => Some(why.clone()),
+            End::Exited(exit) if in_turn || !(exit.success() || failed_before) => Some(died(exit, in_turn)),
+            End::Exited(_) | End::Stopped(_) | End::InputEnded => None,
+        };
+        if let Some(died) = died {
             error.get_or_insert_with(|| died.message.clone());
             out.events.push(EventKind::Error(died));
         }

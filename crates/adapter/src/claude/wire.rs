@@ -6,32 +6,15 @@ use serde::de::{DeserializeOwned, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// The `type` of a line, found without reading the rest where it stands first.
-pub(super) fn line_type(line: &str) -> Result<String, String> {
-    if let Some(rest) = line.trim_start().strip_prefix(r#"{"type":""#)
-        && let Some(end) = rest.find(['"', '\\'])
-        && rest.as_bytes().get(end) == Some(&b'"')
-    {
-        return Ok(rest[..end].to_owned());
-    }
-    #[derive(Deserialize)]
-    struct Head {
-        #[serde(rename = "type")]
-        kind: Option<String>,
-    }
-    if !line.trim_start().starts_with('{') {
-        return Err("not a JSON object".to_owned());
-    }
-    match serde_json::from_str::<Head>(line) {
-        Ok(Head { kind: Some(kind) }) => Ok(kind),
-        Ok(Head { kind: None }) => Err("no type".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 /// A value that is left out when it has another shape than we know.
 fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
+}
+
+/// Which session a line belongs to.
+#[derive(Deserialize)]
+pub(super) struct SessionHead {
+    pub(super) session_id: Option<String>,
 }
 
 /// `assistant`: one content block of the model's message, in older versions the whole message.
