@@ -7,6 +7,8 @@ use std::path::Path;
 use multitap_event::{AgentError, Command, EventKind, Timestamp};
 use multitap_process::Exit;
 
+use crate::spec::LaunchError;
+
 /// One agent's dialect. May keep state, must not fail: what it does not understand it passes on as `unrecognized`.
 pub trait Codec: Send + 'static {
     /// The program runs: what to tell it first.
@@ -26,6 +28,8 @@ pub struct Step {
     pub lines: Vec<String>,
     /// The agent has shown that it is up. Said at least once, then meaningless.
     pub ready: bool,
+    /// The agent cannot begin the session, and why; it is stopped. Only heeded before it was `ready`.
+    pub failed: Option<LaunchError>,
 }
 
 impl Step {
@@ -39,6 +43,10 @@ impl Step {
 
     pub fn line(line: String) -> Self {
         Self { lines: vec![line], ..Self::default() }
+    }
+
+    pub(crate) fn fail(&mut self, error: AgentError) {
+        self.failed = Some(error.into());
     }
 }
 

@@ -5,13 +5,18 @@
 //!
 //! Must not come in: clients, doors, the hub, anything that owns a log.
 
+mod acp;
 mod claude;
 mod codec;
 mod diff;
+mod gemini;
 mod line;
 mod pump;
 mod spec;
+mod track;
+mod words;
 
+pub use acp::AcpCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Step};
 pub use pump::drafts;

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::codec::{Codec, End, Step};
 use crate::line::{too_long, type_of};
+use crate::spec::LaunchError;
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -75,7 +76,7 @@ impl<C: Codec> Pump<C> {
     }
 
     /// Greets the agent and reads until it has shown that it is up.
-    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), AgentError> {
+    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), LaunchError> {
         let deadline = Instant::now() + patience;
         let step = self.codec.begin(Timestamp::now());
         let mut ready = step.ready;
@@ -84,17 +85,21 @@ impl<C: Codec> Pump<C> {
         while !ready {
             match timeout_at(deadline, self.child.stdout.next()).await {
                 Ok(Ok(Some(line))) => {
-                    let (step, text) = self.decode(line);
+                    let (mut step, text) = self.decode(line);
+                    if let Some(failed) = step.failed.take() {
+                        self.child.stop(Patience::default()).await;
+                        return Err(failed);
+                    }
                     ready = step.ready;
                     let drafts = self.write(step, text.as_deref()).await;
                     self.early.extend(drafts);
                 }
-                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await),
+                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await.into()),
                 Err(_) => {
                     let exit = self.child.stop(Patience::default()).await;
                     let message =
                         format!("{} was not up after {} s and was stopped", self.agent, patience.as_secs_f32());
-                    return Err(self.error(AgentErrorKind::Timeout, message, &exit));
+                    return Err(self.error(AgentErrorKind::Timeout, message, &exit).into());
                 }
             }
         }
@@ -198,11 +203,14 @@ impl<C: Codec> Pump<C> {
 
     /// The owner let go: end the running turn, ask the child to end, and pass on what it still has to say.
     async fn wind_down(&mut self) -> Exit {
-        let step = self.codec.encode(Command::Cancel, Timestamp::now());
-        for line in step.lines {
+        let mut step = self.codec.encode(Command::Cancel, Timestamp::now());
+        for line in std::mem::take(&mut step.lines) {
             // A child that takes no more lines is stopped all the same.
             self.child.stdin.write(line, Duration::ZERO).await.ok();
         }
+        // That there was nothing to cancel is not worth telling.
+        step.events.retain(|kind| !matches!(kind, EventKind::Error(_)));
+        self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
         self.child.stdin.close();
         let deadline = Instant::now() + Patience::default().after_eof;
         while let Ok(Ok(Some(line))) = timeout_at(deadline, self.child.stdout.next()).await {

@@ -8,8 +8,10 @@ use multitap_process::{Keeper, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
 use tokio_util::task::TaskTracker;
 
+use crate::acp::{self, AcpCodec, Flavor};
 use crate::claude;
 use crate::codec::{Codec, DiskFiles};
+use crate::gemini;
 use crate::pump::Pump;
 
 /// What it takes to start an agent.
@@ -22,7 +24,7 @@ pub struct LaunchSpec {
 }
 
 /// The agent did not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// It was asked for something it cannot do; nothing was started.
     #[error(transparent)]
@@ -58,8 +60,8 @@ pub(crate) struct Plan<C> {
 /// The agents this version can drive.
 pub fn drivable(agent: AgentType) -> bool {
     match agent {
-        AgentType::Claude => true,
-        AgentType::Codex | AgentType::Gemini | AgentType::Acp | AgentType::Builtin => false,
+        AgentType::Claude | AgentType::Gemini | AgentType::Acp => true,
+        AgentType::Codex | AgentType::Builtin => false,
     }
 }
 
@@ -79,10 +81,12 @@ pub fn find_program(agent: AgentType) -> Option<PathBuf> {
 }
 
 /// The codec that reads a recorded stream of that agent.
-pub fn recorded(agent: AgentType) -> Option<impl Codec> {
+pub fn recorded(agent: AgentType) -> Option<Box<dyn Codec>> {
     match agent {
-        AgentType::Claude => Some(claude::ClaudeCodec::recorded()),
-        AgentType::Codex | AgentType::Gemini | AgentType::Acp | AgentType::Builtin => None,
+        AgentType::Claude => Some(Box::new(claude::ClaudeCodec::recorded())),
+        AgentType::Gemini => Some(Box::new(AcpCodec::recorded(Flavor::Gemini))),
+        AgentType::Acp => Some(Box::new(AcpCodec::recorded(Flavor::Plain))),
+        AgentType::Codex | AgentType::Builtin => None,
     }
 }
 
@@ -95,7 +99,17 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
             let plan = claude::plan(&spec.config, Box::new(DiskFiles))?;
             start(spec, agent, plan, tasks).await
         }
-        AgentKind::Codex | AgentKind::Gemini | AgentKind::Acp { .. } | AgentKind::Builtin => {
+        AgentKind::Gemini => {
+            let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
+            start(spec, agent, plan, tasks).await
+        }
+        AgentKind::Acp { ref command } => {
+            let program = acp::program(command)?;
+            let plan = acp::plan(&spec.config, Box::new(DiskFiles))?;
+            let config = SessionConfig { program: Some(program), ..spec.config };
+            start(LaunchSpec { config, ..spec }, agent, plan, tasks).await
+        }
+        AgentKind::Codex | AgentKind::Builtin => {
             let message = format!("this version of multitap cannot drive {agent} yet");
             Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into())
         }
