@@ -232,3 +232,6 @@ impl Drop for AgentSession {
         self.end.cancel();
     }
 }
+
+#[cfg(test)]
+mod tests;
