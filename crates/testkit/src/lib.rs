@@ -28,7 +28,7 @@ pub mod interop;
 pub mod model;
 pub mod record;
 mod scratch;
-mod script;
+mod shell;
 pub mod wait;
 
 pub use self::scratch::{MARKER, Scratch};
