@@ -159,7 +159,8 @@ fn native_mode(mode: &Mode) -> Result<String, Unsupported> {
 fn mcp_file(config: &SessionConfig) -> io::Result<TempPath> {
     let servers: Map<String, Value> =
         config.mcp_servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect();
-    let mut file = tempfile::Builder::new().prefix("multitap-mcp-").suffix(".json").tempfile()?;
+    let mut file =
+        tempfile::Builder::new().prefix(&format!("multitap-mcp-{}-", std::process::id())).suffix(".json").tempfile()?;
     file.write_all(json!({ "mcpServers": servers }).to_string().as_bytes())?;
     file.flush()?;
     Ok(file.into_temp_path())

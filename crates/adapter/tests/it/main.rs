@@ -1,6 +1,8 @@
-//! What the adapter makes of real recordings, of the older shapes, and of anything at all.
+//! What the adapter makes of real recordings, of the older shapes, of anything at all, and of the real programs.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod claude_recordings;
+mod interop_claude;
 mod recording;
+mod scene;

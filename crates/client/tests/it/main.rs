@@ -1,0 +1,7 @@
+//! The library as a program uses it, on fake agents.
+
+mod lines;
+mod session;
+#[path = "../../examples/stream.rs"]
+#[expect(dead_code, unreachable_pub, reason = "the example is a program of its own; the tests run its heart")]
+mod stream;
