@@ -21,6 +21,24 @@ pub trait Codec: Send + 'static {
     fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;
 }
 
+impl<C: Codec + ?Sized> Codec for Box<C> {
+    fn begin(&mut self, now: Timestamp) -> Step {
+        (**self).begin(now)
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        (**self).decode(line, now)
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        (**self).encode(command, now)
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        (**self).end(end, now)
+    }
+}
+
 /// What a codec wants to happen, in this order: the events told, the lines written to the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {

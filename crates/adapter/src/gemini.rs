@@ -2,9 +2,12 @@
 
 pub(crate) mod name;
 mod settings;
+mod stored;
 
 use multitap_event::{AgentType, ApprovalMode, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported};
 use multitap_process::StdinMode;
+
+pub(crate) use stored::take_up;
 
 use crate::acp::{self, AcpCodec, Flavor};
 use crate::codec::Files;
@@ -12,8 +15,11 @@ use crate::spec::{LaunchError, Plan};
 
 /// The arguments, private settings and codec for one session.
 pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
-    let args = arguments(config)?;
+    let mut args = arguments(config)?;
     let private = settings::private(config).map_err(|error| LaunchError::private_file(AgentType::Gemini, &error))?;
+    // Before the caller's own arguments, which come last.
+    let at = args.len() - config.agent_args.len();
+    args.splice(at..at, private.args);
     let codec = AcpCodec::live(Flavor::Gemini, acp::wishes(config)?, files);
     Ok(Plan { args, env: private.env, stdin: StdinMode::Piped, codec, files: private.files })
 }
@@ -39,9 +45,6 @@ fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<()
     if let Some(model) = &config.model {
         option("--model", model);
     }
-    for tool in &config.allowed_tools {
-        option("--allowed-tools", tool);
-    }
     for folder in &config.add_dirs {
         option("--include-directories", &folder.display().to_string());
     }
@@ -63,7 +66,13 @@ fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<()
 fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
     let given = [
         ("append system prompt", config.append_system_prompt.is_some(), "it can only replace its whole prompt"),
+        ("max turns", config.max_turns.is_some(), "it reads a limit only from its settings (model.maxSessionTurns)"),
         ("output schema", config.output_schema.is_some(), "it has no such thing"),
+        (
+            "blocked tools by command",
+            config.blocked_tools.iter().any(|tool| settings::command_rule(tool).1.is_some()),
+            "it would ask instead; it can block whole tools",
+        ),
         ("fork", config.fork, "it cannot fork a conversation"),
         (
             "resume at a message",

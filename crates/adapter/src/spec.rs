@@ -3,7 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use multitap_event::{AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Unsupported, link};
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Timestamp, Unsupported, link,
+};
 use multitap_process::{Keeper, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
 use tokio_util::task::TaskTracker;
@@ -100,8 +102,14 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
             start(spec, agent, plan, tasks).await
         }
         AgentKind::Gemini => {
+            let mut spec = spec;
+            let stored = gemini::take_up(&mut spec.config, Timestamp::now())?;
             let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
-            start(spec, agent, plan, tasks).await
+            let started = start(spec, agent, plan, tasks).await;
+            if let Some(stored) = stored {
+                stored.tidy();
+            }
+            started
         }
         AgentKind::Acp { ref command } => {
             let program = acp::program(command)?;
@@ -129,7 +137,8 @@ async fn start<C: Codec>(
     } else {
         own.command
     };
-    let env = own.env.into_iter().chain(plan.env).chain(config.environment.clone());
+    // What the plan needs wins, or the agent could not be driven.
+    let env = own.env.into_iter().chain(config.environment.clone()).chain(plan.env);
     let program = Program {
         program,
         args: own.args.into_iter().chain(plan.args).map(Into::into).collect(),

@@ -103,6 +103,11 @@ impl Flavor {
         self == Self::Gemini && (text.contains("cancelled by user") || text.contains("Operation cancelled"))
     }
 
+    /// Whether a call that failed was in truth refused by a rule.
+    pub(super) fn was_denied(self, text: &str) -> bool {
+        self == Self::Gemini && text.contains("denied by policy")
+    }
+
     /// The agent's word for a mode, of those it offers; else why not.
     pub(super) fn mode_word(self, mode: &Mode, offered: &[String]) -> Result<String, String> {
         let known = |word: &str| offered.iter().find(|one| one.eq_ignore_ascii_case(word)).cloned();

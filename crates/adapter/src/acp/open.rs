@@ -156,16 +156,27 @@ impl AcpCodec {
         if !self.session.is_live() {
             self.session.start(self.flavor, out);
         } else if matches!(by, Asked::Load(_)) && self.flavor.replays_after_load() {
-            out.lines.push(self.requests.ask(Asked::Fence, "_multitap/fence", json!({})));
+            self.fence(out);
         } else {
-            self.opened_and_told(out);
+            self.session.end_replay();
+            self.next_wish(out);
         }
     }
 
-    /// The conversation is open, and what was said in it before has been told.
-    pub(super) fn opened_and_told(&mut self, out: &mut Step) {
-        self.session.end_replay();
-        self.next_wish(out);
+    /// Asks for nothing, to hear when the history is over: while it lasts, some of it comes before each answer.
+    fn fence(&mut self, out: &mut Step) {
+        let seen = self.session.replayed();
+        out.lines.push(self.requests.ask(Asked::Fence { seen }, "_multitap/fence", json!({})));
+    }
+
+    /// A fence was answered, most likely with the error that there is no such method.
+    pub(super) fn fence_answered(&mut self, seen: u64, out: &mut Step) {
+        if self.session.replayed() > seen {
+            self.fence(out);
+        } else {
+            self.session.end_replay();
+            self.next_wish(out);
+        }
     }
 
     /// Sets what was wished for, one after the other; then the agent is ready.

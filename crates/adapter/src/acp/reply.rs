@@ -22,7 +22,7 @@ impl AcpCodec {
             Some(Asked::Initialize) => self.initialized(&raw, out),
             Some(Asked::List) if self.session.is_live() => self.listed(&raw, out),
             Some(by @ (Asked::New | Asked::Load(_) | Asked::Resume(_) | Asked::Fork)) => self.opened(&raw, &by, out),
-            Some(Asked::Fence) => self.opened_and_told(out),
+            Some(Asked::Fence { seen }) => self.fence_answered(seen, out),
             Some(Asked::Mode(mode)) => {
                 self.options_changed(&raw, out);
                 self.session.mode_is(&mode, self.flavor, out);
@@ -60,7 +60,7 @@ impl AcpCodec {
 
     fn error_reply(&mut self, asked: Option<&Asked>, error: &RpcError, now: Timestamp, out: &mut Step) {
         match asked {
-            Some(Asked::Fence) => self.opened_and_told(out),
+            Some(Asked::Fence { seen }) => self.fence_answered(*seen, out),
             Some(Asked::Prompt) => self.prompt_failed(error, now, out),
             Some(asked) if !self.session.has_started() => self.cannot_begin(asked, error, out),
             // A recording does not show what was asked. An HTTP status is what the model's server said.

@@ -29,8 +29,10 @@ pub(super) enum Asked {
     Load(String),
     Resume(String),
     Fork,
-    /// Nothing at all: its answer shows that everything before it has been said.
-    Fence,
+    /// Nothing at all: its answer shows what was said before it. `seen` is how much of the history was there already.
+    Fence {
+        seen: u64,
+    },
     Mode(String),
     Model(String),
     Prompt,
@@ -45,7 +47,7 @@ impl Asked {
             Self::New => "a new conversation".to_owned(),
             Self::Load(id) | Self::Resume(id) => format!("to take up conversation {id}"),
             Self::Fork => "to fork the conversation".to_owned(),
-            Self::Fence => "a question about nothing".to_owned(),
+            Self::Fence { .. } => "a question about nothing".to_owned(),
             Self::Mode(mode) => format!("mode '{mode}'"),
             Self::Model(model) => format!("model '{model}'"),
             Self::Prompt => "the prompt".to_owned(),

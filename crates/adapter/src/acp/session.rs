@@ -105,6 +105,11 @@ impl Session {
         self.history = false;
     }
 
+    /// How much of the history was told again so far.
+    pub(super) fn replayed(&self) -> u64 {
+        self.replayed
+    }
+
     pub(super) fn count_replayed(&mut self) {
         self.replayed += 1;
     }

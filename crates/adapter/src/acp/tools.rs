@@ -139,7 +139,7 @@ impl AcpCodec {
         let success = success && !stopped;
         let outcome = match success {
             true => ToolOutcome::Completed,
-            false if tool.denied => ToolOutcome::Denied,
+            false if tool.denied || self.flavor.was_denied(&text) => ToolOutcome::Denied,
             false if stopped || self.turns.is_cancelling() => ToolOutcome::Cancelled,
             false => ToolOutcome::Failed,
         };

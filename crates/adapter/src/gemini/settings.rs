@@ -1,120 +1,106 @@
-//! The settings that make Gemini drivable, in private files: the user's own are not touched.
-//!
-//! Gemini lays four files over each other: the machine's defaults, the user's, the folder's, and the machine's
-//! settings, which win. The first and the last can be named by variables, so ours take their places and hold what
-//! the machine's own files say as well.
+//! What makes Gemini drivable, by variables and private files: the user's own settings are read, never written.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use multitap_event::SessionConfig;
-use serde_json::{Map, Value, json};
+use multitap_event::{Resume, SessionConfig};
+use serde_json::Value;
 use tempfile::TempPath;
 
-const SETTINGS: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
-const DEFAULTS: &str = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
-/// Names a file whose text stands in place of Gemini's own instructions.
-const SYSTEM_PROMPT: &str = "GEMINI_SYSTEM_MD";
+/// Where Gemini's models are, when no other server is named.
+const MODEL_SERVER: &str = "https://generativelanguage.googleapis.com";
 
-/// Files for one session, and the variables that name them.
+/// Files for one session, the variables and the arguments that name them.
+#[derive(Default)]
 pub(super) struct Private {
     pub(super) files: Vec<TempPath>,
     pub(super) env: Vec<(String, String)>,
+    pub(super) args: Vec<String>,
 }
 
 pub(super) fn private(config: &SessionConfig) -> io::Result<Private> {
-    let mut private = Private { files: Vec::new(), env: Vec::new() };
-    let settings_path = variable(config, SETTINGS).map_or_else(machine_settings, PathBuf::from);
-    let defaults_path =
-        variable(config, DEFAULTS).map_or_else(|| settings_path.with_file_name("system-defaults.json"), PathBuf::from);
-    let mut settings = read(&settings_path)?;
-    lay_over(&mut settings, ours(config));
-    private.add(SETTINGS, ".json", &settings.to_string())?;
-    let mut defaults = read(&defaults_path)?;
-    if let Some(sign_in) = sign_in(config) {
-        // Only a default: how the user signed in counts for more.
-        let mut wanted = json!({ "security": { "auth": { "selectedType": sign_in } } });
-        lay_over(&mut wanted, defaults);
-        defaults = wanted;
-    }
-    private.add(DEFAULTS, ".json", &defaults.to_string())?;
+    let mut private = Private::default();
+    // With a terminal of its own a finished command shows no output.
+    private.env.push(("GEMINI_PTY_INFO".to_owned(), "child_process".to_owned()));
     if let Some(prompt) = &config.system_prompt {
-        private.add(SYSTEM_PROMPT, ".md", prompt)?;
+        let path = private.file(".md", prompt)?;
+        private.env.push(("GEMINI_SYSTEM_MD".to_owned(), path));
+    }
+    if !config.blocked_tools.is_empty() || !config.allowed_tools.is_empty() {
+        let path = private.file(".toml", &policy(config))?;
+        // Not `--policy`: that would stand in place of the user's own rules.
+        private.args.extend(["--admin-policy".to_owned(), path]);
+    }
+    if config.resume != Resume::New && must_name_server(config) {
+        private.env.push(("GOOGLE_GEMINI_BASE_URL".to_owned(), MODEL_SERVER.to_owned()));
     }
     Ok(private)
 }
 
 impl Private {
-    /// A file that only the user can read, named by that variable.
-    fn add(&mut self, variable: &str, suffix: &str, text: &str) -> io::Result<()> {
+    /// A file that only the user can read.
+    fn file(&mut self, suffix: &str, text: &str) -> io::Result<String> {
         let mut file = tempfile::Builder::new().prefix("multitap-gemini-").suffix(suffix).tempfile()?;
         file.write_all(text.as_bytes())?;
         file.flush()?;
-        self.env.push((variable.to_owned(), file.path().display().to_string()));
+        let path = file.path().display().to_string();
         self.files.push(file.into_temp_path());
-        Ok(())
+        Ok(path)
     }
 }
 
-fn ours(config: &SessionConfig) -> Value {
-    let mut ours = json!({
-        // Its clean-up takes every file of a conversation that was once taken up over ACP for broken, and deletes it.
-        "general": { "sessionRetention": { "enabled": false } },
-        // With the interactive shell a finished command shows no output.
-        "tools": { "shell": { "enableInteractiveShell": false } },
-    });
-    if let Some(turns) = config.max_turns {
-        ours["model"] = json!({ "maxSessionTurns": turns });
-    }
-    if !config.blocked_tools.is_empty() {
-        ours["tools"]["exclude"] = json!(config.blocked_tools);
-    }
-    ours
+/// Rules for the tools of the session. What is allowed may be a shell command by how it begins, such as
+/// `run_shell_command(git status)`; where nothing may be changed, nothing more is allowed.
+fn policy(config: &SessionConfig) -> String {
+    let text = |text: &str| Value::from(text).to_string();
+    let deny = |tool: &String| format!("[[rule]]\ntoolName = {}\ndecision = \"deny\"\npriority = 900\n\n", text(tool));
+    let allow = |tool: &String| {
+        let (name, prefix) = command_rule(tool);
+        let prefix = prefix.map(|prefix| format!("commandPrefix = {}\n", text(prefix))).unwrap_or_default();
+        let rest = "decision = \"allow\"\npriority = 800\nmodes = [\"default\", \"autoEdit\", \"yolo\"]\n\n";
+        format!("[[rule]]\ntoolName = {}\n{prefix}{rest}", text(name))
+    };
+    config.blocked_tools.iter().map(deny).chain(config.allowed_tools.iter().map(allow)).collect()
 }
 
-/// How to sign in, where the environment has what it takes.
-fn sign_in(config: &SessionConfig) -> Option<&'static str> {
-    let given = |name: &str| variable(config, name).is_some_and(|value| !value.is_empty());
-    let switched_on = |name: &str| variable(config, name).as_deref() == Some("true");
-    if switched_on("GOOGLE_GENAI_USE_GCA") {
-        Some("oauth-personal")
-    } else if switched_on("GOOGLE_GENAI_USE_VERTEXAI") {
-        Some("vertex-ai")
-    } else if given("GEMINI_API_KEY") {
-        Some("gemini-api-key")
-    } else {
-        None
+/// Tool and beginning of the command, of `run_shell_command(git status)`.
+pub(super) fn command_rule(tool: &str) -> (&str, Option<&str>) {
+    match tool.split_once('(') {
+        Some((name, rest)) => (name, Some(rest.strip_suffix(')').unwrap_or(rest))),
+        None => (tool, None),
     }
+}
+
+/// Gemini takes up a conversation only if its settings say how to sign in, or if a model server is named; a key in
+/// the environment alone is enough for new conversations only. So the server is named, where it makes no difference.
+fn must_name_server(config: &SessionConfig) -> bool {
+    let chosen = |folder: PathBuf| {
+        let settings = read(&folder.join(".gemini").join("settings.json"));
+        settings.is_some_and(|settings| settings.pointer("/security/auth/selectedType").is_some_and(Value::is_string))
+    };
+    variable(config, "GEMINI_API_KEY").is_some()
+        && variable(config, "GOOGLE_GEMINI_BASE_URL").is_none()
+        && !home(config).is_some_and(chosen)
+        && !config.working_directory.clone().is_some_and(chosen)
+}
+
+/// The folder that holds Gemini's own folder.
+pub(super) fn home(config: &SessionConfig) -> Option<PathBuf> {
+    let named = ["GEMINI_CLI_HOME", "HOME"].into_iter().find_map(|name| variable(config, name));
+    named.map(PathBuf::from).or_else(std::env::home_dir)
 }
 
 /// A variable as the agent will see it.
 pub(super) fn variable(config: &SessionConfig, name: &str) -> Option<String> {
     let own = config.program.as_ref().and_then(|program| program.env.get(name));
-    config.environment.get(name).or(own).cloned().or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
+    let given = config.environment.get(name).or(own).cloned();
+    given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
 }
 
-fn machine_settings() -> PathBuf {
-    if cfg!(target_os = "macos") {
-        "/Library/Application Support/GeminiCli/settings.json".into()
-    } else if cfg!(windows) {
-        r"C:\ProgramData\gemini-cli\settings.json".into()
-    } else {
-        "/etc/gemini-cli/settings.json".into()
-    }
-}
-
-/// The settings in a file; none if there is no such file.
-fn read(path: &Path) -> io::Result<Value> {
-    let text = match std::fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new().into()),
-        Err(error) => return Err(error),
-    };
-    if text.trim().is_empty() {
-        return Ok(Map::new().into());
-    }
-    let broken = |error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()));
-    serde_json::from_str(&without_comments(&text)).map_err(broken)
+/// The settings in a file, if there are any.
+fn read(path: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(path).ok()?;
+    serde_json::from_str(&without_comments(&text)).ok()
 }
 
 /// JSON without the comments that Gemini allows in its settings.
@@ -156,19 +142,6 @@ fn end_of_string(text: &str) -> usize {
     text.len()
 }
 
-/// Puts settings on top of others: objects are merged, lists joined, anything else replaced.
-fn lay_over(below: &mut Value, above: Value) {
-    match (below, above) {
-        (Value::Object(below), Value::Object(above)) => {
-            for (key, value) in above {
-                lay_over(below.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (Value::Array(below), Value::Array(above)) => below.extend(above),
-        (below, above) => *below = above,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_says_stays_beside_ours() {
-        let mut settings = json!({ "tools": { "exclude": ["a"], "core": ["b"] }, "general": { "vimMode": true } });
-        lay_over(&mut settings, json!({ "tools": { "exclude": ["c"] }, "general": { "vimMode": false } }));
-        let expected = json!({ "tools": { "exclude": ["a", "c"], "core": ["b"] }, "general": { "vimMode": false } });
-        assert_eq!(settings, expected);
+    fn tools_become_rules() {
+        let mut config = SessionConfig::new(multitap_event::AgentKind::Gemini);
+        config.blocked_tools = vec!["web_fetch".to_owned()];
+        config.allowed_tools = vec!["run_shell_command(git status)".to_owned()];
+        insta::assert_snapshot!(policy(&config));
     }
 }
