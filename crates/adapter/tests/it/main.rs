@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod anything;
 mod claude_recordings;
 mod interop_claude;
+mod invariants;
 mod recording;
 mod scene;
+mod schema;
