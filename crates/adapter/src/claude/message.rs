@@ -52,9 +52,12 @@ enum Rest {
 }
 
 impl UnderWay {
-    /// The model begins a message; the same message does not begin twice.
+    /// A message comes; it may be the one that is under way.
     fn begin(&mut self, id: Option<&str>) {
-        if id.is_none() || self.id.as_deref() != id {
+        let nameless = self.id.is_none() && self.streamed.iter().any(|block| !block.confirmed);
+        if nameless {
+            self.id = id.map(str::to_owned);
+        } else if id.is_none() || self.id.as_deref() != id {
             *self = Self { id: id.map(str::to_owned), ..Self::default() };
         }
     }

@@ -209,8 +209,8 @@ fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
     }
     choices.push(cancel("Deny"));
     if matches!(via, Via::Tool { .. }) {
-        let name = "Deny, and do not ask again in this session";
-        choices.push(Choice::new(CANCEL_ALWAYS, name, ChoiceKind::RejectAlways));
+        let what = session_wide(asked, via).unwrap_or_default();
+        choices.push(Choice::new(CANCEL_ALWAYS, format!("Deny {what} for this session"), ChoiceKind::RejectAlways));
     }
     choices
 }

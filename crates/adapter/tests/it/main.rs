@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod anything;
+mod claude_encode;
 mod claude_recordings;
 mod interop_claude;
 mod invariants;
+mod older_shapes;
+mod pump;
 mod recording;
 mod scene;
 mod schema;
