@@ -52,17 +52,22 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         InputFormat::Text => (Some(input::prompt(words).await?), Input::none()),
         InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
     };
-    let config = launch::config(&args.session, &settings, folder, prompt)?;
+    let id = SessionId::fresh();
+    let mut show = Show::new(args.output_format, std::io::stdout().is_terminal());
+    let mut out = Out::new();
+    let config = match launch::config(&args.session, &settings, folder, prompt) {
+        Err(problem) if problem.exit == Exit::NotStarted => {
+            let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, problem.to_string());
+            return Ok(not_started(StartError::Agent(error.into()), &id, args.output_format, &mut show, &mut out).await);
+        }
+        other => other?,
+    };
     let client = launch::client(launch::headless())?;
     let mut signals = Signals::new()?;
-    let id = SessionId::fresh();
     let started = tokio::select! {
         started = client.start_as(id.clone(), config) => Some(started),
         () = signals.next() => None,
     };
-    let color_terminal = std::io::stdout().is_terminal();
-    let mut show = Show::new(args.output_format, color_terminal);
-    let mut out = Out::new();
     let exit = match started {
         Some(Ok(session)) => {
             let mut headless = Headless {
