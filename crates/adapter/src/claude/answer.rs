@@ -4,13 +4,13 @@ use multitap_event::{ChoiceKind, Decide, Details, EventKind, option};
 use serde_json::{Map, Value, json};
 
 use super::approve::Rule;
-use super::change::{Wanted, What};
+use super::change::Wanted;
 use super::control::success;
 use super::decode::ClaudeCodec;
 use super::encode::refused;
 use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, answer_option, kind, saves_rules};
 use super::wire::AskedTool;
-use crate::codec::{Files, Step};
+use crate::codec::Step;
 
 impl ClaudeCodec {
     /// Somebody answered. An answer that does not fit changes nothing, and the question stays open.
@@ -28,7 +28,8 @@ impl ClaudeCodec {
             return;
         };
         let kind = choice.kind;
-        let input = match input(open, decide, self.files.as_ref()) {
+        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
+        let input = match input(open, decide, read) {
             Ok(input) => input,
             Err(_) if kind.rejects() => Map::new(),
             Err(why) => {
@@ -147,7 +148,7 @@ fn rule(asked: &AskedTool, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
 }
 
 /// The arguments to run with: Claude's, or those the answer brings.
-fn input(open: &Open, decide: &Decide, files: &dyn Files) -> Result<Map<String, Value>, String> {
+fn input(open: &Open, decide: &Decide, read: impl Fn(&Wanted) -> Option<String>) -> Result<Map<String, Value>, String> {
     if let Details::Input { .. } = open.question.details {
         return answers(open, decide);
     }
@@ -157,7 +158,7 @@ fn input(open: &Open, decide: &Decide, files: &dyn Files) -> Result<Map<String, 
         "Bash" | "PowerShell" => input.insert("command".to_owned(), text.as_str().into()),
         "Write" => input.insert("content".to_owned(), text.as_str().into()),
         "NotebookEdit" => input.insert("new_source".to_owned(), text.as_str().into()),
-        "Edit" | "MultiEdit" => return whole_file(input, &open.asked.tool_name, text, files),
+        "Edit" | "MultiEdit" => return whole_file(input, &open.asked.tool_name, text, read),
         name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
     };
     Ok(input)
@@ -168,12 +169,10 @@ fn whole_file(
     mut input: Map<String, Value>,
     tool: &str,
     text: &str,
-    files: &dyn Files,
+    read: impl Fn(&Wanted) -> Option<String>,
 ) -> Result<Map<String, Value>, String> {
-    let Some(Wanted { path, what: What::Steps(_) }) = Wanted::of(tool, &input) else {
-        return Err("the edit could not be read".to_owned());
-    };
-    let current = files.read(path.as_ref()).ok_or_else(|| format!("{path} cannot be read as text"))?;
+    let wanted = Wanted::of(tool, &input).ok_or("the edit could not be read")?;
+    let current = read(&wanted).ok_or_else(|| format!("{} cannot be read as text", wanted.path))?;
     // Claude knows the file's lines without carriage returns, and puts them back itself.
     let plain = |text: &str| text.replace("\r\n", "\n");
     let (old, new) = (plain(&current), plain(text));

@@ -6,9 +6,9 @@ use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Reasoning, Role, TextChunk, Timestamp, ToolId,
     UserMessage,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::decode::ClaudeCodec;
+use super::decode::{ClaudeCodec, note};
 use super::wire::{Assistant, Block, Stream, User};
 use crate::codec::Step;
 
@@ -197,7 +197,11 @@ impl ClaudeCodec {
                 self.plain_tool_result(block, now, out);
                 return;
             }
-            _ => return,
+            other => {
+                self.texts.of(parent).whole += 1;
+                out.events.push(note("contentBlock", Some(other.to_owned()), Map::new()));
+                return;
+            }
         };
         let under_way = self.texts.of(parent);
         match under_way.rest(voice, &whole) {

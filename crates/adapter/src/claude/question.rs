@@ -100,7 +100,7 @@ impl ClaudeCodec {
     fn details(&self, asked: &AskedTool) -> Details {
         let text = |key: &str| asked.input.get(key).and_then(Value::as_str).map(str::to_owned);
         if let Some(wanted) = Wanted::of(&asked.tool_name, &asked.input) {
-            let (before, after, diff) = wanted.preview(self.files.as_ref());
+            let (before, after, diff) = wanted.preview(self.files.as_ref(), self.session.cwd.as_deref());
             return Details::FileEdit { file_path: wanted.path, before, after, diff };
         }
         match asked.tool_name.as_str() {

@@ -20,7 +20,7 @@ impl Files for OneFile {
     }
 }
 
-fn codec(permission_path: PermissionPath) -> ClaudeCodec {
+fn codec_for(permission_path: PermissionPath) -> ClaudeCodec {
     let config = SessionConfig { permission_path, ..SessionConfig::new(AgentKind::Claude) };
     let mut codec = ClaudeCodec::live(&config, Some("11111111-2222-4333-8444-555555555555".into()), Box::new(OneFile));
     codec.begin(now());
@@ -63,11 +63,11 @@ fn decide(codec: &mut ClaudeCodec, decide: Decide) -> String {
 
 /// Every answer that a question offers, each to a fresh asking of it.
 fn all_answers(tool: &str, input: &Value, suggestions: &Value) -> String {
-    let question = ask(&mut codec(PermissionPath::Stream), tool, input, suggestions);
+    let question = ask(&mut codec_for(PermissionPath::Stream), tool, input, suggestions);
     let details = serde_json::to_value(&question.details).unwrap();
     let mut text = format!("{}\n{details}\n", question.title);
     for choice in &question.options {
-        let mut codec = codec(PermissionPath::Stream);
+        let mut codec = codec_for(PermissionPath::Stream);
         let question = ask(&mut codec, tool, input, suggestions);
         let answer = decide(&mut codec, Decide::new(&question.question_id, choice.id.clone()));
         text += &format!("\n{} · {}\n{answer}\n", choice.id, choice.name);
@@ -106,7 +106,7 @@ fn commands() {
         Command::Query { what: Query::McpStatus },
         Command::Query { what: Query::Context },
     ];
-    let mut codec = codec(PermissionPath::Stream);
+    let mut codec = codec_for(PermissionPath::Stream);
     for command in commands {
         text += &format!("{}\n{}\n\n", serde_json::to_string(&command).unwrap(), shown(&codec.encode(command, now())));
     }
@@ -115,7 +115,7 @@ fn commands() {
 
 #[test]
 fn nothing_runs_so_nothing_is_cancelled() {
-    let step = codec(PermissionPath::Stream).encode(Command::Cancel, now());
+    let step = codec_for(PermissionPath::Stream).encode(Command::Cancel, now());
     assert_eq!(
         shown(&step),
         r#"! {"type":"error","kind":"protocolError","message":"there is no turn to cancel","severity":"warning","agentType":"claude"}"#
@@ -170,7 +170,7 @@ fn answers_to_one_question() {
 fn answers_to_several_questions() {
     let input = json!({ "questions": [color(true), { "question": "Why?", "options": [{ "label": "Because" }] }] });
     let answer = |change: &dyn Fn(&mut Decide)| {
-        let mut codec = codec(PermissionPath::Stream);
+        let mut codec = codec_for(PermissionPath::Stream);
         let asked = ask(&mut codec, "AskUserQuestion", &input, &json!(null));
         let mut answer = Decide::new(&asked.question_id, option::PROCEED_ONCE);
         change(&mut answer);
@@ -192,7 +192,7 @@ fn answers_to_several_questions() {
 #[test]
 fn answers_that_bring_their_own_content() {
     let answer = |tool: &str, input: Value, change: &dyn Fn(&mut Decide)| {
-        let mut codec = codec(PermissionPath::Stream);
+        let mut codec = codec_for(PermissionPath::Stream);
         let asked = ask(&mut codec, tool, &input, &json!(null));
         let mut answer = Decide::new(&asked.question_id, option::PROCEED_ONCE);
         change(&mut answer);
@@ -221,7 +221,7 @@ fn answers_that_bring_their_own_content() {
 
 #[test]
 fn an_answer_that_does_not_fit_leaves_the_question_open() {
-    let mut codec = codec(PermissionPath::Stream);
+    let mut codec = codec_for(PermissionPath::Stream);
     let asked = ask(
         &mut codec,
         "Edit",
@@ -239,7 +239,7 @@ fn an_answer_that_does_not_fit_leaves_the_question_open() {
 
 #[test]
 fn our_permission_tool() {
-    let mut codec = codec(PermissionPath::Mcp);
+    let mut codec = codec_for(PermissionPath::Mcp);
     let message =
         |codec: &mut ClaudeCodec, message: Value| {
             let request = json!({ "subtype": "mcp_message", "server_name": "multitap", "message": message });
@@ -277,7 +277,7 @@ fn our_permission_tool() {
 
 #[test]
 fn requests_nobody_here_serves_are_answered_all_the_same() {
-    let mut codec = codec(PermissionPath::Stream);
+    let mut codec = codec_for(PermissionPath::Stream);
     let requests = [
         json!({ "subtype": "hook_callback", "callback_id": "cb1", "input": {} }),
         json!({ "subtype": "elicitation", "mcp_server_name": "tiny", "message": "Your name?" }),
@@ -292,4 +292,26 @@ fn requests_nobody_here_serves_are_answered_all_the_same() {
         shown(&codec.decode(&line.to_string(), now()))
     });
     insta::assert_snapshot!(text.join("\n"));
+}
+
+#[test]
+fn a_rule_is_about_what_was_decided() {
+    // Somebody changed the command and then allowed it for good: the old one is not allowed by that.
+    let mut codec = codec_for(PermissionPath::Stream);
+    let asked = ask(&mut codec, "Bash", &json!({ "command": "rm -rf /" }), &bash_suggestions());
+    let mut answer = Decide::new(&asked.question_id, option::PROCEED_ALWAYS);
+    answer.new_content = Some("ls".into());
+    insta::assert_snapshot!(decide(&mut codec, answer));
+}
+
+#[test]
+fn our_own_rule_is_about_what_was_decided() {
+    let mut codec = codec_for(PermissionPath::Mcp);
+    let bash = |command: &str| json!({ "tool_name": "Bash", "input": { "command": command } });
+    question(call(&mut codec, &bash("rm -rf /")));
+    let mut answer = Decide::new(&"q1".into(), option::PROCEED_ALWAYS);
+    answer.new_content = Some("ls".into());
+    decide(&mut codec, answer);
+    assert_eq!(call(&mut codec, &bash("ls")).lines.len(), 1);
+    question(call(&mut codec, &bash("rm -rf /")));
 }
