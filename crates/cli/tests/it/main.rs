@@ -10,6 +10,8 @@ mod contract;
 mod decode;
 #[cfg(unix)]
 mod headless;
+#[cfg(unix)]
+mod interop;
 #[cfg(target_os = "linux")]
 mod kill;
 #[cfg(unix)]
