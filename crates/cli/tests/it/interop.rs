@@ -1,98 +1,68 @@
-//! The binary with the real Claude Code on a scripted model: what a user would do first, and the worst that can happen.
+//! The real CLIs on the scripted model, through the real binary: one table of scenarios for every agent.
+//!
+//! A scenario speaks only of unified events, so the same assertions hold for each agent; a switch of `--agent`
+//! needs no other change. An agent joins by a variant of [`agent::Agent`]; a row it cannot do is named in
+//! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
 
-use std::time::Duration;
+mod agent;
+mod invariants;
+mod kill;
+mod scenario;
+mod stage;
 
-use multitap_testkit::interop;
-use multitap_testkit::model::{ModelServer, Script};
-use multitap_testkit::wait::{marked, until_blocking};
-use serde_json::{Value, json};
+use agent::Agent;
 
-use crate::scene::{PATIENCE, Scene, of, the, whole};
+/// One test for each agent and each scenario.
+macro_rules! suite {
+    ($($room:ident: $($scenario:ident)+;)+) => {
+        /// Every row of the table.
+        const ROWS: &[&str] = &[$($(stringify!($scenario)),+),+];
 
-const LINES: [&str; 5] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
+        mod claude {
+            use super::*;
 
-/// The real thing, or nothing if this machine has none.
-fn real() -> Option<(ModelServer, Scene)> {
-    let claude = interop::claude()?;
-    let server = ModelServer::start(Script::new()).unwrap();
-    let scene = Scene::real(&server, &claude);
-    Some((server, scene))
+            $($(#[test] fn $scenario() { run(Agent::Claude, stringify!($scenario), scenario::$room::$scenario); })+)+
+        }
+    };
+}
+
+suite! {
+    text: plain_text deltas_come_once thinking_is_told chinese_text_and_emoji_pass_unharmed
+        a_picture_reaches_the_model the_system_prompt_is_ours_to_choose the_answer_fits_a_schema;
+    tools: a_command_is_allowed_once a_command_is_denied_with_feedback a_command_is_allowed_always
+        a_command_is_edited_before_it_runs a_file_is_written_with_a_diff a_file_is_edited_with_a_diff
+        a_written_file_gets_other_content a_tool_fails two_tools_run_in_one_reply an_mcp_tool_is_called
+        a_long_tool_tells_its_progress;
+    questions: an_answer_that_was_not_offered_approves_nothing nobody_to_ask_is_a_refusal
+        a_question_times_out the_agent_asks_something_back a_plan_is_approved permission_goes_through_an_mcp_tool
+        always_holds_for_the_mcp_tool_too;
+    turns: two_turns_in_one_process a_prompt_waits_its_turn cancel_in_mid_text cancel_in_a_running_tool
+        cancel_with_a_question_open a_slash_command work_in_the_background_has_a_turn_of_its_own
+        a_plan_is_kept;
+    sessions: resume_in_a_new_process fork_in_a_new_process continue_in_a_new_process resume_at_a_message
+        an_unknown_session_is_named mode_and_model_change_while_it_runs the_agent_tells_about_itself
+        one_shot_with_piped_text every_native_line_is_kept;
+    settings: modes_do_what_they_say tools_are_allowed_and_blocked_by_name a_setting_it_cannot_honour_is_named;
+    failures: too_many_requests_then_fine the_model_fails_for_good the_key_is_wrong the_stream_breaks_off
+        too_many_turns the_agent_is_killed_from_outside;
+}
+
+/// Runs one row, or shows that the agent refuses it.
+fn run(agent: Agent, row: &str, scenario: fn(Agent)) {
+    if agent.program().is_none() {
+        return; // said loudly, and counted
+    }
+    match agent.cannot(row) {
+        Some(refusal) => stage::check_refusal(agent, refusal),
+        None => scenario(agent),
+    }
 }
 
 #[test]
-fn interop_an_answer_in_every_format() {
-    let Some((_server, scene)) = real() else { return };
-    let run = scene.run(&["-p", "[[text:Hello there]]"]).exits(0);
-    assert_eq!(run.stdout, "Hello there\n");
-    let events = scene.run(&["-p", "[[text:Hello]]", "--output-format", "stream-json"]).exits(0).events();
-    whole(&events);
-    assert_eq!(events[0]["type"], "sessionStarted");
-    assert_eq!(events[0]["agentVersion"], "2.1.325");
-    let run = scene.run(&["-p", "[[text:Hello]][[usage:7:5]]", "--output-format", "json"]).exits(0);
-    let value: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!((&value["text"], &value["usage"]["totalTokens"]), (&json!("Hello"), &json!(12)));
-    scene.nothing_left(Duration::from_secs(2));
-}
-
-#[test]
-fn interop_a_conversation_is_taken_up_again() {
-    let Some((_server, scene)) = real() else { return };
-    let run = scene.run(&["-p", "my name is Ann [[text:hi]]", "--output-format", "json"]).exits(0);
-    let first: Value = serde_json::from_str(&run.stdout).unwrap();
-    let id = first["nativeSessionId"].as_str().unwrap();
-    assert!(scene.run(&["-p", "[[recall]]", "-c"]).exits(0).stdout.contains("Ann"));
-    assert!(scene.run(&["-p", "[[recall]]", "-r", id]).exits(0).stdout.contains("Ann"));
-    let run = scene.run(&["-p", "[[recall]]", "-r", id, "--fork", "--output-format", "json"]).exits(0);
-    let fork: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert!(fork["text"].as_str().unwrap().contains("Ann"), "{fork}");
-    assert_ne!(fork["nativeSessionId"], first["nativeSessionId"]);
-    let nobody = "00000000-0000-4000-8000-000000000000";
-    let run = scene.run(&["-p", "hi", "-r", nobody, "--output-format", "stream-json"]).exits(3);
-    assert_eq!(the(&run.events(), "error")["kind"], "sessionNotFound");
-}
-
-#[test]
-fn interop_questions_are_answered_by_lines() {
-    let Some((_server, scene)) = real() else { return };
-    let mut live = scene.start(&LINES);
-    live.tell(&json!({"type": "prompt", "text": "[[tool:touch made.txt]][[next]][[text:done]]"}));
-    let asked = live.until_type("permissionAsked");
-    assert!(!scene.scratch.path("made.txt").exists());
-    live.tell(&json!({"type": "decide", "questionId": asked["questionId"], "optionId": "proceed_once"}));
-    assert_eq!(live.until_type("turnCompleted")["status"], "completed");
-    assert!(scene.scratch.path("made.txt").exists());
-    live.tell(&json!({"type": "prompt", "text": "[[tool:touch other.txt]][[next]][[text:well then]]"}));
-    let asked = live.until_type("permissionAsked");
-    live.tell(&json!({
-        "type": "decide", "questionId": asked["questionId"], "optionId": "cancel", "feedback": "not that one",
-    }));
-    live.until_type("turnCompleted");
-    let events = live.end().exits(0).events();
-    whole(&events);
-    assert!(!scene.scratch.path("other.txt").exists());
-    assert_eq!(of(&events, "toolCompleted")[1]["outcome"], "denied");
-    scene.nothing_left(Duration::from_secs(2));
-}
-
-#[test]
-fn interop_nobody_answers() {
-    let Some((_server, scene)) = real() else { return };
-    let run = scene.run(&["-p", "[[tool:touch made.txt]][[next]][[text:never mind]]"]).exits(4);
-    assert_eq!(run.stdout, "never mind\n");
-    assert!(run.stderr.contains("[denied]"), "{run:#?}");
-    assert!(!scene.scratch.path("made.txt").exists());
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn interop_a_killed_multitap_takes_everything_with_it() {
-    let Some((_server, scene)) = real() else { return };
-    let mut live = scene.start(&[&LINES[..], &["--approval-mode", "auto-all"]].concat());
-    let shell = "[[tool:setsid sleep 4713 </dev/null >/dev/null 2>&1 & tail -f /dev/null]]";
-    live.tell(&json!({"type": "prompt", "text": shell}));
-    live.until_type("toolStarted");
-    let detached = || marked(&scene.scratch).into_iter().find(|process| process.command == "sleep 4713");
-    until_blocking("the detached sleep", PATIENCE, detached).unwrap();
-    live.signal("-KILL", &scene.scratch);
-    scene.nothing_left(Duration::from_secs(2));
+fn every_exception_is_a_row() {
+    for agent in Agent::ALL {
+        for row in agent.exceptions() {
+            assert!(ROWS.contains(row), "{agent:?} excepts {row}, which is no scenario");
+        }
+    }
 }

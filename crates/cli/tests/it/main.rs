@@ -1,6 +1,6 @@
 //! The binary as its users meet it: its command line, its exit codes, what it prints, what it leaves behind.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 #[cfg(unix)]
 mod bad_programs;

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use multitap_testkit::Scratch;
 use multitap_testkit::fake::{Fake, SESSION, assistant, init, result};
-use multitap_testkit::model::ModelServer;
 use multitap_testkit::wait::{marked, until_blocking};
 use serde_json::{Value, json};
 
@@ -34,13 +33,6 @@ impl Scene {
         let mut scene = Self::bare();
         scene.scratch.set("MULTITAP_CLAUDE_BIN", fake.program());
         scene
-    }
-
-    /// A real agent on a scripted model.
-    pub(crate) fn real(server: &ModelServer, claude: &Path) -> Self {
-        let mut scratch = Scratch::new(server).unwrap();
-        scratch.set("MULTITAP_CLAUDE_BIN", claude);
-        Self { scratch }
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
