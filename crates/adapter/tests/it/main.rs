@@ -5,10 +5,13 @@
 mod anything;
 mod claude_encode;
 mod claude_recordings;
+#[cfg(unix)]
 mod interop_claude;
 mod invariants;
 mod older_shapes;
+#[cfg(unix)]
 mod pump;
 mod recording;
+#[cfg(unix)]
 mod scene;
 mod schema;
