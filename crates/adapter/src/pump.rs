@@ -103,6 +103,11 @@ impl<C: Codec> Pump<C> {
                 }
             }
         }
+        // An agent may have something to say before it says that it is there.
+        let start = self.early.iter().position(|draft| matches!(draft.kind, EventKind::SessionStarted(_)));
+        if let Some(at) = start {
+            self.early[..=at].rotate_right(1);
+        }
         Ok(())
     }
 

@@ -45,7 +45,10 @@ pub(crate) fn folder(chosen: Option<&Path>) -> Result<PathBuf, Problem> {
 
 /// Starts agents under this very binary, which outlives us just long enough to end them.
 pub(crate) fn client(me: ClientRef) -> Result<AgentClient, Problem> {
-    let mut builder = AgentClient::builder().keeper(keeper()?).name(me);
+    let mut builder = AgentClient::builder().name(me);
+    if let Keeper::Supervisor(binary) = keeper()? {
+        builder = builder.supervisor(binary);
+    }
     for name in HIDDEN_ENV {
         builder = builder.hide_env(name);
     }
@@ -71,7 +74,9 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
         return Ok(kind.clone());
     }
     for (agent, kind) in CLIS.into_iter().zip([AgentKind::Claude, AgentKind::Codex, AgentKind::Gemini]) {
-        if multitap_adapter::drivable(agent) && program(agent, settings).found.is_some() {
+        let program = program(agent, settings);
+        // Somebody who names a program wants that agent, and to hear if it is not there.
+        if multitap_adapter::drivable(agent) && (program.found.is_some() || program.named) {
             return Ok(kind);
         }
     }
@@ -92,15 +97,19 @@ pub(crate) struct Chosen {
     pub(crate) wanted: String,
     /// Where it is; nothing if it is not there.
     pub(crate) found: Option<PathBuf>,
+    /// Whether somebody named it, rather than `PATH` being asked.
+    pub(crate) named: bool,
 }
 
 pub(crate) fn program(agent: AgentType, settings: &Settings) -> Chosen {
     let variable = format!("MULTITAP_{}_BIN", agent.as_str().to_uppercase());
     let own = std::env::var_os(variable).filter(|path| !path.is_empty());
     let set = settings.of(agent).command.map(OsString::from).filter(|command| !command.is_empty());
+    let chosen = own.or(set);
+    let named = chosen.is_some();
     let default = multitap_adapter::program_name(agent).unwrap_or_default();
-    let wanted = own.or(set).unwrap_or_else(|| default.into());
-    Chosen { found: which::which(&wanted).ok(), wanted: wanted.to_string_lossy().into_owned() }
+    let wanted = chosen.unwrap_or_else(|| default.into());
+    Chosen { found: which::which(&wanted).ok(), wanted: wanted.to_string_lossy().into_owned(), named }
 }
 
 /// The session that the options ask for.
@@ -157,12 +166,11 @@ pub(crate) fn config(
     config.permission_path = own.permission;
     if CLIS.contains(&agent) {
         let chosen = program(agent, settings);
-        let is_default = Some(chosen.wanted.as_str()) == multitap_adapter::program_name(agent);
         // A default that is not there is left to the adapter, which says best what is missing.
         let command = match chosen.found {
             Some(path) => path,
-            None if is_default => PathBuf::new(),
-            None => chosen.wanted.into(),
+            None if chosen.named => chosen.wanted.into(),
+            None => PathBuf::new(),
         };
         config.program = Some(AgentProgram { command, args: own.args, env: own.env });
     }

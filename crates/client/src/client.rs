@@ -88,13 +88,6 @@ impl AgentClientBuilder {
         self
     }
 
-    /// The same, for a program that is such a binary itself.
-    #[must_use]
-    pub fn keeper(mut self, keeper: Keeper) -> Self {
-        self.keeper = keeper;
-        self
-    }
-
     /// An environment variable that agents must not see.
     #[must_use]
     pub fn hide_env(mut self, name: impl Into<String>) -> Self {

@@ -6,9 +6,9 @@ use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Reasoning, Role, TextChunk, Timestamp, ToolId,
     UserMessage,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::decode::ClaudeCodec;
+use super::decode::{ClaudeCodec, note};
 use super::wire::{Assistant, Block, Stream, User};
 use crate::codec::Step;
 
@@ -52,9 +52,12 @@ enum Rest {
 }
 
 impl UnderWay {
-    /// The model begins a message; the same message does not begin twice.
+    /// A message comes; it may be the one that is under way.
     fn begin(&mut self, id: Option<&str>) {
-        if id.is_none() || self.id.as_deref() != id {
+        let nameless = self.id.is_none() && self.streamed.iter().any(|block| !block.confirmed);
+        if nameless {
+            self.id = id.map(str::to_owned);
+        } else if id.is_none() || self.id.as_deref() != id {
             *self = Self { id: id.map(str::to_owned), ..Self::default() };
         }
     }
@@ -81,6 +84,16 @@ impl UnderWay {
             None | Some("") => Rest::Nothing,
             Some(tail) => Rest::Tail(block.index, tail.to_owned()),
         }
+    }
+
+    /// The model begins another message. What was streamed of this one and never came whole is void: the model was
+    /// cut off, and says it again.
+    fn discarded(&self) -> Option<EventKind> {
+        let void = self.streamed.iter().filter(|block| !block.confirmed);
+        let ids: Vec<Value> = void.filter_map(|block| Some(self.block_id(block.index)?.as_str().into())).collect();
+        let data = Map::from_iter([("messageIds".to_owned(), Value::from(ids.clone()))]);
+        let message = "the model was cut off and begins this text again".to_owned();
+        (!ids.is_empty()).then(|| note("discarded", Some(message), data))
     }
 
     fn block_id(&self, index: u64) -> Option<MessageId> {
@@ -126,9 +139,9 @@ impl ClaudeCodec {
         let under_way = self.texts.of(parent.as_deref());
         match event.kind.as_str() {
             "message_start" => {
+                out.events.extend(under_way.discarded());
                 let id = event.message.and_then(|message| message.id);
-                *under_way = UnderWay::default();
-                under_way.begin(id.as_deref());
+                *under_way = UnderWay { id, ..UnderWay::default() };
             }
             "content_block_delta" => {
                 let Some(delta) = event.delta else { return };
@@ -194,7 +207,11 @@ impl ClaudeCodec {
                 self.plain_tool_result(block, now, out);
                 return;
             }
-            _ => return,
+            other => {
+                self.texts.of(parent).whole += 1;
+                out.events.push(note("contentBlock", Some(other.to_owned()), Map::new()));
+                return;
+            }
         };
         let under_way = self.texts.of(parent);
         match under_way.rest(voice, &whole) {

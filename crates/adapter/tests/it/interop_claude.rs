@@ -259,11 +259,15 @@ async fn interop_every_setting_is_accepted() {
 
     let config = SessionConfig {
         system_prompt: Some("You are a parrot.".into()),
-        mode: Some(Mode::Native("auto".into())),
+        allowed_tools: vec!["Bash(touch allowed.txt)".into(), "WebFetch".into()],
+        blocked_tools: vec!["Edit".into(), "Write".into()],
         ..place.config()
     };
     let mut scene = place.start(config).await;
-    scene.turn("[[text:hi]]").await;
+    scene.turn("[[tool:touch allowed.txt]]").await;
+    assert!(place.scratch.path("allowed.txt").exists());
+    let tools = place.model.conversation().pop().unwrap().tools().to_vec();
+    assert!(!tools.iter().any(|tool| tool == "Edit" || tool == "Write"), "{tools:?}");
     assert!(place.model.conversation().pop().unwrap().system().contains("You are a parrot."));
     scene.close().await;
 }

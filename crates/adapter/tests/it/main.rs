@@ -2,7 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod anything;
+mod claude_encode;
 mod claude_recordings;
+#[cfg(unix)]
 mod interop_claude;
+mod invariants;
+mod older_shapes;
+#[cfg(unix)]
+mod pump;
 mod recording;
+#[cfg(unix)]
 mod scene;
+mod schema;

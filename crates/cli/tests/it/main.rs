@@ -1,5 +1,23 @@
-//! The binary as users meet it.
+//! The binary as its users meet it: its command line, its exit codes, what it prints, what it leaves behind.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+#[cfg(unix)]
+mod bad_programs;
+#[cfg(unix)]
+mod contract;
+#[cfg(unix)]
+mod decode;
+#[cfg(unix)]
+mod headless;
+#[cfg(unix)]
 mod interop;
+#[cfg(target_os = "linux")]
+mod kill;
+#[cfg(unix)]
+mod lines;
+#[cfg(unix)]
+mod scene;
+#[cfg(unix)]
+mod settings;
+mod tidy;

@@ -4,7 +4,7 @@ use multitap_testkit::cli::CLAUDE;
 use multitap_testkit::fixture::Fixture;
 use multitap_testkit::model::{ModelServer, Reply, Role, Script, Tool};
 use multitap_testkit::{Scratch, interop, record, wait};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn interop_claude_says_what_the_model_was_scripted_to_say() {
@@ -36,13 +36,16 @@ fn interop_claude_tries_again_and_runs_parallel_tools() {
 #[test]
 fn interop_claude_sub_agents_leave_the_script_alone() {
     let Some(claude) = interop::claude() else { return };
-    let prompt =
-        r#"[[call:Agent:{"description":"sub","prompt":"((text:from below))","subagent_type":"general-purpose"}]]"#;
-    let server = ModelServer::start(Script::new()).unwrap();
+    let sub = json!({"description": "sub", "prompt": "[[text:from below]]", "subagent_type": "general-purpose"});
+    let script = [Reply::call(Tool::native("Agent", sub)), Reply::text("main, second"), Reply::text("main, third")];
+    let server = ModelServer::start(script).unwrap();
     let scratch = Scratch::new(&server).unwrap();
-    let output = scratch.command(&claude).args(["-p", prompt]).output().unwrap();
+    let output = scratch.command(&claude).args(["-p", "delegate"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(server.requests().iter().any(|request| request.role == Role::SubAgent));
+    let taken = server.conversation().len();
+    assert!(taken >= 2, "{taken}");
+    assert_eq!(server.queued(), 3_usize.saturating_sub(taken));
 }
 
 /// Records a case and returns it with the `type` (and `subtype`) of each line on stdout.
