@@ -86,8 +86,12 @@ impl<C: Codec> Pump<C> {
                 Ok(Ok(Some(line))) => {
                     let (step, text) = self.decode(line);
                     ready = step.ready;
+                    let give_up = step.give_up;
                     let drafts = self.write(step, text.as_deref()).await;
                     self.early.extend(drafts);
+                    if give_up {
+                        return Err(self.gave_up().await);
+                    }
                 }
                 Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await),
                 Err(_) => {
@@ -99,6 +103,20 @@ impl<C: Codec> Pump<C> {
             }
         }
         Ok(())
+    }
+
+    /// The agent runs, but the session cannot begin.
+    async fn gave_up(&mut self) -> AgentError {
+        let exit = self.child.stop(Patience::default()).await;
+        let told = std::mem::take(&mut self.early).into_iter().rev();
+        let why = told.map(|draft| draft.kind).find_map(|kind| match kind {
+            EventKind::Error(error) => Some(error),
+            _ => None,
+        });
+        why.unwrap_or_else(|| {
+            let message = format!("{} could not begin the session", self.agent);
+            self.error(AgentErrorKind::ProtocolError, message, &exit)
+        })
     }
 
     async fn died_at_start(&mut self) -> AgentError {

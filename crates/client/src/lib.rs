@@ -78,6 +78,4 @@ mod state;
 pub use client::{AgentClient, AgentClientBuilder, StartError};
 pub use multitap_event::*;
 pub use outcome::{Outcome, ToolUse, TouchedFile};
-pub use session::{
-    AgentSession, CancelError, CommandError, DecideError, Events, PromptError, WhenBusy, WithdrawError,
-};
+pub use session::{AgentSession, CancelError, CommandError, DecideError, Events, PromptError, WhenBusy, WithdrawError};

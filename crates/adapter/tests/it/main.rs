@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod claude_recordings;
+mod codex_recordings;
 mod recording;
+mod shown;
