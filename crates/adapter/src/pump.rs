@@ -14,7 +14,6 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::codec::{Codec, End, Step};
 use crate::line::{too_long, type_of};
-use crate::spec::LaunchError;
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -76,7 +75,7 @@ impl<C: Codec> Pump<C> {
     }
 
     /// Greets the agent and reads until it has shown that it is up.
-    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), LaunchError> {
+    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), AgentError> {
         let deadline = Instant::now() + patience;
         let step = self.codec.begin(Timestamp::now());
         let mut ready = step.ready;
@@ -85,21 +84,21 @@ impl<C: Codec> Pump<C> {
         while !ready {
             match timeout_at(deadline, self.child.stdout.next()).await {
                 Ok(Ok(Some(line))) => {
-                    let (mut step, text) = self.decode(line);
-                    if let Some(failed) = step.failed.take() {
-                        self.child.stop(Patience::default()).await;
-                        return Err(failed);
-                    }
+                    let (step, text) = self.decode(line);
                     ready = step.ready;
+                    let give_up = step.give_up;
                     let drafts = self.write(step, text.as_deref()).await;
                     self.early.extend(drafts);
+                    if give_up {
+                        return Err(self.gave_up().await);
+                    }
                 }
-                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await.into()),
+                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await),
                 Err(_) => {
                     let exit = self.child.stop(Patience::default()).await;
                     let message =
                         format!("{} was not up after {} s and was stopped", self.agent, patience.as_secs_f32());
-                    return Err(self.error(AgentErrorKind::Timeout, message, &exit).into());
+                    return Err(self.error(AgentErrorKind::Timeout, message, &exit));
                 }
             }
         }
@@ -109,6 +108,20 @@ impl<C: Codec> Pump<C> {
             self.early[..=at].rotate_right(1);
         }
         Ok(())
+    }
+
+    /// The agent runs, but the session cannot begin.
+    async fn gave_up(&mut self) -> AgentError {
+        let exit = self.child.stop(Patience::default()).await;
+        let told = std::mem::take(&mut self.early).into_iter().rev();
+        let why = told.map(|draft| draft.kind).find_map(|kind| match kind {
+            EventKind::Error(error) => Some(error),
+            _ => None,
+        });
+        why.unwrap_or_else(|| {
+            let message = format!("{} could not begin the session", self.agent);
+            self.error(AgentErrorKind::ProtocolError, message, &exit)
+        })
     }
 
     async fn died_at_start(&mut self) -> AgentError {

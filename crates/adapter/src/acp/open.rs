@@ -8,7 +8,6 @@ use super::decode::AcpCodec;
 use super::rpc::{self, Asked};
 use super::wire::{Initialized, Listed, RpcError};
 use crate::codec::Step;
-use crate::spec::LaunchError;
 
 /// The version of the protocol that we speak.
 const VERSION: u64 = 1;
@@ -55,7 +54,7 @@ impl AcpCodec {
     fn open(&mut self, out: &mut Step) {
         let Some(wishes) = &self.session.wishes else { return };
         if let Some(refused) = self.cannot_open() {
-            out.failed = Some(refused.into());
+            out.fail(self.refused(refused.to_string()));
             return;
         }
         match wishes.resume.clone() {
@@ -193,7 +192,7 @@ impl AcpCodec {
         };
         match asked {
             Ok(line) => out.lines.push(line),
-            Err(unsupported) => out.failed = Some(LaunchError::from(unsupported)),
+            Err(unsupported) => out.fail(self.refused(unsupported.to_string())),
         }
     }
 

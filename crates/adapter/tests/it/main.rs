@@ -5,6 +5,7 @@
 mod anything;
 mod claude_encode;
 mod claude_recordings;
+mod codex_recordings;
 #[cfg(unix)]
 mod interop_claude;
 mod invariants;
@@ -15,3 +16,4 @@ mod recording;
 #[cfg(unix)]
 mod scene;
 mod schema;
+mod shown;
