@@ -10,6 +10,8 @@ mod question;
 mod reply;
 mod rpc;
 mod session;
+#[cfg(test)]
+mod tests;
 mod tools;
 mod turn;
 mod wire;
@@ -24,6 +26,7 @@ use multitap_process::StdinMode;
 pub use decode::AcpCodec;
 pub(crate) use flavor::Flavor;
 pub(crate) use session::Wishes;
+pub(crate) use wire::soft;
 
 use crate::codec::Files;
 use crate::spec::{LaunchError, Plan};

@@ -6,12 +6,14 @@ use crate::acp::AcpCodec;
 use crate::claude::ClaudeCodec;
 use crate::codec::{Codec, End, Step};
 use crate::codex::CodexCodec;
+use crate::gemini::GeminiCodec;
 
 /// One of the codecs.
 #[derive(Debug)]
 pub enum AnyCodec {
     Claude(Box<ClaudeCodec>),
     Codex(Box<CodexCodec>),
+    Gemini(Box<GeminiCodec>),
     Acp(Box<AcpCodec>),
 }
 
@@ -20,6 +22,7 @@ impl AnyCodec {
         match self {
             Self::Claude(codec) => codec.as_mut(),
             Self::Codex(codec) => codec.as_mut(),
+            Self::Gemini(codec) => codec.as_mut(),
             Self::Acp(codec) => codec.as_mut(),
         }
     }

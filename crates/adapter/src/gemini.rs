@@ -1,13 +1,24 @@
 //! Gemini CLI: how it is started. It speaks ACP; the way it does so in is `acp`, and its other form beside this file.
 
+mod decode;
 pub(crate) mod name;
+mod recorded;
+mod run;
 mod settings;
 mod stored;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod turn;
+mod wire;
 
 use multitap_event::{AgentType, ApprovalMode, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported};
 use multitap_process::StdinMode;
 
-pub(crate) use stored::take_up;
+pub use decode::StreamCodec;
+pub use recorded::GeminiCodec;
+pub(crate) use run::plan as plan_turns;
+pub(crate) use stored::{find, take_up};
 
 use crate::acp::{self, AcpCodec, Flavor};
 use crate::codec::Files;
@@ -16,7 +27,8 @@ use crate::spec::{LaunchError, Plan};
 /// The arguments, private settings and codec for one session.
 pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
     let mut args = arguments(config)?;
-    let private = settings::private(config).map_err(|error| LaunchError::private_file(AgentType::Gemini, &error))?;
+    let private = settings::private(config, settings::Form::Acp)
+        .map_err(|error| LaunchError::private_file(AgentType::Gemini, &error))?;
     // Before the caller's own arguments, which come last.
     let at = args.len() - config.agent_args.len();
     args.splice(at..at, private.args);

@@ -25,5 +25,6 @@ pub use any::AnyCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
 pub use codex::CodexCodec;
+pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 pub use pump::drafts;
 pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded};

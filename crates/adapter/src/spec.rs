@@ -101,7 +101,7 @@ pub fn recorded(agent: AgentType) -> Option<AnyCodec> {
     match agent {
         AgentType::Claude => Some(AnyCodec::Claude(Box::new(claude::ClaudeCodec::recorded()))),
         AgentType::Codex => Some(AnyCodec::Codex(Box::new(codex::CodexCodec::recorded()))),
-        AgentType::Gemini => Some(AnyCodec::Acp(Box::new(AcpCodec::recorded(Flavor::Gemini)))),
+        AgentType::Gemini => Some(AnyCodec::Gemini(Box::new(gemini::GeminiCodec::recorded()))),
         AgentType::Acp => Some(AnyCodec::Acp(Box::new(AcpCodec::recorded(Flavor::Plain)))),
         AgentType::Builtin => None,
     }
@@ -151,7 +151,13 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
             let why = "ACP needs one process for all turns".to_owned();
             Err(Unsupported { agent, setting: "one-shot transport".to_owned(), why }.into())
         }
-        (AgentKind::Gemini | AgentKind::Builtin, _) => {
+        (AgentKind::Gemini, Transport::OneShot) => {
+            let mut spec = spec;
+            gemini::find(&mut spec.config)?;
+            let plan = gemini::plan_turns(&spec.config, Box::new(DiskFiles))?;
+            start_turns(spec, agent, plan, tasks)
+        }
+        (AgentKind::Builtin, _) => {
             let message = format!("this version of multitap cannot drive {agent} yet");
             Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into())
         }

@@ -114,7 +114,8 @@ impl AcpCodec {
             (Some(method), Some(id)) => {
                 let message = format!("multitap does not serve {method}");
                 out.lines.push(rpc::refusal(&id, rpc::NO_METHOD, &message));
-                self.note_line(method, Some("refused: not served"), line, out);
+                let message = self.session.is_live().then_some("refused: not served");
+                self.note_line(method, message, line, out);
             }
             (Some(method), None) => self.note_line(method, None, line, out),
             (None, Some(id)) if head.result.is_some() || head.error.is_some() => {

@@ -107,8 +107,9 @@ impl AcpCodec {
             return None;
         }
         self.at_work(now, out);
+        self.refused_elsewhere(out);
         // The model has heard what became of its calls; the agent will not tell of those that were refused.
-        self.tools.close(Forgotten::Denied, self.clock(now), out);
+        self.tools.close(Forgotten::Denied, self.turns.why_no_end(), self.clock(now), out);
         let parent = chunk.meta.and_then(|meta| meta.claude?.parent_tool_use_id).map(ToolId::from);
         Some((self.texts.id(voice, chunk.message_id, self.turns.count()), parent))
     }

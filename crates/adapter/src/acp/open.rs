@@ -251,9 +251,11 @@ impl AcpCodec {
     }
 }
 
-fn is_not_found(error: &RpcError, said: &str) -> bool {
+/// Whether an error says that there is no such conversation.
+pub(super) fn is_not_found(error: &RpcError, said: &str) -> bool {
     let said = said.to_lowercase();
-    error.code == -32002 || said.contains("not found") || said.contains("invalid session") || said.contains("no such")
+    let named = ["session not found", "invalid session", "no such session", "unknown session", "no conversation"];
+    error.code == -32002 || named.into_iter().any(|words| said.contains(words))
 }
 
 /// What an error says, with the details that some agents put beside it.

@@ -143,7 +143,21 @@ impl AcpCodec {
                 tool.denied = true;
             }
             if self.flavor.silent_after_refusal() {
-                self.tools.close(Forgotten::Denied, self.clock(now), out);
+                self.tools.close(Forgotten::Denied, self.turns.why_no_end(), self.clock(now), out);
+            }
+        }
+    }
+
+    /// In a recording answers are not seen. With an agent that is silent after a refusal, one that speaks while its
+    /// question is open was refused.
+    pub(super) fn refused_elsewhere(&mut self, out: &mut Step) {
+        if self.session.is_live() || !self.flavor.silent_after_refusal() {
+            return;
+        }
+        for open in self.questions.withdraw("the agent went on without an answer from here", |_| true, out) {
+            let tool = open.question.tool_id.as_ref().and_then(|tool| self.tools.find_mut(tool.as_str()));
+            if let Some(tool) = tool {
+                tool.denied = true;
             }
         }
     }

@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use super::decode::{AcpCodec, note};
-use super::open::said;
+use super::open::{is_not_found, said};
 use super::rpc::Asked;
 use super::wire::{PromptDone, Reply, RpcError};
 use crate::codec::Step;
@@ -71,7 +71,12 @@ impl AcpCodec {
                 let (agent, said) = (self.flavor.agent(), said(error));
                 let what = asked.map_or_else(|| "a request".to_owned(), Asked::named);
                 let message = format!("{agent} refused {what}: {said}");
-                let refused = AgentError::new(AgentErrorKind::ProtocolError, message).of(agent).native(said);
+                let kind = match is_not_found(error, &said) {
+                    true => AgentErrorKind::SessionNotFound,
+                    false => AgentErrorKind::ProtocolError,
+                };
+                self.session.refused(&message);
+                let refused = AgentError::new(kind, message).of(agent).native(said);
                 out.events.push(EventKind::Error(refused.code(error.code.to_string())));
             }
         }

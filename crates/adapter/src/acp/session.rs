@@ -55,6 +55,8 @@ pub(super) struct Session {
     replayed: u64,
     /// In a recording: what comes now was said earlier.
     history: bool,
+    /// Why the session has not begun.
+    refusal: Option<String>,
 }
 
 impl Session {
@@ -90,6 +92,18 @@ impl Session {
 
     pub(super) fn end_replay(&mut self) {
         self.replay = false;
+    }
+
+    /// The agent refused something; before the session began, that is why it did not.
+    pub(super) fn refused(&mut self, why: &str) {
+        if !self.started && self.refusal.is_none() {
+            self.refusal = Some(why.to_owned());
+        }
+    }
+
+    /// Why the session never began, if it did not.
+    pub(super) fn never_began(&mut self) -> Option<String> {
+        self.refusal.take().filter(|_| !self.started)
     }
 
     /// Whether what a recording shows now was said earlier.

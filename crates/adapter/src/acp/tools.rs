@@ -133,26 +133,25 @@ impl AcpCodec {
     fn tool_ended(&mut self, id: &str, success: bool, now: Timestamp, out: &mut Step) {
         let Some(tool) = self.tools.take(id, out) else { return };
         self.questions.withdraw_about(id, out);
-        let more = tool.more;
-        let text = if more.shown.text.is_empty() { more.terminal } else { more.shown.text };
-        let stopped = self.flavor.was_stopped(&text);
+        let more = &tool.more;
+        let text = if more.shown.text.is_empty() { &more.terminal } else { &more.shown.text };
+        let stopped = self.flavor.was_stopped(text);
         let success = success && !stopped;
         let outcome = match success {
             true => ToolOutcome::Completed,
-            false if tool.denied || self.flavor.was_denied(&text) => ToolOutcome::Denied,
+            false if tool.denied || self.flavor.was_denied(text) => ToolOutcome::Denied,
             false if stopped || self.turns.is_cancelling() => ToolOutcome::Cancelled,
             false => ToolOutcome::Failed,
         };
+        if outcome == ToolOutcome::Denied {
+            self.tools.refused(&tool);
+        }
         if success {
             let changes = made(&more.shown.changes, &more.foreseen, &tool.id, self.files.as_ref());
             out.events.extend(changes.into_iter().map(EventKind::FileChanged));
         }
         let exit_code = more.exit_code.or_else(|| exit_code(more.output.as_ref()?));
-        let said = |output: Option<Value>| match (text.is_empty(), output) {
-            (false, _) => Some(Value::from(text)),
-            (true, output) => output,
-        };
-        let said = said(more.output);
+        let said = if text.is_empty() { more.output.clone() } else { Some(Value::from(text.as_str())) };
         out.events.push(EventKind::ToolCompleted(ToolCompleted {
             tool_id: tool.id,
             success,

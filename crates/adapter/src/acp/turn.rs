@@ -104,6 +104,7 @@ impl AcpCodec {
     /// Ends the turn, after all that must not outlive it; then the prompt that waits, if one does.
     pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_turn_work(now, out);
+        let turn = TurnEnd { denials: self.tools.take_denials(), ..turn };
         self.texts.turn_over();
         self.turns.complete(turn, self.clock(now), out);
         self.prompt_next(now, out);
@@ -111,7 +112,7 @@ impl AcpCodec {
 
     fn close_turn_work(&mut self, now: Timestamp, out: &mut Step) {
         self.questions.withdraw("the turn is over", |_| true, out);
-        self.tools.close(Forgotten::All, self.clock(now), out);
+        self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
     }
 
     pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
@@ -119,6 +120,9 @@ impl AcpCodec {
             return;
         }
         self.close_turn_work(now, out);
+        if let Some(why) = self.session.never_began() {
+            self.turns.failed_for_good(why);
+        }
         self.turns.end(end, self.clock(now), out);
     }
 }

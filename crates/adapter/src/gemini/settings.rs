@@ -18,7 +18,14 @@ pub(super) struct Private {
     pub(super) args: Vec<String>,
 }
 
-pub(super) fn private(config: &SessionConfig) -> io::Result<Private> {
+/// Which of its forms Gemini is run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Acp,
+    Stream,
+}
+
+pub(super) fn private(config: &SessionConfig, form: Form) -> io::Result<Private> {
     let mut private = Private::default();
     // With a terminal of its own a finished command shows no output.
     private.env.push(("GEMINI_PTY_INFO".to_owned(), "child_process".to_owned()));
@@ -31,7 +38,7 @@ pub(super) fn private(config: &SessionConfig) -> io::Result<Private> {
         // Not `--policy`: that would stand in place of the user's own rules.
         private.args.extend(["--admin-policy".to_owned(), path]);
     }
-    if config.resume != Resume::New && must_name_server(config) {
+    if form == Form::Acp && config.resume != Resume::New && must_name_server(config) {
         private.env.push(("GOOGLE_GEMINI_BASE_URL".to_owned(), MODEL_SERVER.to_owned()));
     }
     Ok(private)
@@ -71,7 +78,7 @@ pub(super) fn command_rule(tool: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Gemini takes up a conversation only if its settings say how to sign in, or if a model server is named; a key in
+/// Over ACP Gemini takes up a conversation only if its settings say how to sign in, or if a model server is named; a key in
 /// the environment alone is enough for new conversations only. So the server is named, where it makes no difference.
 fn must_name_server(config: &SessionConfig) -> bool {
     let chosen = |folder: PathBuf| {

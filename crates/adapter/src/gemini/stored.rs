@@ -37,8 +37,18 @@ struct Chat {
     blank: bool,
 }
 
-/// Finds the conversation that a session is to take up, names it by its id, and makes it safe to do so.
+/// Finds the conversation that a session is to take up over ACP, and makes it safe to do so.
 pub(crate) fn take_up(config: &mut SessionConfig, now: Timestamp) -> Result<Option<Stored>, AgentError> {
+    let Some(stored) = find(config)? else { return Ok(None) };
+    stored.make_safe(now).map_err(|error| {
+        let message = format!("cannot keep gemini's conversation {} safe: {error}", stored.id);
+        AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(AgentType::Gemini)
+    })?;
+    Ok(Some(stored))
+}
+
+/// Finds the conversation that a session is to take up, and names it by its id.
+pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
     let (wanted, none) = match &config.resume {
         Resume::New => return Ok(None),
         Resume::Latest => (None, "gemini has no conversation in this folder to continue".to_owned()),
@@ -62,12 +72,7 @@ pub(crate) fn take_up(config: &mut SessionConfig, now: Timestamp) -> Result<Opti
         }
     };
     let stored = Stored { folder, id: chat.ok_or_else(not_found)?.id };
-    stored.make_safe(now).map_err(|error| {
-        let message = format!("cannot keep gemini's conversation {} safe: {error}", stored.id);
-        AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(AgentType::Gemini)
-    })?;
-    let at = None;
-    config.resume = Resume::Session { native_id: stored.id.clone(), at };
+    config.resume = Resume::Session { native_id: stored.id.clone(), at: None };
     Ok(Some(stored))
 }
 

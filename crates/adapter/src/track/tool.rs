@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use multitap_event::{EventKind, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolStarted};
+use multitap_event::{Denial, EventKind, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolStarted};
 use serde_json::{Map, Value};
 
 use crate::codec::Step;
@@ -12,6 +12,8 @@ use crate::codec::Step;
 pub(crate) struct Tools<X> {
     open: Vec<OpenTool<X>>,
     seen: HashSet<String>,
+    /// Calls of this turn that were refused.
+    denials: Vec<Denial>,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,7 @@ impl<X> OpenTool<X> {
 
 impl<X> Default for Tools<X> {
     fn default() -> Self {
-        Self { open: Vec::new(), seen: HashSet::new() }
+        Self { open: Vec::new(), seen: HashSet::new(), denials: Vec::new() }
     }
 }
 
@@ -90,15 +92,26 @@ impl<X> Tools<X> {
         Some(tool)
     }
 
-    /// Ends the calls that the agent forgot, or those of them that somebody said no to.
-    pub(crate) fn close(&mut self, which: Forgotten, clock: Option<Timestamp>, out: &mut Step) {
+    /// A call was refused, as its end tells.
+    pub(crate) fn refused(&mut self, tool: &OpenTool<X>) {
+        self.denials.push(denial(tool));
+    }
+
+    /// The calls that were refused since this was last asked.
+    pub(crate) fn take_denials(&mut self) -> Vec<Denial> {
+        std::mem::take(&mut self.denials)
+    }
+
+    /// Ends the calls that the agent forgot, or those of them that somebody said no to. `why` is for the others.
+    pub(crate) fn close(&mut self, which: Forgotten, why: &str, clock: Option<Timestamp>, out: &mut Step) {
         let over = |tool: &mut OpenTool<X>| tool.denied || which == Forgotten::All;
         for mut tool in self.open.extract_if(.., over) {
             tool.tell(out);
             let (outcome, why) = if tool.denied {
+                self.denials.push(denial(&tool));
                 (ToolOutcome::Denied, "somebody said no to this call")
             } else {
-                (ToolOutcome::Cancelled, "the agent did not tell how this call ended")
+                (ToolOutcome::Cancelled, why)
             };
             out.events.push(EventKind::ToolCompleted(ToolCompleted {
                 duration_ms: clock.map(|now| now.millis_since(tool.started)),
@@ -111,6 +124,10 @@ impl<X> Tools<X> {
             }));
         }
     }
+}
+
+fn denial<X>(tool: &OpenTool<X>) -> Denial {
+    Denial { tool_name: tool.name.clone(), tool_id: Some(tool.id.clone()), arguments: tool.arguments.clone() }
 }
 
 /// Which open calls to end.

@@ -6,6 +6,9 @@ mod anything;
 mod claude_encode;
 mod claude_recordings;
 mod codex_recordings;
+mod gemini_anything;
+mod gemini_recordings;
+mod gemini_shapes;
 #[cfg(unix)]
 mod interop_claude;
 mod invariants;
