@@ -12,6 +12,8 @@ mod plain;
 mod question;
 mod session;
 mod system;
+#[cfg(test)]
+mod tests;
 mod todo;
 mod tools;
 mod turn;
@@ -64,9 +66,13 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
     Ok(Plan { args, env: Vec::new(), stdin: StdinMode::Piped, codec, files: kept })
 }
 
-/// The id we give a new conversation, so that it is known at once. One that goes on under its own id gets none.
+/// The id we give a new conversation, so that it is known at once. One that goes on under its own id gets none, nor
+/// one that the user's own arguments choose.
 fn native_id(config: &SessionConfig) -> Option<String> {
-    let new = config.resume == Resume::New || config.fork;
+    let own = config.program.iter().flat_map(|program| &program.args).chain(&config.agent_args);
+    let chosen = ["--session-id", "--resume", "--continue", "--fork-session", "-r", "-c"];
+    let mut named = own.map(|arg| arg.split_once('=').map_or(arg.as_str(), |(name, _)| name));
+    let new = (config.resume == Resume::New || config.fork) && !named.any(|name| chosen.contains(&name));
     new.then(|| Uuid::new_v4().to_string())
 }
 
@@ -159,7 +165,8 @@ fn native_mode(mode: &Mode) -> Result<String, Unsupported> {
 fn mcp_file(config: &SessionConfig) -> io::Result<TempPath> {
     let servers: Map<String, Value> =
         config.mcp_servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect();
-    let mut file = tempfile::Builder::new().prefix("multitap-mcp-").suffix(".json").tempfile()?;
+    let mut file =
+        tempfile::Builder::new().prefix(&format!("multitap-mcp-{}-", std::process::id())).suffix(".json").tempfile()?;
     file.write_all(json!({ "mcpServers": servers }).to_string().as_bytes())?;
     file.flush()?;
     Ok(file.into_temp_path())

@@ -1,7 +1,7 @@
 //! What an agent's dialect is: lines in, events out; commands in, lines out. No I/O, no clock, no failure.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
@@ -121,11 +121,12 @@ const LARGEST_SHOWN: u64 = 2 * 1024 * 1024;
 
 impl Files for DiskFiles {
     fn read(&self, path: &Path) -> Option<String> {
-        let file = File::open(path).ok()?;
-        let meta = file.metadata().ok()?;
+        // Looked at before it is opened: a pipe would make us wait for whoever writes to it.
+        let meta = fs::metadata(path).ok()?;
         if !meta.is_file() || meta.len() > LARGEST_SHOWN {
             return None;
         }
+        let file = File::open(path).ok()?;
         let mut text = String::new();
         file.take(LARGEST_SHOWN).read_to_string(&mut text).ok()?;
         Some(text)

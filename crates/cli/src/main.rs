@@ -1,2 +1,65 @@
-//! The binary.
-fn main() {}
+//! `multitap`, the binary: reads the command line and hands over to one command.
+//!
+//! The one place that names every crate. Must not come in: anything a library of ours should do.
+
+mod args;
+mod cmd;
+mod exit;
+mod image;
+mod launch;
+mod logging;
+mod out;
+mod settings;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+
+use crate::args::{Cli, Sub};
+use crate::exit::{Exit, Problem};
+
+/// How long helpers of the runtime, such as a read of stdin, may hold up the exit.
+const LEAVING: Duration = Duration::from_millis(100);
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1).peekable();
+    if args.next_if(|arg| arg == multitap_process::SUPERVISE).is_some() {
+        return multitap_process::supervise(args);
+    }
+    let cli = Cli::parse();
+    logging::init();
+    match command(cli) {
+        Ok(exit) => exit.into(),
+        Err(problem) => {
+            out::say(&format!("multitap: {problem}"));
+            problem.exit.into()
+        }
+    }
+}
+
+fn command(cli: Cli) -> Result<Exit, Problem> {
+    match cli.command {
+        Some(Sub::Schema) => cmd::schema(),
+        Some(Sub::Completions { shell }) => cmd::completions(shell),
+        Some(Sub::Man) => cmd::man(),
+        Some(Sub::Decode(args)) => cmd::decode::decode(&args),
+        Some(Sub::Agents(args)) => wait(cmd::agents::agents(&args)),
+        Some(Sub::Doctor(args)) => wait(cmd::doctor::doctor(&args)),
+        None if cli.run.print.is_some() => wait(cmd::run::run(cli.run)),
+        None if cli.run.words.is_some() => Err(Problem::usage(
+            "the terminal UI is not there yet. Ask with -p: multitap -p PROMPT\n\
+             (`multitap --help` lists the commands)",
+        )),
+        None => wait(cmd::agents::welcome()),
+    }
+}
+
+fn wait(command: impl Future<Output = Result<Exit, Problem>>) -> Result<Exit, Problem> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.context("start the runtime")?;
+    let exit = runtime.block_on(command);
+    runtime.shutdown_timeout(LEAVING);
+    exit
+}

@@ -88,6 +88,13 @@ impl AgentClientBuilder {
         self
     }
 
+    /// The same, for a program that is such a binary itself.
+    #[must_use]
+    pub fn keeper(mut self, keeper: Keeper) -> Self {
+        self.keeper = keeper;
+        self
+    }
+
     /// An environment variable that agents must not see.
     #[must_use]
     pub fn hide_env(mut self, name: impl Into<String>) -> Self {
@@ -160,7 +167,7 @@ impl AgentClient {
             task.begin(prompt, me.clone()).ok();
         }
         tasks.spawn(task.run());
-        Ok(AgentSession::new(id, me.clone(), native, inbox_tx, events, stop.drop_guard()))
+        Ok(AgentSession::new(id, me.clone(), native, inbox_tx, events, stop))
     }
 
     /// Takes up a conversation that the agent knows by `native_id`.

@@ -8,7 +8,7 @@ use multitap_event::{
     AgentError, ClientRef, Command, Decide, Event, Prompt, PromptId, Query, Refused, Ruling, SessionId,
 };
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::CancellationToken;
 
 use self::task::Ask;
 
@@ -20,7 +20,7 @@ pub struct AgentSession {
     native: watch::Receiver<Option<String>>,
     inbox: mpsc::Sender<Ask>,
     events: Events,
-    _stop: DropGuard,
+    end: CancellationToken,
 }
 
 /// The events of a session, in order. Ends after `sessionEnded`.
@@ -116,9 +116,9 @@ impl AgentSession {
         native: watch::Receiver<Option<String>>,
         inbox: mpsc::Sender<Ask>,
         events: mpsc::Receiver<Event>,
-        stop: DropGuard,
+        end: CancellationToken,
     ) -> Self {
-        Self { id, me, native, inbox, events: Events { rx: events }, _stop: stop }
+        Self { id, me, native, inbox, events: Events { rx: events }, end }
     }
 
     /// Our id of the session; every event carries it.
@@ -199,12 +199,21 @@ impl AgentSession {
         self.ask(|reply| Ask::Finish { reply }).await.ok_or(CommandError::SessionEnded)
     }
 
-    /// Ends the session now, and comes back when nothing of the agent is left. A running turn is cut off.
-    pub async fn close(self) {
-        let Self { mut events, inbox, _stop, .. } = self;
-        drop(_stop);
-        drop(inbox);
-        while events.next().await.is_some() {}
+    /// Cancels the running turn, takes back the waiting prompts, and ends the session when the turn is over. Read the
+    /// events to their end.
+    pub async fn stop(&self) -> Result<(), CommandError> {
+        self.ask(|reply| Ask::Stop { reply }).await.ok_or(CommandError::SessionEnded)
+    }
+
+    /// Ends the session now; a running turn is cut off. Read the events to their end.
+    pub fn end(&self) {
+        self.end.cancel();
+    }
+
+    /// Ends the session now, and comes back when nothing of the agent is left.
+    pub async fn close(mut self) {
+        self.end();
+        while self.events.next().await.is_some() {}
     }
 
     async fn pass(&self, command: Command) -> Result<(), CommandError> {
@@ -217,3 +226,12 @@ impl AgentSession {
         answer.await.ok()
     }
 }
+
+impl Drop for AgentSession {
+    fn drop(&mut self) {
+        self.end.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests;

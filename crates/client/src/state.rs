@@ -232,6 +232,12 @@ impl State {
         Some(self.stamp(Draft::new(now, kind)))
     }
 
+    /// None of the waiting prompts will be sent.
+    pub(crate) fn withdraw_waiting(&mut self, now: Timestamp) -> Vec<Event> {
+        let drafts = self.take_back(now);
+        drafts.into_iter().map(|draft| self.stamp(draft)).collect()
+    }
+
     /// Rules on an answer.
     pub(crate) fn decide(
         &mut self,
@@ -254,10 +260,13 @@ impl State {
             let reason = Some("the session ended".to_owned());
             drafts.push(Draft::new(now, EventKind::PermissionWithdrawn(Withdrawal { question_id, reason })));
         }
-        for prompt_id in self.waiting.drain(..).filter_map(|waiting| waiting.prompt.prompt_id) {
-            drafts.push(Draft::new(now, EventKind::PromptWithdrawn { prompt_id, by: None }));
-        }
+        drafts.extend(self.take_back(now));
         drafts
+    }
+
+    fn take_back(&mut self, now: Timestamp) -> Vec<Draft> {
+        let ids = self.waiting.drain(..).filter_map(|waiting| waiting.prompt.prompt_id);
+        ids.map(|prompt_id| Draft::new(now, EventKind::PromptWithdrawn { prompt_id, by: None })).collect()
     }
 
     fn stamp(&mut self, draft: Draft) -> Event {

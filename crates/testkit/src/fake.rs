@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cli::CLAUDE;
-use crate::script::{executable, quote, write_with_mode};
+use crate::shell::{executable, quote, write_with_mode};
 
 /// A fake agent on disk. Removed on drop.
 #[derive(Debug)]

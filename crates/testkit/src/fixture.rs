@@ -190,7 +190,7 @@ pub fn case(agent: &str, case: &str) -> Result<Fixture> {
 /// log of an MCP server beside one, are left out.
 pub fn all_below(folder: &Path) -> Result<Vec<Fixture>> {
     let mut fixtures = Vec::new();
-    for version in entries(folder)? {
+    for version in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
         for path in entries(&version)? {
             if path.extension().is_some_and(|extension| extension == "jsonl") && is_recording(&path)? {
                 fixtures.push(Fixture::load(&path)?);

@@ -1,6 +1,24 @@
 //! For tests: a scripted model server, the pinned real CLIs, a place to run them in, fake agents, fixtures.
 //!
 //! A dev-dependency only; nothing here is shipped.
+//!
+//! A test that drives the real Claude Code:
+//!
+//! ```no_run
+//! use multitap_testkit::model::{ModelServer, Reply, Tool};
+//! use multitap_testkit::{Scratch, interop};
+//!
+//! # fn main() -> anyhow::Result<()> {
+//! let Some(claude) = interop::claude() else { return Ok(()) };
+//! let server = ModelServer::start([Reply::call(Tool::shell("touch made.txt")), Reply::text("made it")])?;
+//! let scratch = Scratch::new(&server)?;
+//! let output = scratch.command(&claude).args(["-p", "go", "--permission-mode", "bypassPermissions"]).output()?;
+//! assert_eq!(output.stdout, b"made it\n");
+//! assert!(scratch.path("made.txt").exists());
+//! assert_eq!(server.conversation()[1].tool_results().len(), 1);
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod cli;
 pub mod fake;
@@ -10,7 +28,7 @@ pub mod interop;
 pub mod model;
 pub mod record;
 mod scratch;
-mod script;
+mod shell;
 pub mod wait;
 
 pub use self::scratch::{MARKER, Scratch};

@@ -41,6 +41,8 @@ enum Move {
     Send(String),
     /// Waits for a line on stdout.
     Until(Wanted),
+    /// Waits until it has closed its stdout and stderr, with its input still open.
+    UntilEnd,
     /// Answers the line that was waited for last.
     Answer(fn(&Value) -> Value),
     /// Waits until the model hangs.

@@ -12,7 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::model::ModelServer;
-use crate::script::{executable, quote};
+use crate::shell::{executable, quote};
 
 /// The variable whose value marks every process of one test.
 pub const MARKER: &str = "MULTITAP_TEST_MARKER";

@@ -162,8 +162,8 @@ mod tests {
         let scratch = Scratch::without_model().unwrap();
         let mut shell = scratch.command("/bin/sh").args(["-c", "sleep 77 & exit"]).spawn().unwrap();
         shell.wait().unwrap();
-        let left = until("the sleep", PATIENCE, || marked(&scratch).into_iter().next()).await.unwrap();
-        assert_eq!(left.command, "sleep 77");
+        let find = || marked(&scratch).into_iter().find(|process| process.command == "sleep 77");
+        let left = until("the sleep", PATIENCE, find).await.unwrap();
         assert!(until_gone(&scratch, Duration::ZERO).await.is_err());
         scratch.command("/bin/kill").arg(left.pid.to_string()).status().unwrap();
         until_gone(&scratch, PATIENCE).await.unwrap();

@@ -4,15 +4,13 @@ use multitap_event::{ChoiceKind, Decide, Details, EventKind, option};
 use serde_json::{Map, Value, json};
 
 use super::approve::Rule;
-use super::change::{Wanted, What};
+use super::change::Wanted;
 use super::control::success;
 use super::decode::ClaudeCodec;
 use super::encode::refused;
 use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, answer_option, kind, saves_rules};
-use crate::codec::{Files, Step};
-
-/// What Claude is told when nobody gave a reason.
-const DENIED: &str = "The user does not want this. Do not try it again unless they ask for it.";
+use super::wire::AskedTool;
+use crate::codec::Step;
 
 impl ClaudeCodec {
     /// Somebody answered. An answer that does not fit changes nothing, and the question stays open.
@@ -29,21 +27,22 @@ impl ClaudeCodec {
             out.events.push(EventKind::Error(refused(why)));
             return;
         };
-        let allows = choice.kind.allows();
-        let rule = rule(open, decide, choice.kind);
-        let decision = if allows {
-            match input(open, decide, self.files.as_ref()) {
-                Ok(input) => allow(open, decide, &input),
-                Err(why) => {
-                    let why = format!("question {} stays open: {why}", decide.question_id);
-                    out.events.push(EventKind::Error(refused(why)));
-                    return;
-                }
+        let kind = choice.kind;
+        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
+        let input = match input(open, decide, read) {
+            Ok(input) => input,
+            Err(_) if kind.rejects() => Map::new(),
+            Err(why) => {
+                let why = format!("question {} stays open: {why}", decide.question_id);
+                out.events.push(EventKind::Error(refused(why)));
+                return;
             }
-        } else {
-            let reason = decide.feedback.as_deref().filter(|text| !text.is_empty()).unwrap_or(DENIED);
-            json!({ "behavior": "deny", "message": reason })
         };
+        // What is allowed or not from now on is what was decided, not what was asked.
+        let settled =
+            AskedTool { input: if kind.allows() { input } else { open.asked.input.clone() }, ..open.asked.clone() };
+        let rule = rule(&settled, decide, kind);
+        let decision = if kind.allows() { allow(open, decide, &settled.input) } else { deny(open, decide) };
         out.lines.push(reply(&open.request_id, &open.via, &decision));
         if let Some(tool) = open.asked.tool_use_id.clone() {
             match decision.get("updatedInput") {
@@ -72,9 +71,19 @@ pub(super) fn reply(request_id: &str, via: &Via, decision: &Value) -> String {
     }
 }
 
+fn deny(open: &Open, decide: &Decide) -> Value {
+    let silent = match open.question.details {
+        Details::Plan { .. } => "The user does not approve this plan yet. Keep planning, or ask what they want.",
+        Details::Input { .. } => "The user does not want to answer this now.",
+        _ => "The user does not want this. Do not try it again unless they ask for it.",
+    };
+    let reason = decide.feedback.as_deref().filter(|text| !text.is_empty()).unwrap_or(silent);
+    json!({ "behavior": "deny", "message": reason })
+}
+
 fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
     let mut decision = json!({ "behavior": "allow", "updatedInput": input });
-    let updates = if open.via == Via::Control { updates(open, decide) } else { Vec::new() };
+    let updates = if open.via == Via::Control { updates(open, decide, input) } else { Vec::new() };
     if let Some(object) = decision.as_object_mut().filter(|_| !updates.is_empty()) {
         object.insert("updatedPermissions".to_owned(), updates.into());
     }
@@ -82,8 +91,9 @@ fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
 }
 
 /// What Claude is to allow from now on: of its own suggestions only those that the chosen option stands for.
-fn updates(open: &Open, decide: &Decide) -> Vec<Value> {
+fn updates(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Vec<Value> {
     let suggestions = open.asked.permission_suggestions.as_deref().unwrap_or_default();
+    let suggestions: Vec<Value> = suggestions.iter().filter_map(|one| about(one, &open.asked, input)).collect();
     let set_mode = |mode: &str| vec![json!({ "type": "setMode", "mode": mode, "destination": "session" })];
     match (decide.option_id.as_str(), &open.question.details) {
         (option::PROCEED_ONCE, Details::Plan { .. }) => set_mode("default"),
@@ -104,6 +114,20 @@ fn updates(open: &Open, decide: &Decide) -> Vec<Value> {
     }
 }
 
+/// A suggestion as it stands for what was decided. Rules about a call that somebody changed are rules about
+/// something nobody agreed to: one about a command is made one about the new command, others are left out.
+fn about(suggestion: &Value, asked: &AskedTool, input: &Map<String, Value>) -> Option<Value> {
+    let mut suggestion = suggestion.clone();
+    if kind(&suggestion) == Some("addRules") && *input != asked.input {
+        for rule in suggestion.get_mut("rules")?.as_array_mut()? {
+            if let Some(content) = rule.get_mut("ruleContent") {
+                *content = input.get("command")?.clone();
+            }
+        }
+    }
+    Some(suggestion)
+}
+
 fn for_session(suggestion: &Value) -> Value {
     let mut update = suggestion.clone();
     update["destination"] = "session".into();
@@ -115,8 +139,7 @@ fn add_rule(tool: &str) -> Value {
 }
 
 /// The rule we keep ourselves, for questions that come through our permission tool.
-fn rule(open: &Open, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
-    let asked = &open.asked;
+fn rule(asked: &AskedTool, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
     match decide.option_id.as_str() {
         CANCEL_ALWAYS | option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_TOOL => Some(Rule::like(asked, kind)),
         option::PROCEED_ALWAYS_SERVER => Rule::server_of(asked, kind),
@@ -125,7 +148,7 @@ fn rule(open: &Open, decide: &Decide, kind: ChoiceKind) -> Option<Rule> {
 }
 
 /// The arguments to run with: Claude's, or those the answer brings.
-fn input(open: &Open, decide: &Decide, files: &dyn Files) -> Result<Map<String, Value>, String> {
+fn input(open: &Open, decide: &Decide, read: impl Fn(&Wanted) -> Option<String>) -> Result<Map<String, Value>, String> {
     if let Details::Input { .. } = open.question.details {
         return answers(open, decide);
     }
@@ -135,7 +158,7 @@ fn input(open: &Open, decide: &Decide, files: &dyn Files) -> Result<Map<String, 
         "Bash" | "PowerShell" => input.insert("command".to_owned(), text.as_str().into()),
         "Write" => input.insert("content".to_owned(), text.as_str().into()),
         "NotebookEdit" => input.insert("new_source".to_owned(), text.as_str().into()),
-        "Edit" | "MultiEdit" => return whole_file(input, &open.asked.tool_name, text, files),
+        "Edit" | "MultiEdit" => return whole_file(input, &open.asked.tool_name, text, read),
         name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
     };
     Ok(input)
@@ -146,12 +169,10 @@ fn whole_file(
     mut input: Map<String, Value>,
     tool: &str,
     text: &str,
-    files: &dyn Files,
+    read: impl Fn(&Wanted) -> Option<String>,
 ) -> Result<Map<String, Value>, String> {
-    let Some(Wanted { path, what: What::Steps(_) }) = Wanted::of(tool, &input) else {
-        return Err("the edit could not be read".to_owned());
-    };
-    let current = files.read(path.as_ref()).ok_or_else(|| format!("{path} cannot be read as text"))?;
+    let wanted = Wanted::of(tool, &input).ok_or("the edit could not be read")?;
+    let current = read(&wanted).ok_or_else(|| format!("{} cannot be read as text", wanted.path))?;
     // Claude knows the file's lines without carriage returns, and puts them back itself.
     let plain = |text: &str| text.replace("\r\n", "\n");
     let (old, new) = (plain(&current), plain(text));

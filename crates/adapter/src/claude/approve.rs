@@ -147,7 +147,7 @@ impl ClaudeCodec {
             json!({ "behavior": "deny", "message": "The user said no to this for the rest of the session." })
         };
         out.lines.push(reply(request_id, &via, &decision));
-        if let Some(tool) = asked.tool_use_id.as_deref() {
+        if let Some(tool) = asked.tool_use_id.as_deref().filter(|tool| self.tools.find(tool).is_some()) {
             let word = if allows { "allowed by an earlier answer" } else { "denied by an earlier answer" };
             if !allows {
                 self.tools.deny(tool);

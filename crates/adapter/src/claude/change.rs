@@ -1,7 +1,7 @@
 //! File changes: what a file tool did, from what it tells; and what it would do, for questions.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use multitap_event::{FileChange, FileChangeType};
 use serde::Deserialize as _;
@@ -99,9 +99,18 @@ impl Wanted {
         Some(Self { path, what })
     }
 
+    /// Where the file is, for an agent that works in `cwd`.
+    pub(super) fn path_in(&self, cwd: Option<&str>) -> PathBuf {
+        Path::new(cwd.unwrap_or_default()).join(&self.path)
+    }
+
     /// The file's text now and as it would be, and the difference.
-    pub(super) fn preview(&self, files: &dyn Files) -> (Option<String>, Option<String>, Option<String>) {
-        let before = files.read(Path::new(&self.path));
+    pub(super) fn preview(
+        &self,
+        files: &dyn Files,
+        cwd: Option<&str>,
+    ) -> (Option<String>, Option<String>, Option<String>) {
+        let before = files.read(&self.path_in(cwd));
         let after = match (&self.what, &before) {
             (What::Whole(text), _) => Some(text.clone()),
             (What::Steps(steps), Some(before)) => apply_as_claude(before, steps),

@@ -131,7 +131,7 @@ impl ClaudeCodec {
 
     pub(super) fn control_request(&mut self, line: ControlRequest, out: &mut Step) {
         let ControlRequest { request_id, request } = line;
-        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let subtype = request.get("subtype").and_then(Value::as_str).unwrap_or("control_request").to_owned();
         if subtype != "mcp_message" {
             self.session.under_way(None, out);
         }

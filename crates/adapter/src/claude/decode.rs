@@ -16,7 +16,7 @@ use super::session::Session;
 use super::todo::Todos;
 use super::tools::Tools;
 use super::turn::Turns;
-use super::wire;
+use super::wire::{self, Block};
 use crate::codec::{Codec, End, Files, NoFiles, Step};
 use crate::line::{type_of, unrecognized};
 
@@ -108,8 +108,14 @@ impl ClaudeCodec {
             // Older shapes, and those of other descriptions of this stream.
             "init" => self.read(line, out, Self::plain_init),
             "message" => self.read(line, out, |codec, read, out| codec.plain_message(read, now, out)),
-            "tool_use" => self.read(line, out, |codec, block, out| codec.tool_use(block, None, now, out)),
-            "tool_result" => self.read(line, out, |codec, block, out| codec.plain_tool_result(block, now, out)),
+            "tool_use" => self.read(line, out, |codec, block: Block, out| match (&block.id, &block.name) {
+                (Some(_), Some(_)) => codec.tool_use(block, None, now, out),
+                _ => out.events.push(unrecognized(line, "a tool call without an id or a name")),
+            }),
+            "tool_result" => self.read(line, out, |codec, block: Block, out| match block.tool_use_id {
+                Some(_) => codec.plain_tool_result(block, now, out),
+                None => out.events.push(unrecognized(line, "a tool result that names no call")),
+            }),
             "error" => self.read(line, out, |codec, read, out| codec.plain_error(&read, out)),
             // The model's work behind the scenes, told by other lines as well.
             "keep_alive" | "api_metrics" | "stream_mode" | "stream_request_start" | "transcript_mirror" => {}

@@ -6,9 +6,9 @@ use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Reasoning, Role, TextChunk, Timestamp, ToolId,
     UserMessage,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::decode::ClaudeCodec;
+use super::decode::{ClaudeCodec, note};
 use super::wire::{Assistant, Block, Stream, User};
 use crate::codec::Step;
 
@@ -52,9 +52,12 @@ enum Rest {
 }
 
 impl UnderWay {
-    /// The model begins a message; the same message does not begin twice.
+    /// A message comes; it may be the one that is under way.
     fn begin(&mut self, id: Option<&str>) {
-        if id.is_none() || self.id.as_deref() != id {
+        let nameless = self.id.is_none() && self.streamed.iter().any(|block| !block.confirmed);
+        if nameless {
+            self.id = id.map(str::to_owned);
+        } else if id.is_none() || self.id.as_deref() != id {
             *self = Self { id: id.map(str::to_owned), ..Self::default() };
         }
     }
@@ -194,7 +197,11 @@ impl ClaudeCodec {
                 self.plain_tool_result(block, now, out);
                 return;
             }
-            _ => return,
+            other => {
+                self.texts.of(parent).whole += 1;
+                out.events.push(note("contentBlock", Some(other.to_owned()), Map::new()));
+                return;
+            }
         };
         let under_way = self.texts.of(parent);
         match under_way.rest(voice, &whole) {

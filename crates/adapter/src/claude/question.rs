@@ -100,7 +100,7 @@ impl ClaudeCodec {
     fn details(&self, asked: &AskedTool) -> Details {
         let text = |key: &str| asked.input.get(key).and_then(Value::as_str).map(str::to_owned);
         if let Some(wanted) = Wanted::of(&asked.tool_name, &asked.input) {
-            let (before, after, diff) = wanted.preview(self.files.as_ref());
+            let (before, after, diff) = wanted.preview(self.files.as_ref(), self.session.cwd.as_deref());
             return Details::FileEdit { file_path: wanted.path, before, after, diff };
         }
         match asked.tool_name.as_str() {
@@ -209,8 +209,8 @@ fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
     }
     choices.push(cancel("Deny"));
     if matches!(via, Via::Tool { .. }) {
-        let name = "Deny, and do not ask again in this session";
-        choices.push(Choice::new(CANCEL_ALWAYS, name, ChoiceKind::RejectAlways));
+        let what = session_wide(asked, via).unwrap_or_default();
+        choices.push(Choice::new(CANCEL_ALWAYS, format!("Deny {what} for this session"), ChoiceKind::RejectAlways));
     }
     choices
 }

@@ -91,9 +91,10 @@ impl Session {
         }));
     }
 
-    /// Something of the session came before its beginning was told; now it is, with what can be known.
+    /// Something of a recorded session came before its beginning was told; now it is, with what can be known. A
+    /// running program is asked about its beginning, and tells more.
     pub(super) fn under_way(&mut self, id: Option<&str>, out: &mut Step) {
-        if !self.started {
+        if !self.started && !self.is_live() {
             self.native_id = id.filter(|id| !id.is_empty()).map(str::to_owned).or(self.native_id.take());
             self.start(out);
         }

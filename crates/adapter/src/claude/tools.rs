@@ -126,7 +126,10 @@ impl Tools {
 
 impl ClaudeCodec {
     pub(super) fn tool_use(&mut self, block: Block, parent: Option<&str>, now: Timestamp, out: &mut Step) {
-        let (Some(id), Some(name)) = (block.id, block.name) else { return };
+        let (Some(id), Some(name)) = (block.id, block.name) else {
+            out.events.push(note("contentBlock", Some("a tool call without an id or a name".to_owned()), Map::new()));
+            return;
+        };
         if !self.tools.seen.insert(id.clone()) {
             return;
         }

@@ -23,6 +23,8 @@ pub(super) struct Turns {
     open: Option<TurnId>,
     /// Prompts that were handed over and whose turn has not begun.
     waiting: u32,
+    /// The running turn is taken to be that of a prompt.
+    for_prompt: bool,
     cancelling: bool,
     /// An error that this turn already told; its result is not told as another.
     told: Option<String>,
@@ -44,6 +46,7 @@ impl Turns {
             return;
         }
         self.count += 1;
+        self.for_prompt = self.waiting > 0;
         self.waiting = self.waiting.saturating_sub(1);
         self.told = None;
         self.last_message = None;
@@ -104,6 +107,7 @@ impl ClaudeCodec {
             (Some(before), Some(now)) => Some(before.plus(now)),
             (before, now) => now.or(before),
         };
+        let by_itself = result.origin.is_some();
         let (cost_usd, total_cost_usd) = self.turns.cost(result.total_cost_usd, result.model_usage_since_last_result);
         out.events.push(EventKind::TurnCompleted(TurnEnd {
             turn_id: self.turns.open.take(),
@@ -122,6 +126,10 @@ impl ClaudeCodec {
             message_id: self.turns.last_message.take().map(Into::into),
             ..TurnEnd::of(status)
         }));
+        // It was background work that came first; the prompt's own turn is yet to begin.
+        if by_itself && self.turns.for_prompt && result.queued_turn_count > Some(0) {
+            self.turns.waiting += 1;
+        }
         self.turns.last = Some((status, why));
         self.turns.cancelling = false;
         self.turns.told = None;

@@ -191,6 +191,7 @@ pub(super) struct TurnResult {
     #[serde(deserialize_with = "soft")]
     pub(super) origin: Option<Origin>,
     pub(super) api_error_type: Option<String>,
+    pub(super) queued_turn_count: Option<u64>,
 }
 
 #[derive(Deserialize)]

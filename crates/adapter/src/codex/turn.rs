@@ -104,6 +104,11 @@ impl Turns {
         }
     }
 
+    /// The same, only once the turn has begun: Codex takes no interrupt before.
+    pub(super) fn begun(&self) -> Option<&str> {
+        self.open.as_ref()?.native.as_deref()
+    }
+
     pub(super) fn cancel(&mut self) {
         self.cancelling = true;
     }

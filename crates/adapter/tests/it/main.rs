@@ -1,8 +1,17 @@
-//! What the adapter makes of real recordings, of the older shapes, and of anything at all.
+//! What the adapter makes of real recordings, of the older shapes, of anything at all, and of the real programs.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod anything;
+mod claude_encode;
 mod claude_recordings;
 mod codex_recordings;
+mod interop_claude;
+mod interop_codex;
+mod invariants;
+mod older_shapes;
+mod pump;
 mod recording;
+mod scene;
+mod schema;
 mod shown;

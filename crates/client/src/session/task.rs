@@ -61,6 +61,9 @@ pub(crate) enum Ask {
     Finish {
         reply: oneshot::Sender<()>,
     },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 #[derive(Debug)]
@@ -168,6 +171,10 @@ impl SessionTask {
                 self.finishing = true;
                 answer(reply, ());
             }
+            Ask::Stop { reply } => {
+                self.stop_turn();
+                answer(reply, ());
+            }
         }
     }
 
@@ -242,6 +249,14 @@ impl SessionTask {
             return Err(CancelError::NoTurn);
         }
         self.pass(Command::Cancel).map_err(CancelError::Command)
+    }
+
+    fn stop_turn(&mut self) {
+        self.finishing = true;
+        let events = self.state.withdraw_waiting(Timestamp::now());
+        self.tell(events);
+        // Without a turn the end comes at once; an agent that takes no command is ended by `end`.
+        self.cancel().ok();
     }
 
     fn pass(&mut self, command: Command) -> Result<(), CommandError> {

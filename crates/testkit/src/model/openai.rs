@@ -20,8 +20,11 @@ pub(super) fn see(body: &Value) -> Seen {
     let developer = input.and_then(Value::as_array).into_iter().flatten().filter(is_system);
     let mut system = vec![body.get("instructions").map(text_of).unwrap_or_default()];
     system.extend(developer.map(|item| text_of(&item["content"])));
-    let tools: Vec<String> =
-        body.get("tools").and_then(Value::as_array).into_iter().flatten().flat_map(tool_names).collect();
+    // Newer models get their tools as an item of the input.
+    let items = input.and_then(Value::as_array).into_iter().flatten();
+    let lists = [body].into_iter().chain(items.filter(|item| item["type"] == "additional_tools"));
+    let tools = lists.flat_map(|list| list["tools"].as_array().into_iter().flatten());
+    let tools: Vec<String> = tools.flat_map(tool_names).collect();
     Seen {
         model: body.get("model").and_then(Value::as_str).map(str::to_owned),
         system: system.join("\n"),
@@ -33,14 +36,15 @@ pub(super) fn see(body: &Value) -> Seen {
     }
 }
 
-/// A tool's name, or those of a namespace joined to it.
+/// A tool's name, or those of a namespace joined to it, unless it is the one that all plain tools stand in.
 fn tool_names(tool: &Value) -> Vec<String> {
     let name = tool.get("name").or_else(|| tool.get("type")).and_then(Value::as_str).unwrap_or_default();
     if tool["type"] != "namespace" {
         return vec![name.to_owned()];
     }
     let inner = tool["tools"].as_array().into_iter().flatten();
-    inner.filter_map(|inner| Some(format!("{name}__{}", inner.get("name")?.as_str()?))).collect()
+    let inner = inner.filter_map(|inner| inner.get("name")?.as_str());
+    inner.map(|inner| if name == "functions" { inner.to_owned() } else { format!("{name}__{inner}") }).collect()
 }
 
 fn turn(item: &Value) -> Option<Turn> {

@@ -119,6 +119,9 @@ fn codex(tool: &Tool, offered: &[String]) -> NativeCall {
             if offered.contains(&flat) {
                 return NativeCall::json(flat, args.clone());
             }
+            if takes_code(offered) {
+                return code(&format!("text(JSON.stringify(await tools.{flat}({args})));"));
+            }
             NativeCall { namespace: Some(server), ..NativeCall::json(tool, args.clone()) }
         }
         Tool::Native { name, args } => NativeCall::json(name, args.clone()),
@@ -131,7 +134,7 @@ fn codex_shell(command: &str, offered: &[String]) -> NativeCall {
         NativeCall::json("exec_command", json!({"cmd": command}))
     } else if has("shell_command") {
         NativeCall::json("shell_command", json!({"command": command}))
-    } else if has("exec") {
+    } else if takes_code(offered) {
         code(&format!("const result = await tools.exec_command({});\ntext(result.output);", json!({"cmd": command})))
     } else {
         NativeCall::json("shell", json!({"command": ["bash", "-lc", command]}))
@@ -139,13 +142,18 @@ fn codex_shell(command: &str, offered: &[String]) -> NativeCall {
 }
 
 fn codex_patch(patch: &str, offered: &[String]) -> NativeCall {
-    if !offered.iter().any(|tool| tool == "apply_patch") && offered.iter().any(|tool| tool == "exec") {
+    if takes_code(offered) {
         return code(&format!("text(await tools.apply_patch({}));", Value::from(patch)));
     }
     NativeCall { name: "apply_patch".to_owned(), namespace: None, args: Args::Text(patch.to_owned()) }
 }
 
-/// Newer models have one freeform tool only, which takes a program.
+/// Newer models have one freeform tool for almost everything, which takes a program.
+fn takes_code(offered: &[String]) -> bool {
+    let has = |name: &str| offered.iter().any(|tool| tool == name);
+    has("exec") && !has("exec_command") && !has("apply_patch")
+}
+
 fn code(program: &str) -> NativeCall {
     NativeCall { name: "exec".to_owned(), namespace: None, args: Args::Text(program.to_owned()) }
 }

@@ -80,6 +80,7 @@ impl Player<'_> {
         match step {
             Move::Send(line) => self.send(&self.stage.fill(line)).await,
             Move::Until(wanted) => self.until(*wanted).await,
+            Move::UntilEnd => self.until_end().await,
             Move::Answer(answer) => {
                 let line = self.last.as_ref().map(answer).context("nothing to answer")?.to_string();
                 self.send(&line).await
@@ -118,6 +119,18 @@ impl Player<'_> {
                 }
                 Ok(None) => bail!("it ended before {wanted:?}: {}", self.tail()),
                 Err(_) => bail!("no {wanted:?} after {PATIENCE:?}: {}", self.tail()),
+            }
+        }
+    }
+
+    async fn until_end(&mut self) -> Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match timeout(left, self.heard.recv()).await {
+                Ok(Some((at, dir, line))) => self.note(at, dir, &line),
+                Ok(None) => return Ok(()),
+                Err(_) => bail!("it did not end within {PATIENCE:?}: {}", self.tail()),
             }
         }
     }

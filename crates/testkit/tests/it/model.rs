@@ -214,6 +214,18 @@ fn what_is_asked_beside_the_conversation_leaves_the_script_alone() {
 }
 
 #[test]
+fn codex_may_offer_its_tools_in_the_input_and_take_programs() {
+    let server = ModelServer::start(Reply::call(Tool::shell("ls"))).unwrap();
+    let (path, mut body) = asking(Api::OpenAi, "hi");
+    body.as_object_mut().unwrap().remove("tools");
+    let functions = json!({"type": "namespace", "name": "functions", "tools": [{"type": "custom", "name": "exec"}]});
+    body["input"].as_array_mut().unwrap().push(json!({"type": "additional_tools", "tools": [functions]}));
+    let response = post(&server, &path, &body);
+    assert_eq!(called(Api::OpenAi, &response), ["exec"]);
+    assert!(response.body.contains("custom_tool_call") && response.body.contains("tools.exec_command"));
+}
+
+#[test]
 fn a_reply_can_wait_for_its_question() {
     let server = ModelServer::start([Reply::text("for later").when_asked("beta"), Reply::text("now")]).unwrap();
     assert_eq!(spoken(Api::Anthropic, &ask(&server, Api::Anthropic, "alpha")).0, "now");

@@ -1,0 +1,322 @@
+//! The command line, as its users see it.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use multitap_event::{AgentType, SandboxMode};
+
+const EXAMPLES: &str = "\
+Examples:
+  multitap                                     which agents are here, and how to get the others
+  multitap -p \"explain src/main.rs\"            one question, the answer on stdout
+  git diff | multitap -p \"review this\"         piped text comes before the prompt
+  multitap -p \"fix the tests\" --approval-mode auto-edit
+  multitap -p \"go on\" -c                       the newest conversation in this folder
+  multitap -p \"list the TODOs\" --output-format stream-json | jq -r 'select(.type==\"textChunk\").content'
+  multitap -p --input-format stream-json --output-format stream-json      many turns, driven by a program
+  multitap doctor                              what is missing, and how to mend it
+
+Exit codes of -p:
+  0 the turn completed    1 the agent failed    2 usage or settings    3 agent not found or could not start
+  4 a question was left unanswered and denied   5 timeout              130 interrupted
+
+Files and environment:
+  settings.json in ~/.config/multitap (or in MULTITAP_HOME), and .multitap/settings.json in the folder of the session
+  MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN, MULTITAP_GEMINI_BIN    an agent's program, instead of the one on PATH
+  MULTITAP_AGENT, MULTITAP_KEEP_RAW=1    the same as the settings `agent` and `keepRaw`
+  MULTITAP_LOG    what to log on stderr, such as `debug` or `multitap_adapter=trace`";
+
+/// One live session with any coding agent, reached through every door at once
+///
+/// Multitap drives coding agents such as Claude Code through one stream of events, the same whatever the agent.
+#[derive(Debug, Parser)]
+#[command(name = "multitap", version, after_long_help = EXAMPLES, after_help = "`multitap --help` says more, with examples.")]
+#[command(args_conflicts_with_subcommands = true, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Sub>,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sub {
+    /// Which agents are installed, and what each can do here
+    Agents(ReportArgs),
+    /// Check everything, and say how to mend what is wrong
+    Doctor(ReportArgs),
+    /// Print the JSON Schema of the events
+    Schema,
+    /// Turn an agent's recorded output lines on stdin into events on stdout
+    Decode(DecodeArgs),
+    /// Print a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Print JSON, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DecodeArgs {
+    /// Whose lines these are
+    #[arg(long, value_parser = agent_type())]
+    pub(crate) agent: AgentType,
+    /// Keep every line in the `raw` field of an event
+    #[arg(long)]
+    pub(crate) raw: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What to ask; with -p it may stand anywhere
+    #[arg(value_name = "PROMPT")]
+    pub(crate) words: Option<String>,
+
+    /// Ask without a terminal UI, print the answer, exit ("-" reads the prompt from stdin)
+    ///
+    /// Text that is piped in is put before PROMPT.
+    /// With --input-format stream-json it may be left out: the session then waits for prompts on stdin.
+    #[arg(short, long, value_name = "PROMPT", num_args = 0..=1)]
+    pub(crate) print: Option<Option<String>>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// What stdout carries: the answer; one JSON object at the end; or one JSON event a line, as it happens
+    #[arg(long, value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
+    pub(crate) output_format: OutputFormat,
+
+    /// What stdin carries: text for the prompt; or JSON lines to drive the session with
+    ///
+    /// {"type":"prompt","text":…}, {"type":"decide","questionId":…,"optionId":…,"newContent"?:…,"feedback"?:…},
+    /// {"type":"cancel"}, {"type":"setMode","mode":…}, {"type":"setModel","model":…},
+    /// {"type":"setThinking","tokens"?:…}, {"type":"query","what":"commands|models|mcpStatus|account|context"},
+    /// {"type":"withdraw","promptId":…}. End of input ends the session after the running turn.
+    #[arg(long, value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
+    pub(crate) input_format: InputFormat,
+
+    /// Deny a question that nobody answered for so many seconds
+    #[arg(long, value_name = "S", value_parser = seconds, help_heading = HEADLESS)]
+    pub(crate) question_timeout: Option<Duration>,
+}
+
+const AGENT: &str = "Agent";
+const PERMISSIONS: &str = "Permissions";
+const CONVERSATION: &str = "Conversation";
+const HEADLESS: &str = "Without a terminal UI (-p)";
+
+/// What can be chosen for a session. Nothing chosen: the agent's own settings stand.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// claude, codex, gemini, builtin, or acp:COMMAND [default: settings, else the first that is installed]
+    #[arg(long, value_name = "NAME", env = "MULTITAP_AGENT", hide_env_values = true, help_heading = AGENT)]
+    pub(crate) agent: Option<String>,
+
+    /// The model, as the agent calls it
+    #[arg(long, value_name = "NAME", help_heading = AGENT)]
+    pub(crate) model: Option<String>,
+
+    /// The folder to work in
+    #[arg(long, value_name = "DIR", help_heading = AGENT)]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Another folder the agent may use (may be repeated)
+    #[arg(long, value_name = "DIR", help_heading = AGENT)]
+    pub(crate) add_dir: Vec<PathBuf>,
+
+    /// How often the agent may ask its model in one turn
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = AGENT)]
+    pub(crate) max_turns: Option<u32>,
+
+    /// A variable for the agent's environment (may be repeated)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = AGENT)]
+    pub(crate) env: Vec<(String, String)>,
+
+    /// An argument for the agent's own program (may be repeated)
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, help_heading = AGENT)]
+    pub(crate) agent_arg: Vec<String>,
+
+    /// Instead of the agent's system prompt
+    #[arg(long, value_name = "TEXT", help_heading = AGENT)]
+    pub(crate) system_prompt: Option<String>,
+
+    /// Put after the agent's system prompt
+    #[arg(long, value_name = "TEXT", help_heading = AGENT)]
+    pub(crate) append_system_prompt: Option<String>,
+
+    /// A JSON Schema that the answer must fit
+    #[arg(long, value_name = "FILE", help_heading = AGENT)]
+    pub(crate) output_schema: Option<PathBuf>,
+
+    /// A picture for the first prompt: PNG, JPEG, GIF or WebP (may be repeated)
+    #[arg(long, value_name = "FILE", help_heading = AGENT)]
+    pub(crate) image: Vec<PathBuf>,
+
+    /// Give up on an agent that says nothing for so many seconds at its start
+    #[arg(long, value_name = "S", value_parser = seconds, default_value = "30", help_heading = AGENT)]
+    pub(crate) start_timeout: Duration,
+
+    /// Keep every line of the agent in the `raw` field of an event
+    #[arg(long, help_heading = AGENT)]
+    pub(crate) raw: bool,
+
+    /// What runs unasked: ask, ask-dangerous, auto-edit, auto-all, plan, dont-ask, or a word of the agent's own
+    #[arg(long, value_name = "MODE", help_heading = PERMISSIONS)]
+    pub(crate) approval_mode: Option<String>,
+
+    /// What the agent's tools may touch
+    #[arg(long, value_name = "SANDBOX", value_parser = sandbox(), help_heading = PERMISSIONS)]
+    pub(crate) sandbox: Option<SandboxMode>,
+
+    /// A tool that runs unasked, in the agent's own words, such as "Bash(git log:*)" (may be repeated)
+    #[arg(long, value_name = "TOOL", help_heading = PERMISSIONS)]
+    pub(crate) allow_tool: Vec<String>,
+
+    /// A tool that never runs (may be repeated)
+    #[arg(long, value_name = "TOOL", help_heading = PERMISSIONS)]
+    pub(crate) block_tool: Vec<String>,
+
+    /// Go on with the newest conversation in this folder
+    #[arg(short, long = "continue", conflicts_with = "resume", help_heading = CONVERSATION)]
+    pub(crate) continue_latest: bool,
+
+    /// Go on with this conversation, by the agent's own id
+    #[arg(short, long, value_name = "ID", help_heading = CONVERSATION)]
+    pub(crate) resume: Option<String>,
+
+    /// Go back to this message of it first
+    #[arg(long, value_name = "MESSAGE", requires = "resume", help_heading = CONVERSATION)]
+    pub(crate) at: Option<String>,
+
+    /// Go on in a copy, and leave the conversation as it was (with -c or -r)
+    #[arg(long, help_heading = CONVERSATION)]
+    pub(crate) fork: bool,
+
+    /// What a prompt does that comes while a turn runs: wait, join the turn (where the agent can), or cancel it
+    #[arg(long, value_enum, default_value_t, help_heading = CONVERSATION)]
+    pub(crate) when_busy: BusyArg,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    #[default]
+    Text,
+    Json,
+    StreamJson,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    #[default]
+    Text,
+    StreamJson,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BusyArg {
+    #[default]
+    Queue,
+    Steer,
+    Interrupt,
+}
+
+/// `None` if it is no number of seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("must be more than 0 seconds".to_owned()),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must be NAME=VALUE".to_owned()),
+    }
+}
+
+fn sandbox() -> impl clap::builder::TypedValueParser<Value = SandboxMode> {
+    let modes = [SandboxMode::None, SandboxMode::ReadOnly, SandboxMode::WorkspaceWrite, SandboxMode::FullAccess];
+    PossibleValuesParser::new(modes.map(SandboxMode::option_word)).try_map(|word| word.parse::<SandboxMode>())
+}
+
+fn agent_type() -> impl clap::builder::TypedValueParser<Value = AgentType> {
+    PossibleValuesParser::new(AgentType::ALL.map(AgentType::as_str)).try_map(|word| {
+        AgentType::ALL.into_iter().find(|agent| agent.as_str() == word).ok_or_else(|| format!("unknown agent {word}"))
+    })
+}
+
+impl SessionArgs {
+    /// What clap cannot say by itself.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.fork && !self.continue_latest && self.resume.is_none() {
+            return Err("--fork needs -c or -r ID: there is nothing to copy".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Whether a prompt is the word for stdin.
+pub(crate) fn is_stdin(prompt: &str) -> bool {
+    OsStr::new(prompt) == "-"
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parse(line: &[&str]) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(std::iter::once("multitap").chain(line.iter().copied()))
+    }
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_prompt_may_follow_the_options() {
+        let cli = parse(&["-p", "--output-format", "json", "hello"]).unwrap();
+        assert_eq!(cli.run.print, Some(None));
+        assert_eq!(cli.run.words.as_deref(), Some("hello"));
+        let cli = parse(&["-p", "hello", "--output-format", "json"]).unwrap();
+        assert_eq!(cli.run.print, Some(Some("hello".into())));
+        let cli = parse(&["-p", "-"]).unwrap();
+        assert_eq!(cli.run.print, Some(Some("-".into())));
+    }
+
+    #[test]
+    fn agent_arguments_may_begin_with_a_hyphen() {
+        let cli = parse(&["-p", "x", "--agent-arg", "--debug", "--agent-arg=-d"]).unwrap();
+        assert_eq!(cli.run.session.agent_arg, ["--debug", "-d"]);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for line in [
+            &["-p", "x", "--at", "m"][..],
+            &["-p", "x", "-c", "-r", "id"],
+            &["--output-format", "json"],
+            &["-p", "x", "--env", "novalue"],
+            &["-p", "x", "--sandbox", "some"],
+            &["-p", "x", "--start-timeout", "0"],
+            &["-p", "x", "--max-turns", "0"],
+        ] {
+            let error = parse(line).expect_err(&line.join(" "));
+            assert_eq!(error.exit_code(), 2, "{line:?}");
+        }
+    }
+}

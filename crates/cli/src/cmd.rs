@@ -1,0 +1,38 @@
+//! The commands, one file each; those of a few lines stand here.
+
+pub(crate) mod agents;
+pub(crate) mod decode;
+pub(crate) mod doctor;
+pub(crate) mod run;
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+
+use crate::args::Cli;
+use crate::exit::{Exit, Problem};
+use crate::out;
+
+/// Prints the JSON Schema of the events.
+pub(crate) fn schema() -> Result<Exit, Problem> {
+    let text = serde_json::to_string_pretty(&multitap_event::schema()).context("write the schema")?;
+    print(&format!("{text}\n"))
+}
+
+/// Prints a completion script.
+pub(crate) fn completions(shell: clap_complete::Shell) -> Result<Exit, Problem> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "multitap", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}
+
+/// Prints the manual page.
+pub(crate) fn man() -> Result<Exit, Problem> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page).context("write the manual page")?;
+    print(&String::from_utf8_lossy(&page))
+}
+
+fn print(text: &str) -> Result<Exit, Problem> {
+    out::print(text).context("write to stdout")?;
+    Ok(Exit::Completed)
+}

@@ -1,0 +1,227 @@
+//! `multitap agents`: which agents are here and what each can do; and what bare `multitap` shows.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use multitap_adapter::drivable;
+use multitap_event::AgentType;
+use multitap_process::{Keeper, Line, Patience, Program, StdinMode, spawn};
+use serde::Serialize;
+use tokio::time::timeout;
+
+use crate::args::ReportArgs;
+use crate::exit::{Exit, Problem};
+use crate::launch::{self, CLIS, HIDDEN_ENV, install_command};
+use crate::out;
+use crate::settings::Settings;
+
+/// How long a program may take to tell its version.
+const VERSION_PATIENCE: Duration = Duration::from_secs(10);
+
+/// One agent, as this machine and this version have it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Agent {
+    pub(crate) name: AgentType,
+    pub(crate) installed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
+    /// Whether this version of multitap can drive it.
+    pub(crate) driven: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) install: Option<&'static str>,
+    pub(crate) features: Features,
+    /// What was looked for.
+    #[serde(skip)]
+    pub(crate) wanted: String,
+}
+
+/// What an agent gives through this version of multitap. Only what is really there.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Features {
+    cost: bool,
+    usage_per_model: bool,
+    structured_output: bool,
+    resume: bool,
+    resume_at_message: bool,
+    fork: bool,
+    hooks: bool,
+    partial_text: bool,
+    reasoning: bool,
+    mcp: bool,
+    permission_questions: bool,
+    edited_approval: bool,
+    cancel: bool,
+    set_mode: bool,
+    set_model: bool,
+    images: bool,
+}
+
+fn features(agent: AgentType) -> Features {
+    match agent {
+        AgentType::Claude => Features {
+            cost: true,
+            usage_per_model: true,
+            structured_output: true,
+            resume: true,
+            resume_at_message: true,
+            fork: true,
+            hooks: true,
+            partial_text: true,
+            reasoning: true,
+            mcp: true,
+            permission_questions: true,
+            edited_approval: true,
+            cancel: true,
+            set_mode: true,
+            set_model: true,
+            images: true,
+        },
+        // Not driven yet, so nothing of theirs comes through.
+        AgentType::Codex | AgentType::Gemini | AgentType::Acp | AgentType::Builtin => Features::default(),
+    }
+}
+
+/// Looks for the agents.
+pub(crate) async fn survey(settings: &Settings) -> Result<Vec<Agent>, Problem> {
+    let keeper = launch::keeper()?;
+    let mut agents = Vec::new();
+    for name in CLIS {
+        let chosen = launch::program(name, settings);
+        let version = match &chosen.found {
+            Some(path) => version(path, &keeper).await,
+            None => None,
+        };
+        agents.push(Agent {
+            name,
+            installed: chosen.found.is_some(),
+            path: chosen.found,
+            version,
+            driven: drivable(name),
+            install: install_command(name),
+            features: features(name),
+            wanted: chosen.wanted,
+        });
+    }
+    Ok(agents)
+}
+
+/// What a program says its version is: the first word that begins like a number.
+pub(crate) async fn version(path: &Path, keeper: &Keeper) -> Option<String> {
+    let program = Program {
+        program: path.to_owned(),
+        args: vec!["--version".into()],
+        env: Vec::new(),
+        env_remove: HIDDEN_ENV.map(Into::into).to_vec(),
+        cwd: None,
+        stdin: StdinMode::Null,
+    };
+    let mut child = spawn(program, keeper).await.ok()?;
+    let told = timeout(VERSION_PATIENCE, async {
+        loop {
+            match child.stdout.next().await {
+                Ok(Some(Line::Text(line))) => match number(&line) {
+                    Some(number) => return Some(number),
+                    None => continue,
+                },
+                Ok(Some(Line::TooLong { .. })) => {}
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    });
+    let told = told.await.ok().flatten();
+    child.stop(Patience::default()).await;
+    told
+}
+
+fn number(line: &str) -> Option<String> {
+    let mut words = line.split_whitespace().map(|word| word.trim_start_matches('v'));
+    words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')).map(str::to_owned)
+}
+
+/// The command.
+pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
+    let agents = survey(&load()?).await?;
+    let text = if args.json {
+        let text = serde_json::to_string_pretty(&serde_json::json!({ "agents": agents })).context("write JSON")?;
+        format!("{text}\n")
+    } else {
+        table(&agents)
+    };
+    out::print(&text).context("write to stdout")?;
+    Ok(Exit::Completed)
+}
+
+/// What bare `multitap` shows until there is a terminal UI.
+pub(crate) async fn welcome() -> Result<Exit, Problem> {
+    let agents = survey(&load()?).await?;
+    let mut text = format!("multitap {}: one session with any coding agent\n\n", env!("CARGO_PKG_VERSION"));
+    text.push_str(&table(&agents));
+    let usable = agents.iter().find(|agent| agent.installed && agent.driven);
+    text.push_str(match usable {
+        Some(_) => "\nAsk something:   multitap -p \"explain this folder\"\n",
+        None => "\nInstall one of them, then ask something:   multitap -p \"explain this folder\"\n",
+    });
+    text.push_str("See what it does: multitap -p \"…\" --output-format stream-json\n");
+    text.push_str("Is all well?      multitap doctor        All options: multitap --help\n");
+    out::print(&text).context("write to stdout")?;
+    Ok(Exit::Completed)
+}
+
+fn load() -> Result<Settings, Problem> {
+    let settings = Settings::load(&launch::folder(None)?).map_err(|error| Problem::usage(error.to_string()))?;
+    for warning in &settings.warnings {
+        out::say(&format!("multitap: {warning}"));
+    }
+    Ok(settings)
+}
+
+fn table(agents: &[Agent]) -> String {
+    let mut text = String::new();
+    for agent in agents {
+        let line = match (&agent.path, agent.driven) {
+            (Some(path), driven) => {
+                let version = agent.version.as_deref().unwrap_or("version unknown");
+                let note = if driven { "" } else { "   (found, but this version cannot drive it yet)" };
+                format!("{version:<12} {}{note}", path.display())
+            }
+            (None, driven) => {
+                let note = if driven { "" } else { "   (this version cannot drive it yet)" };
+                format!("not found    get it: {}{note}", agent.install.unwrap_or_default())
+            }
+        };
+        text.push_str(&format!("  {:<8} {line}\n", agent.name.as_str()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_say() {
+        for (said, version) in [
+            ("2.1.325 (Claude Code)", Some("2.1.325")),
+            ("codex-cli 0.166.0", Some("0.166.0")),
+            ("v20.20.2", Some("20.20.2")),
+            ("0.61.0", Some("0.61.0")),
+            ("hello", None),
+            ("", None),
+        ] {
+            assert_eq!(number(said).as_deref(), version, "{said}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_claimed_for_agents_that_are_not_driven() {
+        for agent in AgentType::ALL.into_iter().filter(|agent| !drivable(*agent)) {
+            let claims = serde_json::to_value(features(agent)).unwrap();
+            assert!(claims.as_object().unwrap().values().all(|claim| claim == false), "{agent}");
+        }
+    }
+}

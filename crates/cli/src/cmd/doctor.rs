@@ -1,0 +1,233 @@
+//! `multitap doctor`: checks everything and says how to mend what is wrong.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use multitap_event::AgentType;
+use serde::Serialize;
+
+use super::agents::{Agent, survey, version};
+use crate::args::ReportArgs;
+use crate::exit::{Exit, Problem};
+use crate::launch;
+use crate::out;
+use crate::settings::{self, Settings};
+
+/// The version of each agent that this version of multitap was tested with.
+fn tested(agent: AgentType) -> Option<&'static str> {
+    match agent {
+        AgentType::Claude => Some("2.1.325"),
+        AgentType::Codex | AgentType::Gemini | AgentType::Acp | AgentType::Builtin => None,
+    }
+}
+
+/// The oldest Node.js that agents written in JavaScript run on.
+const OLDEST_NODE: u64 = 20;
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Check {
+    name: String,
+    status: Status,
+    message: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Status {
+    Ok,
+    Warning,
+    Problem,
+}
+
+impl Check {
+    fn ok(name: &str, message: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), status: Status::Ok, message: message.into(), mend: None }
+    }
+
+    fn warning(name: &str, message: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), status: Status::Warning, message: message.into(), mend: Some(mend.into()) }
+    }
+
+    fn problem(name: &str, message: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { status: Status::Problem, ..Self::warning(name, message, mend) }
+    }
+}
+
+/// The command. Ends well if there is an agent that can be used.
+pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
+    let mut checks = Vec::new();
+    let settings = match Settings::load(&launch::folder(None)?) {
+        Ok(settings) => {
+            checks.extend(settings_checks(&settings));
+            settings
+        }
+        Err(error) => {
+            checks.push(Check::problem("settings", error.to_string(), "correct the file, or move it away"));
+            Settings::default()
+        }
+    };
+    checks.push(home_check());
+    let agents = survey(&settings).await?;
+    for agent in &agents {
+        checks.push(agent_check(agent));
+        checks.extend(node_check(agent).await?);
+    }
+    let usable = agents.iter().any(|agent| agent.installed && agent.driven);
+    let sound = !checks.iter().any(|check| check.name == "settings" && check.status == Status::Problem);
+    let usable = usable && sound;
+    let text = if args.json {
+        let report = serde_json::json!({ "usable": usable, "checks": checks, "agents": agents });
+        format!("{}\n", serde_json::to_string_pretty(&report).context("write JSON")?)
+    } else {
+        report(&checks, usable)
+    };
+    out::print(&text).context("write to stdout")?;
+    Ok(if usable { Exit::Completed } else { Exit::Failed })
+}
+
+fn settings_checks(settings: &Settings) -> Vec<Check> {
+    let mut checks: Vec<Check> = settings
+        .warnings
+        .iter()
+        .map(|warning| Check::warning("settings", warning.clone(), "remove or correct it"))
+        .collect();
+    if checks.is_empty() {
+        let files: Vec<String> = settings.files.iter().map(|file| file.display().to_string()).collect();
+        let read = if files.is_empty() { "none, and none are needed".to_owned() } else { files.join(", ") };
+        checks.push(Check::ok("settings", read));
+    }
+    checks
+}
+
+/// The folder for settings, or the nearest one above it that exists, can be written to.
+fn home_check() -> Check {
+    let Some(home) = settings::home() else {
+        return Check::warning("home", "no home folder is known", "set HOME or MULTITAP_HOME");
+    };
+    let name = home.display();
+    let nearest = home.ancestors().find(|folder| folder.exists());
+    match nearest.map(tempfile_in) {
+        Some(Ok(())) if home.exists() => Check::ok("home", format!("{name}")),
+        Some(Ok(())) => Check::ok("home", format!("{name} (not there yet; can be made)")),
+        Some(Err(error)) => Check::warning(
+            "home",
+            format!("{name} cannot be written to: {error}"),
+            "change its permissions, or name another folder with MULTITAP_HOME",
+        ),
+        None => Check::warning("home", format!("{name} cannot be made"), "name another folder with MULTITAP_HOME"),
+    }
+}
+
+fn tempfile_in(folder: &Path) -> std::io::Result<()> {
+    let probe = folder.join(format!(".multitap-doctor-{}", std::process::id()));
+    std::fs::File::create_new(&probe)?;
+    std::fs::remove_file(&probe)
+}
+
+fn agent_check(agent: &Agent) -> Check {
+    let name = agent.name.as_str();
+    let install = agent.install.unwrap_or_default();
+    let Some(path) = &agent.path else {
+        let message = if agent.wanted == name {
+            format!("not found: no program '{name}' on PATH")
+        } else {
+            format!("not found: {}", agent.wanted)
+        };
+        let mend = format!("{install}, or name its program with MULTITAP_{}_BIN", name.to_uppercase());
+        return if agent.driven {
+            Check::problem(name, message, mend)
+        } else {
+            Check { mend: Some(mend), ..Check::ok(name, format!("{message} (this version cannot drive it yet)")) }
+        };
+    };
+    let path = path.display();
+    match (&agent.version, tested(agent.name)) {
+        (None, _) => Check::warning(
+            name,
+            format!("{path} does not tell its version"),
+            format!("run `{path} --version` yourself; if it fails: {install}"),
+        ),
+        (Some(version), _) if !agent.driven => {
+            Check::ok(name, format!("{version} at {path} (this version cannot drive it yet)"))
+        }
+        (Some(version), Some(tested)) if version != tested => {
+            let message = format!("{version} at {path}; tested with {tested}");
+            // A newer one most likely works as well.
+            if newer(version, tested) {
+                Check::ok(name, message)
+            } else {
+                Check::warning(name, message, format!("if it misbehaves: {install}@latest"))
+            }
+        }
+        (Some(version), _) => Check::ok(name, format!("{version} at {path}")),
+    }
+}
+
+fn newer(version: &str, than: &str) -> bool {
+    let parts = |text: &str| text.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u64>>();
+    parts(version) > parts(than)
+}
+
+/// For an agent that is a script for Node.js: whether there is a Node.js, and a new enough one.
+async fn node_check(agent: &Agent) -> Result<Option<Check>, Problem> {
+    let Some(path) = agent.path.as_deref().filter(|path| wants_node(path)) else { return Ok(None) };
+    let mend = format!("install Node.js {OLDEST_NODE} or newer: https://nodejs.org");
+    let Ok(node) = which::which("node") else {
+        let message = format!("{} needs Node.js, and there is no 'node' on PATH", path.display());
+        return Ok(Some(Check::problem("node", message, mend)));
+    };
+    let Some(version) = version(&node, &launch::keeper()?).await else {
+        return Ok(Some(Check::warning("node", format!("{} does not tell its version", node.display()), mend)));
+    };
+    let major = version.split('.').next().and_then(|major| major.parse::<u64>().ok()).unwrap_or(0);
+    let message = format!("{version} at {}, for {}", node.display(), agent.name);
+    Ok(Some(if major >= OLDEST_NODE { Check::ok("node", message) } else { Check::warning("node", message, mend) }))
+}
+
+/// Whether a program's first line asks for Node.js.
+fn wants_node(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(128).read_to_end(&mut head));
+    let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    read.is_ok() && first.starts_with(b"#!") && String::from_utf8_lossy(first).contains("node")
+}
+
+fn report(checks: &[Check], usable: bool) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let mark = match check.status {
+            Status::Ok => "ok     ",
+            Status::Warning => "warning",
+            Status::Problem => "problem",
+        };
+        text.push_str(&format!("{mark}  {:<9} {}\n", check.name, check.message));
+        if let Some(mend) = &check.mend {
+            text.push_str(&format!("                    mend: {mend}\n"));
+        }
+    }
+    text.push_str(if usable {
+        "\nReady: multitap -p \"explain this folder\"\n"
+    } else {
+        "\nNothing can be used yet: mend the problems above.\n"
+    });
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert!(newer("2.1.1000", "2.1.325"));
+        assert!(newer("3.0.0", "2.1.325"));
+        assert!(!newer("2.1.99", "2.1.325"));
+        assert!(!newer("2.1.325", "2.1.325"));
+    }
+}

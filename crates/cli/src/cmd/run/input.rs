@@ -1,0 +1,126 @@
+//! What stdin carries: text for the prompt, or lines for the session.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use multitap_process::{Line, Lines};
+use tokio::io::{AsyncReadExt as _, Stdin};
+use tokio::time::timeout;
+
+use crate::args::is_stdin;
+use crate::exit::Problem;
+use crate::out;
+
+/// A pipe that says nothing for this long is taken for one that nobody writes to.
+const FIRST_BYTE: Duration = Duration::from_secs(3);
+/// The longest text that is taken from stdin.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
+const EMPTY: &str = "the prompt is empty: multitap -p PROMPT";
+
+/// The prompt of a one-shot run: the words, with piped text before them.
+pub(super) async fn prompt(words: Option<String>) -> Result<String, Problem> {
+    let prompt = match words {
+        Some(words) if !is_stdin(&words) => match piped(Patience::Short).await? {
+            Some(text) => format!("{}\n\n{words}", text.trim_end()),
+            None => words,
+        },
+        Some(_) => piped(Patience::Long).await?.unwrap_or_default(),
+        None if std::io::stdin().is_terminal() => return Err(Problem::usage(EMPTY)),
+        None => piped(Patience::Long).await?.unwrap_or_default(),
+    };
+    if prompt.trim().is_empty() {
+        return Err(Problem::usage(EMPTY));
+    }
+    Ok(prompt)
+}
+
+/// The first prompt of a session whose stdin carries lines.
+pub(super) fn first_prompt(words: Option<String>) -> Result<Option<String>, Problem> {
+    match words {
+        Some(words) if is_stdin(&words) => {
+            Err(Problem::usage("with --input-format stream-json stdin carries JSON lines: -p takes no \"-\""))
+        }
+        Some(words) if words.trim().is_empty() => Err(Problem::usage(EMPTY)),
+        other => Ok(other),
+    }
+}
+
+/// How long to wait for the first byte of a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// The text is welcome but not needed.
+    Short,
+    /// Somebody asked for it.
+    Long,
+}
+
+/// All of stdin; nothing if it is empty or, with little patience, a terminal or silent.
+async fn piped(patience: Patience) -> Result<Option<String>, Problem> {
+    if patience == Patience::Short && std::io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut stdin = tokio::io::stdin();
+    let mut bytes = vec![0; 64 * 1024];
+    let first = stdin.read(&mut bytes);
+    let read = match patience {
+        Patience::Long => first.await,
+        Patience::Short => match timeout(FIRST_BYTE, first).await {
+            Ok(read) => read,
+            Err(_) => {
+                out::say("multitap: nothing came on stdin for 3 s; going on without it (< /dev/null says so at once)");
+                return Ok(None);
+            }
+        },
+    };
+    bytes.truncate(read.context("read stdin")?);
+    if !bytes.is_empty() {
+        stdin.take(LONGEST).read_to_end(&mut bytes).await.context("read stdin")?;
+    }
+    if bytes.len() as u64 > LONGEST {
+        return Err(Problem::usage(format!("stdin has more than {LONGEST} bytes: too long for a prompt")));
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok((!text.trim().is_empty()).then_some(text))
+}
+
+/// Lines for the session, while there are any.
+#[derive(Debug)]
+pub(super) struct Input {
+    lines: Option<Lines<Stdin>>,
+    was_there: bool,
+}
+
+impl Input {
+    pub(super) fn none() -> Self {
+        Self { lines: None, was_there: false }
+    }
+
+    pub(super) fn stdin() -> Self {
+        Self { lines: Some(Lines::new(tokio::io::stdin())), was_there: true }
+    }
+
+    /// Whether somebody may still say something.
+    pub(super) fn is_open(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Whether somebody could ever say something.
+    pub(super) fn was_there(&self) -> bool {
+        self.was_there
+    }
+
+    /// The next line; nothing at the end. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<Line> {
+        let lines = self.lines.as_mut()?;
+        lines.next().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot read stdin");
+            None
+        })
+    }
+
+    pub(super) fn close(&mut self) {
+        self.lines = None;
+    }
+}

@@ -1,0 +1,56 @@
+//! Signals that ask us to end.
+
+use anyhow::Context as _;
+
+use crate::exit::Problem;
+
+/// Interrupt, terminate and hang-up.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(super) struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    pub(super) fn new() -> Result<Self, Problem> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| signal(kind).context("listen to signals");
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// The next one. Cancel safe.
+    pub(super) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}
+
+/// Ctrl-C.
+#[cfg(not(unix))]
+#[derive(Debug)]
+pub(super) struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
+    pub(super) fn new() -> Result<Self, Problem> {
+        Ok(Self)
+    }
+
+    /// The next one. Cancel safe.
+    pub(super) async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.context("listen to Ctrl-C").is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

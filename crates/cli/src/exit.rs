@@ -1,0 +1,69 @@
+//! How the program ends.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// The exit codes, each with its one meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Completed,
+    Failed,
+    /// Usage or settings.
+    Usage,
+    /// The agent was not found or could not start.
+    NotStarted,
+    /// A question was left unanswered and denied.
+    Denied,
+    Timeout,
+    Interrupted,
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::NotStarted => 3,
+            Self::Denied => 4,
+            Self::Timeout => 5,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+/// Why a command cannot go on: what to tell, and how to end.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) exit: Exit,
+    message: String,
+}
+
+impl Problem {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+
+    /// The user asked for something that makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+}
+
+impl From<anyhow::Error> for Problem {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(Exit::Failed, format!("{error:#}"))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}

@@ -1,0 +1,182 @@
+//! From what the user chose to an agent that can be started: which agent, which program, under whom.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use multitap_client::AgentClient;
+use multitap_event::{
+    AgentKind, AgentProgram, AgentType, ClientRef, Door, Mode, Prompt, Resume, SessionConfig, Unsupported,
+};
+use multitap_process::Keeper;
+
+use crate::args::{BusyArg, SessionArgs};
+use crate::exit::{Exit, Problem};
+use crate::image;
+use crate::settings::Settings;
+
+/// Variables of ours that agents must not see.
+pub(crate) const HIDDEN_ENV: [&str; 1] = ["MULTITAP_TOKEN"];
+
+/// In the order in which one is chosen when nobody said which.
+pub(crate) const CLIS: [AgentType; 3] = [AgentType::Claude, AgentType::Codex, AgentType::Gemini];
+
+/// How to get an agent's program.
+pub(crate) fn install_command(agent: AgentType) -> Option<&'static str> {
+    match agent {
+        AgentType::Claude => Some("npm install -g @anthropic-ai/claude-code"),
+        AgentType::Codex => Some("npm install -g @openai/codex"),
+        AgentType::Gemini => Some("npm install -g @google/gemini-cli"),
+        AgentType::Acp | AgentType::Builtin => None,
+    }
+}
+
+/// The folder a session works in.
+pub(crate) fn folder(chosen: Option<&Path>) -> Result<PathBuf, Problem> {
+    let folder = match chosen {
+        Some(folder) => std::path::absolute(folder).with_context(|| format!("find {}", folder.display()))?,
+        None => std::env::current_dir().context("find the current folder")?,
+    };
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    Err(Problem::usage(format!("--cwd {}: there is no such folder", folder.display())))
+}
+
+/// Starts agents under this very binary, which outlives us just long enough to end them.
+pub(crate) fn client(me: ClientRef) -> Result<AgentClient, Problem> {
+    let mut builder = AgentClient::builder().keeper(keeper()?).name(me);
+    for name in HIDDEN_ENV {
+        builder = builder.hide_env(name);
+    }
+    Ok(builder.build())
+}
+
+/// This very binary, as the supervisor of children.
+pub(crate) fn keeper() -> Result<Keeper, Problem> {
+    Ok(Keeper::own_binary().context("find this program's own file")?)
+}
+
+/// Who prompts and answers in a session without a screen.
+pub(crate) fn headless() -> ClientRef {
+    ClientRef::new("stdin", Door::Headless)
+}
+
+/// Which agent: chosen, set, or the first that is there.
+pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKind, Problem> {
+    if let Some(name) = chosen {
+        return name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")));
+    }
+    if let Some(kind) = &settings.agent {
+        return Ok(kind.clone());
+    }
+    for (agent, kind) in CLIS.into_iter().zip([AgentKind::Claude, AgentKind::Codex, AgentKind::Gemini]) {
+        let program = program(agent, settings);
+        // Somebody who names a program wants that agent, and to hear if it is not there.
+        if multitap_adapter::drivable(agent) && (program.found.is_some() || program.named) {
+            return Ok(kind);
+        }
+    }
+    let mut message = "no agent is installed that this version can drive. Get one:".to_owned();
+    for agent in CLIS.into_iter().filter(|agent| multitap_adapter::drivable(*agent)) {
+        if let Some(install) = install_command(agent) {
+            message.push_str(&format!("\n  {install}"));
+        }
+    }
+    message.push_str("\nor name its program with MULTITAP_CLAUDE_BIN. `multitap doctor` checks again.");
+    Err(Problem::new(Exit::NotStarted, message))
+}
+
+/// An agent's program, as the environment, the settings and `PATH` have it.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// What was asked for, in words for people: a path or a name.
+    pub(crate) wanted: String,
+    /// Where it is; nothing if it is not there.
+    pub(crate) found: Option<PathBuf>,
+    /// Whether somebody named it, rather than `PATH` being asked.
+    pub(crate) named: bool,
+}
+
+pub(crate) fn program(agent: AgentType, settings: &Settings) -> Chosen {
+    let variable = format!("MULTITAP_{}_BIN", agent.as_str().to_uppercase());
+    let own = std::env::var_os(variable).filter(|path| !path.is_empty());
+    let set = settings.of(agent).command.map(OsString::from).filter(|command| !command.is_empty());
+    let chosen = own.or(set);
+    let named = chosen.is_some();
+    let default = multitap_adapter::program_name(agent).unwrap_or_default();
+    let wanted = chosen.unwrap_or_else(|| default.into());
+    Chosen { found: which::which(&wanted).ok(), wanted: wanted.to_string_lossy().into_owned(), named }
+}
+
+/// The session that the options ask for.
+pub(crate) fn config(
+    args: &SessionArgs,
+    settings: &Settings,
+    folder: PathBuf,
+    prompt: Option<String>,
+) -> Result<SessionConfig, Problem> {
+    args.check().map_err(Problem::usage)?;
+    let kind = agent(args.agent.as_deref(), settings)?;
+    let agent = kind.agent_type();
+    if args.when_busy == BusyArg::Steer {
+        let why = "it cannot take a prompt into a running turn; use queue or interrupt".to_owned();
+        return Err(Problem::usage(Unsupported { agent, setting: "--when-busy steer".to_owned(), why }.to_string()));
+    }
+    let mut config = SessionConfig::new(kind);
+    config.mode = match &args.approval_mode {
+        Some(word) => {
+            Some(Mode::parse(agent, word).map_err(|error| Problem::usage(format!("--approval-mode: {error}")))?)
+        }
+        None => None,
+    };
+    let images = args.image.iter().map(|path| image::read(path).map_err(Problem::usage));
+    let images: Vec<_> = images.collect::<Result<_, _>>()?;
+    config.prompt = match prompt {
+        Some(text) => Some(Prompt { text, images, prompt_id: None }),
+        None if images.is_empty() => None,
+        None => return Err(Problem::usage("--image needs a PROMPT to go with")),
+    };
+    config.resume = match (&args.resume, args.continue_latest) {
+        (Some(id), _) => Resume::Session { native_id: id.clone(), at: args.at.clone() },
+        (None, true) => Resume::Latest,
+        (None, false) => Resume::New,
+    };
+    config.fork = args.fork;
+    for dir in &args.add_dir {
+        config.add_dirs.push(std::path::absolute(dir).with_context(|| format!("find {}", dir.display()))?);
+    }
+    config.working_directory = Some(folder);
+    config.model.clone_from(&args.model);
+    config.sandbox = args.sandbox;
+    config.allowed_tools.clone_from(&args.allow_tool);
+    config.blocked_tools.clone_from(&args.block_tool);
+    config.max_turns = args.max_turns;
+    config.environment = args.env.iter().cloned().collect();
+    config.system_prompt.clone_from(&args.system_prompt);
+    config.append_system_prompt.clone_from(&args.append_system_prompt);
+    config.output_schema = args.output_schema.as_deref().map(schema).transpose()?;
+    config.agent_args.clone_from(&args.agent_arg);
+    config.keep_raw = args.raw || settings.keep_raw;
+    config.start_timeout = args.start_timeout;
+    let own = settings.of(agent);
+    config.permission_path = own.permission;
+    if CLIS.contains(&agent) {
+        let chosen = program(agent, settings);
+        // A default that is not there is left to the adapter, which says best what is missing.
+        let command = match chosen.found {
+            Some(path) => path,
+            None if chosen.named => chosen.wanted.into(),
+            None => PathBuf::new(),
+        };
+        config.program = Some(AgentProgram { command, args: own.args, env: own.env });
+    }
+    Ok(config)
+}
+
+fn schema(path: &Path) -> Result<serde_json::Value, Problem> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Problem::usage(format!("--output-schema {name}: cannot be read: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| Problem::usage(format!("--output-schema {name}: is not JSON: {error}")))
+}

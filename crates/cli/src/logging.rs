@@ -1,0 +1,20 @@
+//! Logs, on stderr only: stdout is a wire.
+
+use std::io::IsTerminal as _;
+
+use tracing_subscriber::EnvFilter;
+
+/// Starts logging: `MULTITAP_LOG`, else `RUST_LOG`, else warnings.
+pub(crate) fn init() {
+    let chosen = ["MULTITAP_LOG", "RUST_LOG"].into_iter().find_map(|name| std::env::var(name).ok());
+    let filter = chosen.filter(|filter| !filter.is_empty()).unwrap_or_else(|| "warn".to_owned());
+    let (filter, bad) = match EnvFilter::try_new(&filter) {
+        Ok(filter) => (filter, None),
+        Err(error) => (EnvFilter::new("warn"), Some(error)),
+    };
+    let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(color).init();
+    if let Some(error) = bad {
+        tracing::warn!(%error, "MULTITAP_LOG is not understood; logging warnings");
+    }
+}

@@ -1,0 +1,59 @@
+//! The only place that writes to stdout, and the words for people on stderr.
+//!
+//! Stdout is a wire: whoever reads it gets what the output format says and nothing else. A reader that goes away
+//! (`| head -1`) is no error; the program ends quietly.
+
+use std::io::{self, BufWriter, StdoutLock, Write as _};
+
+use tokio::io::AsyncWriteExt as _;
+
+/// Nobody reads stdout any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReaderGone;
+
+/// Stdout of a command that prints as things happen.
+#[derive(Debug)]
+pub(crate) struct Out {
+    stdout: tokio::io::Stdout,
+}
+
+impl Out {
+    pub(crate) fn new() -> Self {
+        Self { stdout: tokio::io::stdout() }
+    }
+
+    /// Writes all of it and sees it out of the door.
+    pub(crate) async fn write(&mut self, text: &str) -> Result<(), ReaderGone> {
+        let written = async {
+            self.stdout.write_all(text.as_bytes()).await?;
+            self.stdout.flush().await
+        };
+        written.await.map_err(|error: io::Error| {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                tracing::error!(%error, "cannot write to stdout");
+            }
+            ReaderGone
+        })
+    }
+}
+
+/// Prints text at once. A reader that went away does not mind.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Stdout for a command that writes a great many lines; flushed by the caller.
+pub(crate) fn buffered() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::new(io::stdout().lock())
+}
+
+/// Tells people something, on stderr. If nobody listens there either, there is nobody left to tell.
+pub(crate) fn say(text: &str) {
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(text.as_bytes()).and_then(|()| stderr.write_all(b"\n")).ok();
+}

@@ -1,0 +1,310 @@
+//! Settings: a file of the user's, and one of the project's.
+//!
+//! The user's file may say everything. The project's comes with somebody else's code, so it may only say what cannot
+//! do harm: which of the known agents to prefer, and whether to keep native lines. It never chooses a program, its
+//! arguments, its environment or who grants permission.
+
+mod jsonc;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy as _;
+use multitap_event::{AgentKind, AgentType, PermissionPath};
+use serde_json::{Map, Value};
+
+/// What the files and the environment say.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) agent: Option<AgentKind>,
+    pub(crate) keep_raw: bool,
+    agents: BTreeMap<AgentType, AgentSettings>,
+    /// What the user should know about the files; nothing to stop for.
+    pub(crate) warnings: Vec<String>,
+    /// The files that were read.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// What is set for one agent.
+#[derive(Clone, Default)]
+pub(crate) struct AgentSettings {
+    pub(crate) command: Option<String>,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) permission: PermissionPath,
+}
+
+impl std::fmt::Debug for AgentSettings {
+    /// Values of the environment may be secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgentSettings")
+            .field("command", &self.command)
+            .field("env", &self.env.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A settings file that cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {problem}", file.display())]
+pub(crate) struct SettingsError {
+    pub(crate) file: PathBuf,
+    pub(crate) problem: String,
+}
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    User,
+    Project,
+}
+
+/// The folder for our own settings.
+pub(crate) fn home() -> Option<PathBuf> {
+    match std::env::var_os("MULTITAP_HOME").filter(|home| !home.is_empty()) {
+        Some(home) => Some(home.into()),
+        None => Some(etcetera::choose_base_strategy().ok()?.config_dir().join("multitap")),
+    }
+}
+
+impl Settings {
+    /// Reads the user's file, then the project's in that folder, then the environment.
+    pub(crate) fn load(folder: &Path) -> Result<Self, SettingsError> {
+        let mut settings = Self::default();
+        if let Some(home) = home() {
+            settings.read(&home.join("settings.json"), Source::User)?;
+        }
+        settings.read(&folder.join(".multitap/settings.json"), Source::Project)?;
+        if let Ok(word) = std::env::var("MULTITAP_KEEP_RAW") {
+            settings.keep_raw = !matches!(word.as_str(), "" | "0" | "false");
+        }
+        Ok(settings)
+    }
+
+    /// What is set for that agent.
+    pub(crate) fn of(&self, agent: AgentType) -> AgentSettings {
+        self.agents.get(&agent).cloned().unwrap_or_default()
+    }
+
+    fn read(&mut self, file: &Path, source: Source) -> Result<(), SettingsError> {
+        let wrong = |problem: String| SettingsError { file: file.to_owned(), problem };
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(wrong(format!("cannot be read: {error}"))),
+        };
+        self.files.push(file.to_owned());
+        let mut notes = Vec::new();
+        self.take(&text, source, &mut notes).map_err(wrong)?;
+        self.warnings.extend(notes.into_iter().map(|note| format!("{}: {note}", file.display())));
+        Ok(())
+    }
+
+    fn take(&mut self, text: &str, source: Source, notes: &mut Vec<String>) -> Result<(), String> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let value: Value =
+            serde_json::from_str(&jsonc::plain(text)).map_err(|error| format!("is not JSON: {error}"))?;
+        for (key, value) in object(&value, "the file")? {
+            match (key.as_str(), source) {
+                ("$schema", _) => {}
+                ("agent", _) => self.agent = Some(agent(value, source)?),
+                ("keepRaw", _) => self.keep_raw = boolean(value, key)?,
+                ("agents", Source::User) => self.take_agents(value, notes)?,
+                ("agents", Source::Project) => notes.push(format!(
+                    "'{key}' is ignored here: a project may not choose programs or permissions; put it into {}",
+                    home().map_or_else(
+                        || "your own settings".to_owned(),
+                        |home| { home.join("settings.json").display().to_string() }
+                    )
+                )),
+                _ => notes.push(format!("'{key}' is not known to this version and is ignored")),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_agents(&mut self, value: &Value, notes: &mut Vec<String>) -> Result<(), String> {
+        for (name, value) in object(value, "agents")? {
+            let path = format!("agents.{name}");
+            let Some(agent) = AgentType::ALL.into_iter().find(|agent| agent.as_str() == name) else {
+                notes.push(format!("'{path}' is no agent this version knows and is ignored"));
+                continue;
+            };
+            let settings = self.agents.entry(agent).or_default();
+            for (key, value) in object(value, &path)? {
+                let path = format!("{path}.{key}");
+                match key.as_str() {
+                    "command" => settings.command = Some(text(value, &path)?),
+                    "args" => settings.args = texts(value, &path)?,
+                    "env" => settings.env = variables(value, &path)?,
+                    "permission" => settings.permission = permission(value, &path)?,
+                    _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn agent(value: &Value, source: Source) -> Result<AgentKind, String> {
+    let Value::String(word) = value else { return Err(wrong("agent", "the name of an agent", value)) };
+    match source {
+        Source::User => expand(word).parse().map_err(|error| format!("'agent': {error}")),
+        // `acp:COMMAND` is a program, and a project chooses none.
+        Source::Project => match word.parse() {
+            Ok(AgentKind::Acp { .. }) => Err("'agent': a project may not choose a command".to_owned()),
+            Ok(kind) => Ok(kind),
+            Err(error) => Err(format!("'agent': {error}")),
+        },
+    }
+}
+
+fn permission(value: &Value, path: &str) -> Result<PermissionPath, String> {
+    match text(value, path)?.as_str() {
+        "stream" => Ok(PermissionPath::Stream),
+        "mcp" => Ok(PermissionPath::Mcp),
+        _ => Err(wrong(path, "\"stream\" or \"mcp\"", value)),
+    }
+}
+
+fn object<'a>(value: &'a Value, path: &str) -> Result<&'a Map<String, Value>, String> {
+    value.as_object().ok_or_else(|| wrong(path, "an object", value))
+}
+
+fn boolean(value: &Value, path: &str) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| wrong(path, "true or false", value))
+}
+
+fn text(value: &Value, path: &str) -> Result<String, String> {
+    value.as_str().map(expand).ok_or_else(|| wrong(path, "a string", value))
+}
+
+fn texts(value: &Value, path: &str) -> Result<Vec<String>, String> {
+    let items = value.as_array().ok_or_else(|| wrong(path, "a list of strings", value))?;
+    items.iter().enumerate().map(|(at, item)| text(item, &format!("{path}[{at}]"))).collect()
+}
+
+fn variables(value: &Value, path: &str) -> Result<BTreeMap<String, String>, String> {
+    let items = object(value, path)?.iter();
+    items.map(|(name, item)| Ok((name.clone(), text(item, &format!("{path}.{name}"))?))).collect()
+}
+
+fn wrong(path: &str, wanted: &str, value: &Value) -> String {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    format!("'{path}' must be {wanted}, not {found}")
+}
+
+/// Puts in the values of `$NAME` and `${NAME}`. A variable that is not set stays as it is written.
+fn expand(text: &str) -> String {
+    expand_with(text, |name| std::env::var(name).ok())
+}
+
+fn expand_with(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
+    let mut expanded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        expanded.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (name, length) = match rest[1..].strip_prefix('{') {
+            Some(braced) => match braced.find('}') {
+                Some(end) => (&braced[..end], end + 3),
+                None => ("", 1),
+            },
+            None => {
+                let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let end = rest[1..].find(|c| !is_name(c)).unwrap_or(rest.len() - 1);
+                (&rest[1..=end], end + 1)
+            }
+        };
+        match lookup(name).filter(|_| !name.is_empty()) {
+            Some(value) => expanded.push_str(&value),
+            None => expanded.push_str(&rest[..length]),
+        }
+        rest = &rest[length..];
+    }
+    expanded + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(text: &str, source: Source) -> Result<(Settings, Vec<String>), String> {
+        let mut settings = Settings::default();
+        let mut notes = Vec::new();
+        settings.take(text, source, &mut notes)?;
+        Ok((settings, notes))
+    }
+
+    #[test]
+    fn the_users_file_says_everything() {
+        let text = r#"{
+            // mine
+            "agent": "claude", "keepRaw": true,
+            "agents": { "claude": { "command": "/opt/claude", "args": ["--x"], "env": {"A": "b"}, "permission": "mcp", }, },
+        }"#;
+        let (settings, notes) = take(text, Source::User).unwrap();
+        assert_eq!(settings.agent, Some(AgentKind::Claude));
+        assert!(settings.keep_raw);
+        let claude = settings.of(AgentType::Claude);
+        assert_eq!(claude.command.as_deref(), Some("/opt/claude"));
+        assert_eq!(claude.permission, PermissionPath::Mcp);
+        assert_eq!(claude.env["A"], "b");
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn a_project_chooses_no_programs() {
+        let text = r#"{"agent": "claude", "keepRaw": true, "agents": {"claude": {"command": "/tmp/evil"}}}"#;
+        let (settings, notes) = take(text, Source::Project).unwrap();
+        assert_eq!(settings.agent, Some(AgentKind::Claude));
+        assert_eq!(settings.of(AgentType::Claude).command, None);
+        assert!(notes[0].starts_with("'agents' is ignored here"), "{notes:?}");
+        take(r#"{"agent": "acp:/tmp/evil"}"#, Source::Project).unwrap_err();
+        take(r#"{"agent": "acp:/usr/bin/goose acp"}"#, Source::User).unwrap();
+    }
+
+    #[test]
+    fn unknown_keys_are_named_and_wrong_types_stop() {
+        let (_, notes) = take(r#"{"agnet": 1, "agents": {"claude": {"comand": "x"}}}"#, Source::User).unwrap();
+        assert!(notes[0].contains("'agnet'") && notes[1].contains("'agents.claude.comand'"), "{notes:?}");
+        for (text, path) in [
+            (r#"{"agents": {"claude": {"args": ["a", 1]}}}"#, "'agents.claude.args[1]' must be a string, not a number"),
+            (r#"{"agents": {"claude": {"env": {"A": null}}}}"#, "'agents.claude.env.A' must be a string, not null"),
+            (r#"{"keepRaw": "yes"}"#, "'keepRaw' must be true or false, not a string"),
+            (r#"[]"#, "'the file' must be an object, not a list"),
+            (r#"{"agent": "cloud"}"#, "unknown agent 'cloud'"),
+            (r#"{"agents": {"claude": {"permission": "no"}}}"#, "'agents.claude.permission' must be"),
+            ("{", "is not JSON"),
+        ] {
+            let error = take(text, Source::User).expect_err(text);
+            assert!(error.contains(path), "{error}");
+        }
+        take("  ", Source::User).unwrap();
+    }
+
+    #[test]
+    fn variables_are_put_in() {
+        let lookup = |name: &str| (name == "HOME_1").then(|| "/h".to_owned());
+        for (text, expected) in [
+            ("$HOME_1/bin", "/h/bin"),
+            ("${HOME_1}x", "/hx"),
+            ("a$HOME_1", "a/h"),
+            ("$NOPE ${NOPE} $ ${ $", "$NOPE ${NOPE} $ ${ $"),
+            ("5$", "5$"),
+            ("$é", "$é"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(expand_with(text, lookup), expected);
+        }
+    }
+}

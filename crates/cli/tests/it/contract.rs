@@ -1,0 +1,160 @@
+//! The command line itself: help, subcommands, usage errors, what is found on this machine.
+
+use multitap_testkit::fake::Fake;
+use serde_json::Value;
+
+use crate::scene::{Scene, types};
+
+#[test]
+fn help_tells_a_newcomer_what_to_do() {
+    let scene = Scene::bare();
+    let help = scene.run(&["--help"]).exits(0).stdout;
+    for wanted in [
+        "multitap -p \"explain src/main.rs\"",
+        "Exit codes of -p:",
+        "Permissions:",
+        "Conversation:",
+        "--output-format",
+        "--approval-mode",
+        "MULTITAP_CLAUDE_BIN",
+        "doctor",
+    ] {
+        assert!(help.contains(wanted), "no {wanted:?} in\n{help}");
+    }
+    assert!(!help.contains("__child"), "{help}");
+    let short = scene.run(&["-h"]).exits(0).stdout;
+    assert!(short.lines().count() < help.lines().count());
+    assert!(scene.run(&["--version"]).exits(0).stdout.starts_with("multitap "));
+}
+
+#[test]
+fn completions_and_the_manual_are_printed() {
+    let scene = Scene::bare();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = scene.run(&["completions", shell]).exits(0).stdout;
+        assert!(script.contains("approval-mode"), "{shell}");
+    }
+    scene.run(&["completions", "cobol"]).exits(2);
+    let page = scene.run(&["man"]).exits(0).stdout;
+    assert!(page.contains(".TH multitap 1") && page.contains("Exit codes"), "{page}");
+}
+
+#[test]
+fn the_schema_is_a_json_schema() {
+    let text = Scene::bare().run(&["schema"]).exits(0).stdout;
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    assert!(jsonschema::meta::is_valid(&schema));
+    assert_eq!(schema["title"], "UnifiedAgentEvent");
+}
+
+#[test]
+fn bare_multitap_says_what_is_here_and_how_to_get_the_rest() {
+    let run = Scene::bare().run(&[]).exits(0);
+    for wanted in ["@anthropic-ai/claude-code", "@openai/codex", "@google/gemini-cli", "multitap -p"] {
+        assert!(run.stdout.contains(wanted), "{run:#?}");
+    }
+    let fake = Fake::claude().says("hi").version("2.1.325 (Claude Code)").build().unwrap();
+    let run = Scene::with(&fake).run(&[]).exits(0);
+    assert!(run.stdout.contains("2.1.325"), "{run:#?}");
+}
+
+#[test]
+fn a_prompt_without_p_points_to_p() {
+    let run = Scene::bare().run(&["fix the tests"]).exits(2);
+    assert!(run.stderr.contains("-p"), "{run:#?}");
+    assert_eq!(run.stdout, "");
+}
+
+#[test]
+fn usage_errors_end_with_2_and_name_what_is_wrong() {
+    let fake = Fake::claude().says("hi").build().unwrap();
+    let scene = Scene::with(&fake);
+    scene.scratch.write("text.png", "no picture").unwrap();
+    for (args, wanted) in [
+        (&["-p", "x", "--nonsense"][..], "--nonsense"),
+        (&["-p", "x", "--agent", "cloud"], "unknown agent 'cloud'"),
+        (&["-p", "x", "--cwd", "/no/such/folder"], "/no/such/folder"),
+        (&["-p", "x", "--approval-mode", "reckless"], "'reckless'"),
+        (&["-p", "x", "--approval-mode", "ask-dangerous"], "claude"),
+        (&["-p", "x", "--fork"], "--fork"),
+        (&["-p", "x", "--at", "m"], "--resume"),
+        (&["-p", "x", "--when-busy", "steer"], "steer"),
+        (&["-p", "x", "--output-schema", "missing.json"], "missing.json"),
+        (&["-p", "x", "--output-schema", "text.png"], "not JSON"),
+        (&["-p", "x", "--image", "text.png"], "PNG"),
+        (&["-p", "x", "--env", "NOVALUE"], "NAME=VALUE"),
+        (&["-p", "x", "--question-timeout=-1"], "question-timeout"),
+        (&["-p", ""], "empty"),
+        (&["-p", "-"], "empty"),
+        (&["-p", "-", "--input-format", "stream-json"], "stream-json"),
+        (&["--output-format", "json"], "--print"),
+        (&["decode", "--agent", "codex"], "codex"),
+        (&["decode"], "--agent"),
+    ] {
+        let run = scene.run(args).exits(2);
+        assert!(run.stderr.contains(wanted), "{args:?}: {run:#?}");
+    }
+    assert!(fake.heard().unwrap().is_empty(), "nothing was started");
+}
+
+#[test]
+fn without_an_agent_it_says_how_to_get_one() {
+    let run = Scene::bare().run(&["-p", "hello"]).exits(3);
+    assert!(run.stderr.contains("npm install -g @anthropic-ai/claude-code"), "{run:#?}");
+    assert_eq!(run.stdout, "");
+    let run = Scene::bare().run(&["-p", "hello", "--output-format", "stream-json"]).exits(3);
+    assert_eq!(types(&run.events()), ["error", "sessionEnded"]);
+}
+
+#[test]
+fn an_agent_that_cannot_be_driven_yet_is_named() {
+    let run = Scene::bare().run(&["-p", "hello", "--agent", "codex"]).exits(3);
+    assert!(run.stderr.contains("codex"), "{run:#?}");
+}
+
+#[test]
+fn agents_tells_what_is_found_and_claims_nothing_else() {
+    let fake = Fake::claude().says("hi").version("2.1.400 (Claude Code)").build().unwrap();
+    let text = Scene::with(&fake).run(&["agents", "--json"]).exits(0).stdout;
+    let value: Value = serde_json::from_str(&text).unwrap();
+    let claude = &value["agents"][0];
+    assert_eq!(claude["name"], "claude");
+    assert_eq!(claude["installed"], true);
+    assert_eq!(claude["version"], "2.1.400");
+    assert_eq!(claude["path"], fake.program().to_str().unwrap());
+    assert_eq!(claude["features"]["fork"], true);
+    let codex = &value["agents"][1];
+    assert_eq!((&codex["installed"], &codex["driven"]), (&false.into(), &false.into()));
+    assert!(codex["features"].as_object().unwrap().values().all(|claim| claim == false));
+}
+
+#[test]
+fn doctor_says_how_to_mend() {
+    let run = Scene::bare().run(&["doctor"]).exits(1);
+    assert!(run.stdout.contains("npm install -g @anthropic-ai/claude-code"), "{run:#?}");
+
+    let old = Fake::claude().says("hi").version("1.0.3 (Claude Code)").build().unwrap();
+    let run = Scene::with(&old).run(&["doctor"]).exits(0);
+    assert!(run.stdout.contains("1.0.3") && run.stdout.contains("tested with 2.1.325"), "{run:#?}");
+
+    let dumb = Fake::exits(1, "no").unwrap();
+    let run = Scene::with(&dumb).run(&["doctor", "--json"]).exits(0);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let claude = report["checks"].as_array().unwrap().iter().find(|check| check["name"] == "claude").unwrap();
+    assert_eq!(claude["status"], "warning");
+
+    let scene = Scene::bare();
+    std::fs::create_dir_all(scene.scratch.home().join(".config/multitap")).unwrap();
+    std::fs::write(scene.scratch.home().join(".config/multitap/settings.json"), "{").unwrap();
+    let run = scene.run(&["doctor"]).exits(1);
+    assert!(run.stdout.contains("settings.json"), "{run:#?}");
+}
+
+#[test]
+fn a_version_that_never_comes_holds_nothing_up() {
+    let fake = Fake::hangs().unwrap();
+    let scene = Scene::with(&fake);
+    let run = scene.run(&["agents"]).exits(0);
+    assert!(run.stdout.contains("version unknown"), "{run:#?}");
+    scene.nothing_left(std::time::Duration::from_secs(2));
+}

@@ -1,0 +1,89 @@
+//! `multitap decode`: recorded lines in, events out.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::scene::{Live, MULTITAP, Scene, of, the, types, whole};
+
+const SEED: &str = r#"{"type":"init","session_id":"sess_123"}
+{"type":"tool_use","id":"toolu_01","name":"Edit","input":{"file":"test.txt"}}
+{"type":"tool_result","tool_use_id":"toolu_01","content":"OK","is_error":false}
+{"type":"result","status":"success","session_id":"sess_123"}
+"#;
+
+#[test]
+fn recorded_lines_become_events_of_the_native_session() {
+    let run = Scene::bare().run_with(&["decode", "--agent", "claude"], SEED).exits(0);
+    let events = run.events();
+    whole(&events);
+    assert_eq!(events[0]["sessionId"], "sess_123");
+    let without_turns: Vec<&str> = types(&events).into_iter().filter(|kind| *kind != "turnStarted").collect();
+    assert_eq!(without_turns, ["sessionStarted", "toolStarted", "toolCompleted", "turnCompleted", "sessionEnded"]);
+    assert!(events.iter().all(|event| event.get("raw").is_none()));
+}
+
+#[test]
+fn raw_keeps_every_line_once() {
+    let input = format!("{SEED}garbage\n{{\"type\":\"keep_alive\"}}\n");
+    let events = Scene::bare().run_with(&["decode", "--agent", "claude", "--raw"], &input).exits(0).events();
+    whole(&events);
+    let raw: Vec<&str> = events
+        .iter()
+        .flat_map(|event| event["raw"].as_array().into_iter().flatten())
+        .map(|line| line.as_str().unwrap())
+        .collect();
+    assert_eq!(raw, input.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn events_come_while_the_input_is_open() {
+    let scene = Scene::bare();
+    let mut live = Live::new(scene.command(&["decode", "--agent", "claude"]));
+    live.send(SEED);
+    live.until_type("turnCompleted");
+    live.end().exits(0);
+}
+
+#[test]
+fn nothing_and_nonsense_end_well() {
+    let scene = Scene::bare();
+    let events = scene.run_with(&["decode", "--agent", "claude"], "").exits(0).events();
+    whole(&events);
+    let events = scene.run_with(&["decode", "--agent", "claude"], "\n\nhello\n\u{fffd}\n").exits(0).events();
+    whole(&events);
+    assert_eq!(of(&events, "unrecognized").len(), 2);
+}
+
+#[test]
+fn a_line_beyond_all_bounds_is_told_and_skipped() {
+    let scene = Scene::bare();
+    let mut child = scene.command(&["decode", "--agent", "claude"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        let chunk = vec![b'x'; 1 << 20];
+        for _ in 0..100 {
+            stdin.write_all(&chunk).unwrap();
+        }
+        stdin.write_all(b"\n").unwrap();
+        stdin.write_all(SEED.as_bytes()).unwrap();
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let long = the(&events, "unrecognized");
+    assert_eq!(long["bytes"], 100 << 20);
+    assert_eq!(events[0]["sessionId"], "sess_123", "it waited for the name");
+    assert_eq!(of(&events, "toolCompleted").len(), 1);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let scene = Scene::bare();
+    let pipe = format!("yes '{{\"type\":\"x\"}}' | head -200000 | {MULTITAP} decode --agent claude | head -1");
+    let output = scene.scratch.command("/bin/sh").args(["-c", &pipe]).stderr(Stdio::piped()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.stdout.split(|byte| *byte == b'\n').count(), 2);
+}

@@ -1,0 +1,68 @@
+//! The real CLIs on the scripted model, through the real binary: one table of scenarios for every agent.
+//!
+//! A scenario speaks only of unified events, so the same assertions hold for each agent; a switch of `--agent`
+//! needs no other change. An agent joins by a variant of [`agent::Agent`]; a row it cannot do is named in
+//! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
+
+mod agent;
+mod invariants;
+mod kill;
+mod scenario;
+mod stage;
+
+use agent::Agent;
+
+/// One test for each agent and each scenario.
+macro_rules! suite {
+    ($($room:ident: $($scenario:ident)+;)+) => {
+        /// Every row of the table.
+        const ROWS: &[&str] = &[$($(stringify!($scenario)),+),+];
+
+        mod claude {
+            use super::*;
+
+            $($(#[test] fn $scenario() { run(Agent::Claude, stringify!($scenario), scenario::$room::$scenario); })+)+
+        }
+    };
+}
+
+suite! {
+    text: plain_text deltas_come_once thinking_is_told chinese_text_and_emoji_pass_unharmed
+        a_picture_reaches_the_model the_system_prompt_is_ours_to_choose the_answer_fits_a_schema;
+    tools: a_command_is_allowed_once a_command_is_denied_with_feedback a_command_is_allowed_always
+        a_command_is_edited_before_it_runs a_file_is_written_with_a_diff a_file_is_edited_with_a_diff
+        a_written_file_gets_other_content a_tool_fails two_tools_run_in_one_reply an_mcp_tool_is_called
+        a_long_tool_tells_its_progress;
+    questions: an_answer_that_was_not_offered_approves_nothing nobody_to_ask_is_a_refusal
+        a_question_times_out the_agent_asks_something_back a_plan_is_approved permission_goes_through_an_mcp_tool
+        always_holds_for_the_mcp_tool_too;
+    turns: two_turns_in_one_process a_prompt_waits_its_turn cancel_in_mid_text cancel_in_a_running_tool
+        cancel_with_a_question_open a_slash_command work_in_the_background_has_a_turn_of_its_own
+        a_plan_is_kept;
+    sessions: resume_in_a_new_process fork_in_a_new_process continue_in_a_new_process resume_at_a_message
+        an_unknown_session_is_named mode_and_model_change_while_it_runs the_agent_tells_about_itself
+        one_shot_with_piped_text every_native_line_is_kept;
+    settings: modes_do_what_they_say tools_are_allowed_and_blocked_by_name a_setting_it_cannot_honour_is_named;
+    failures: too_many_requests_then_fine the_model_fails_for_good the_key_is_wrong the_stream_breaks_off
+        too_many_turns the_agent_is_killed_from_outside;
+}
+
+/// Runs one row, or shows that the agent refuses it.
+fn run(agent: Agent, row: &str, scenario: fn(Agent)) {
+    if agent.program().is_none() {
+        return; // said loudly, and counted
+    }
+    match agent.cannot(row) {
+        Some(refusal) => stage::check_refusal(agent, refusal),
+        None => scenario(agent),
+    }
+}
+
+#[test]
+fn every_exception_is_a_row() {
+    for agent in Agent::ALL {
+        for row in agent.exceptions() {
+            assert!(ROWS.contains(row), "{agent:?} excepts {row}, which is no scenario");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Children always end: the binary is killed while the agent runs a tool that detached a process of its own.
+
+use std::time::Duration;
+
+use multitap_testkit::model::{Reply, Tool};
+use multitap_testkit::wait;
+
+use super::agent::Agent;
+use super::stage::{PATIENCE, Place};
+
+/// What the tool leaves behind: a session of its own, no parent, no terminal.
+const DETACH: &str = "setsid sleep 300 >/dev/null 2>&1 </dev/null & touch started.txt; tail -f /dev/null";
+
+fn check(agent: Agent, signal: &str) {
+    if agent.program().is_none() {
+        return; // said loudly, and counted
+    }
+    let place = Place::new(agent, [Reply::call(Tool::shell(DETACH))]);
+    let mut stage = place.open(&["--approval-mode", "auto-all"]);
+    stage.prompt("leave something behind");
+    let started = || {
+        let left = wait::marked(&place.scratch);
+        let detached = left.iter().any(|process| process.command == "sleep 300");
+        (detached && place.scratch.path("started.txt").exists()).then_some(())
+    };
+    wait::until_blocking("the tool to run", PATIENCE, started).unwrap();
+    place.scratch.command("/bin/kill").args([signal, &stage.pid().to_string()]).status().unwrap();
+    let gone = || wait::marked(&place.scratch).is_empty().then_some(());
+    let patience = if signal == "-KILL" { Duration::from_secs(2) } else { Duration::from_secs(10) };
+    wait::until_blocking("everything to be gone", patience, gone)
+        .unwrap_or_else(|_| panic!("left behind: {:#?}", wait::marked(&place.scratch)));
+}
+
+#[test]
+fn nothing_is_left_when_it_is_killed_over_claude() {
+    check(Agent::Claude, "-KILL");
+}
+
+#[test]
+fn nothing_is_left_when_it_is_terminated_over_claude() {
+    check(Agent::Claude, "-TERM");
+}

@@ -1,0 +1,147 @@
+//! Questions and who may answer them how.
+
+use multitap_testkit::model::{Reply, Tool};
+use serde_json::{Value, json};
+
+use crate::interop::agent::Agent;
+use crate::interop::stage::Place;
+
+fn touch() -> [Reply; 2] {
+    [Reply::call(Tool::shell("touch made.txt")), Reply::text("done")]
+}
+
+/// An unknown option, an unknown question and a late answer each get an error that says so, and approve nothing.
+pub(crate) fn an_answer_that_was_not_offered_approves_nothing(agent: Agent) {
+    let place = Place::new(agent, touch());
+    let mut stage = place.open(&["--approval-mode", "ask"]);
+    stage.prompt("make a file");
+    let question = stage.question();
+    stage.decide(&question, "allow_everything_forever", &json!({}));
+    let refused = stage.next("error");
+    assert!(refused["message"].as_str().unwrap().contains("proceed_once"), "it names what is offered: {refused:#}");
+    stage.decide(&json!({"questionId": "no-such-question"}), "proceed_once", &json!({}));
+    assert!(stage.next("error")["message"].as_str().unwrap().contains("no-such-question"));
+    stage.send(&json!({"type": "dance"}));
+    assert!(stage.next("error")["message"].as_str().unwrap().contains("dance"));
+    assert!(!place.scratch.path("made.txt").exists());
+    stage.decide(&question, "proceed_once", &json!({}));
+    stage.decide(&question, "cancel", &json!({}));
+    let late = stage.next("error");
+    assert!(late["message"].as_str().unwrap().contains("settled by"), "{late:#}");
+    assert_eq!(stage.turn()["status"], "completed");
+    let run = stage.finish();
+    run.exits(0);
+    assert_eq!(run.one("permissionSettled")["selectedOptionId"], "proceed_once");
+    assert!(place.scratch.path("made.txt").exists());
+}
+
+/// In a plain `-p` nobody can answer: denied at once, visible, exit code 4.
+pub(crate) fn nobody_to_ask_is_a_refusal(agent: Agent) {
+    let place = Place::new(agent, touch());
+    let run = place.once("make a file", &["--approval-mode", "ask"]);
+    run.exits(4);
+    assert!(!place.scratch.path("made.txt").exists());
+    let settled = run.one("permissionSettled");
+    assert_eq!(settled["settledBy"]["door"], "host");
+    assert!(settled["feedback"].is_string(), "it says why: {settled:#}");
+    assert_eq!(run.one("toolCompleted")["outcome"], "denied");
+}
+
+pub(crate) fn a_question_times_out(agent: Agent) {
+    let place = Place::new(agent, touch());
+    let mut stage = place.open(&["--approval-mode", "ask", "--question-timeout", "1"]);
+    stage.prompt("make a file");
+    stage.question();
+    assert_eq!(stage.next("permissionSettled")["settledBy"]["door"], "host");
+    stage.turn();
+    stage.finish().exits(4);
+    assert!(!place.scratch.path("made.txt").exists());
+}
+
+/// Claude's `AskUserQuestion`: one option a label.
+pub(crate) fn the_agent_asks_something_back(agent: Agent) {
+    let ask = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Red", "description": "like fire"}, {"label": "Blue", "description": "like the sea"}]}]});
+    let place = Place::new(agent, [Reply::call(Tool::native("AskUserQuestion", ask)), Reply::text("blue it is")]);
+    let mut stage = place.open(&[]);
+    stage.prompt("ask me");
+    let question = stage.question();
+    assert_eq!(question["details"]["type"], "input");
+    assert_eq!(question["details"]["questions"][0]["question"], "Which colour?");
+    let blue = question["options"].as_array().unwrap().iter().find(|option| option["name"] == "Blue").unwrap();
+    let blue = blue["id"].as_str().unwrap().to_owned();
+    stage.decide(&question, &blue, &json!({}));
+    assert_eq!(stage.turn()["status"], "completed");
+    let run = stage.finish();
+    run.exits(0);
+    let told = place.model.conversation().last().unwrap().tool_results();
+    assert!(told.iter().any(|result| result.text.contains("Blue")), "{told:?}");
+}
+
+/// Claude's `ExitPlanMode`: approving the plan ends the plan mode.
+pub(crate) fn a_plan_is_approved(agent: Agent) {
+    let plan = Tool::native("ExitPlanMode", json!({"plan": "1. Look\n2. Leap"}));
+    let place = Place::new(agent, [Reply::call(plan), Reply::text("leaping")]);
+    let mut stage = place.open(&["--approval-mode", "plan"]);
+    stage.prompt("plan it");
+    let question = stage.question();
+    assert_eq!(question["details"]["type"], "plan");
+    stage.decide(&question, "proceed_once", &json!({}));
+    assert_eq!(stage.turn()["status"], "completed");
+    let run = stage.finish();
+    run.exits(0);
+    let modes: Vec<&Value> = run.all("modeChanged").iter().map(|event| &event["mode"]).collect();
+    assert_eq!(modes, [&json!("ask")], "{}", run.story());
+}
+
+/// `agents.claude.permission = "mcp"`: R002-45, R002-46.
+pub(crate) fn permission_goes_through_an_mcp_tool(agent: Agent) {
+    let shell = |command| Reply::call(Tool::shell(command));
+    let place = Place::new(
+        agent,
+        [shell("touch one.txt"), shell("touch two.txt"), shell("touch three.txt"), Reply::text("done")],
+    );
+    let settings = json!({"agents": {agent.word(): {"permission": "mcp"}}});
+    let home = place.scratch.root().join("multitap");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+    let mut stage = place.open(&["--approval-mode", "ask"]);
+    stage.prompt("make three files");
+    let question = stage.question();
+    assert_eq!(question["details"]["type"], "command", "{question:#}");
+    stage.decide(&question, "proceed_once", &json!({}));
+    let question = stage.question();
+    stage.decide(&question, "proceed_once", &json!({"newContent": "touch other.txt"}));
+    let question = stage.question();
+    stage.decide(&question, "cancel", &json!({"feedback": "two are enough"}));
+    assert_eq!(stage.turn()["status"], "completed");
+    let run = stage.finish();
+    run.exits(0);
+    let there = |name| place.scratch.path(name).exists();
+    assert_eq!(["one.txt", "two.txt", "other.txt", "three.txt"].map(there), [true, false, true, false]);
+    let told = place.model.conversation().last().unwrap().tool_results();
+    assert!(told.iter().any(|result| result.text.contains("two are enough")), "{told:?}");
+    assert!(run.all("toolStarted").iter().all(|tool| tool["toolKind"] == "shell"), "{}", run.story());
+}
+
+/// R002-47.
+pub(crate) fn always_holds_for_the_mcp_tool_too(agent: Agent) {
+    let shell = |command| Reply::call(Tool::shell(command));
+    let place = Place::new(agent, [shell("touch one.txt"), shell("touch one.txt"), Reply::text("done")]);
+    let settings = json!({"agents": {agent.word(): {"permission": "mcp"}}});
+    let home = place.scratch.root().join("multitap");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+    let mut stage = place.open(&["--approval-mode", "ask"]);
+    stage.prompt("make a file twice");
+    let question = stage.question();
+    let options = question["options"].as_array().unwrap();
+    let always = options.iter().find(|option| option["kind"] == "allowAlways").expect("an always option");
+    let always = always["id"].as_str().unwrap().to_owned();
+    stage.decide(&question, &always, &json!({}));
+    assert_eq!(stage.turn()["status"], "completed");
+    let run = stage.finish();
+    run.exits(0);
+    assert_eq!(run.all("permissionAsked").len(), 1, "{}", run.story());
+    assert_eq!(run.all("toolCompleted").iter().filter(|end| end["success"] == true).count(), 2);
+}

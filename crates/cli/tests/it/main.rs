@@ -1,0 +1,21 @@
+//! The binary as its users meet it: its command line, its exit codes, what it prints, what it leaves behind.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[cfg(unix)]
+mod bad_programs;
+#[cfg(unix)]
+mod contract;
+#[cfg(unix)]
+mod decode;
+#[cfg(unix)]
+mod headless;
+#[cfg(target_os = "linux")]
+mod kill;
+#[cfg(unix)]
+mod lines;
+#[cfg(unix)]
+mod scene;
+#[cfg(unix)]
+mod settings;
+mod tidy;

@@ -1,0 +1,125 @@
+//! Settings files, the environment, and who may say what.
+
+use std::fs;
+
+use multitap_testkit::fake::Fake;
+
+use crate::scene::{Scene, asker};
+
+fn user_settings(scene: &Scene, text: &str) {
+    let folder = scene.scratch.home().join(".config/multitap");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("settings.json"), text).unwrap();
+}
+
+#[test]
+fn the_users_file_chooses_the_program_its_arguments_and_environment() {
+    let fake = Fake::claude().says("from settings").build().unwrap();
+    let mut scene = Scene::bare();
+    scene.scratch.set("TOOLS", fake.path());
+    user_settings(
+        &scene,
+        r#"{
+            // comments and trailing commas are fine
+            "agent": "claude",
+            "agents": { "claude": { "command": "${TOOLS}/claude", "args": ["--betas", "x"], "env": { "A": "b" }, }, },
+        }"#,
+    );
+    let run = scene.run(&["-p", "hello"]).exits(0);
+    assert_eq!(run.stdout, "from settings\n");
+    assert!(fake.heard().unwrap()[0].starts_with("--betas x "), "{:?}", fake.heard());
+}
+
+#[test]
+fn multitap_home_is_the_folder_for_settings() {
+    let fake = Fake::claude().says("hi").build().unwrap();
+    let mut scene = Scene::bare();
+    let home = scene.scratch.root().join("mine");
+    fs::create_dir(&home).unwrap();
+    let text = format!(r#"{{"agents": {{"claude": {{"command": "{}"}}}}}}"#, fake.program().display());
+    fs::write(home.join("settings.json"), text).unwrap();
+    scene.scratch.set("MULTITAP_HOME", home);
+    scene.run(&["-p", "hello"]).exits(0);
+}
+
+#[test]
+fn a_project_chooses_no_program() {
+    let good = Fake::claude().says("good").build().unwrap();
+    let evil = Fake::claude().says("evil").build().unwrap();
+    let scene = Scene::with(&good);
+    let text = format!(
+        r#"{{"agent": "claude", "agents": {{"claude": {{"command": "{}", "args": ["--evil"]}}}}}}"#,
+        evil.program().display()
+    );
+    scene.scratch.write(".multitap/settings.json", &text).unwrap();
+    let run = scene.run(&["-p", "hello"]).exits(0);
+    assert_eq!(run.stdout, "good\n");
+    assert!(run.stderr.contains("'agents' is ignored here"), "{run:#?}");
+    assert!(evil.heard().unwrap().is_empty());
+    assert!(!good.heard().unwrap()[0].contains("--evil"));
+
+    scene.scratch.write(".multitap/settings.json", r#"{"agent": "acp:/tmp/evil"}"#).unwrap();
+    scene.run(&["-p", "hello"]).exits(2);
+}
+
+#[test]
+fn a_file_that_is_wrong_stops_with_its_path_and_key() {
+    let fake = asker();
+    let scene = Scene::with(&fake);
+    for (text, wanted) in [
+        (r#"{"agents": {"claude": {"args": "x"}}}"#, "'agents.claude.args' must be a list of strings"),
+        ("{\n  \"agent\": nope\n}", "line 2"),
+        (r#"{"agent": "cloud"}"#, "unknown agent 'cloud'"),
+    ] {
+        user_settings(&scene, text);
+        let run = scene.run(&["-p", "hello"]).exits(2);
+        assert!(run.stderr.contains(wanted) && run.stderr.contains("settings.json"), "{run:#?}");
+    }
+}
+
+#[test]
+fn an_unknown_key_is_only_a_warning() {
+    let fake = Fake::claude().says("hi").build().unwrap();
+    let scene = Scene::with(&fake);
+    user_settings(&scene, r#"{"agnet": "claude"}"#);
+    let run = scene.run(&["-p", "hello"]).exits(0);
+    assert!(run.stderr.contains("'agnet'"), "{run:#?}");
+    assert_eq!(run.stdout, "hi\n");
+}
+
+#[test]
+fn keep_raw_can_be_set_and_the_flag_and_variable_do_the_same() {
+    let fake = Fake::claude().says("hi").build().unwrap();
+    let args = ["-p", "hello", "--output-format", "stream-json"];
+    let has_raw =
+        |scene: &Scene, args: &[&str]| scene.run(args).exits(0).events().iter().any(|event| event.get("raw").is_some());
+    let mut scene = Scene::with(&fake);
+    assert!(!has_raw(&scene, &args));
+    assert!(has_raw(&scene, &[&args[..], &["--raw"]].concat()));
+    scene.scratch.write(".multitap/settings.json", r#"{"keepRaw": true}"#).unwrap();
+    assert!(has_raw(&scene, &args));
+    scene.scratch.set("MULTITAP_KEEP_RAW", "0");
+    assert!(!has_raw(&scene, &args));
+}
+
+#[test]
+fn our_token_stays_with_us_and_chosen_variables_get_through() {
+    let fake = Fake::shell("claude", "env > \"$(dirname \"$0\")/env\"\nexit 1\n").unwrap();
+    let mut scene = Scene::with(&fake);
+    scene.scratch.set("MULTITAP_TOKEN", "secret").set("ANTHROPIC_API_KEY", "key");
+    scene.run(&["-p", "hello", "--env", "MINE=1", "--env", "EQ=a=b"]).exits(3);
+    let env = fs::read_to_string(fake.path().join("env")).unwrap();
+    assert!(!env.contains("secret"), "{env}");
+    for wanted in ["ANTHROPIC_API_KEY=key\n", "MINE=1\n", "EQ=a=b\n"] {
+        assert!(env.contains(wanted), "no {wanted} in {env}");
+    }
+}
+
+#[test]
+fn the_environment_chooses_the_agent_and_the_option_wins() {
+    let fake = Fake::claude().says("hi").build().unwrap();
+    let mut scene = Scene::with(&fake);
+    scene.scratch.set("MULTITAP_AGENT", "codex");
+    scene.run(&["-p", "hello"]).exits(3);
+    scene.run(&["-p", "hello", "--agent", "claude"]).exits(0);
+}

@@ -1,0 +1,163 @@
+//! Who may know whom, and who may use what: kept by a machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// The crates that exist, and the crates of ours each may depend on.
+const EDGES: &[(&str, &[&str])] = &[
+    ("multitap", &["multitap-adapter", "multitap-client", "multitap-event", "multitap-process"]),
+    // It names the keeper of children, which belongs to `process`; it starts none itself.
+    ("multitap-client", &["multitap-adapter", "multitap-event", "multitap-process"]),
+    ("multitap-adapter", &["multitap-event", "multitap-process"]),
+    ("multitap-process", &[]),
+    ("multitap-event", &[]),
+    ("multitap-testkit", &[]),
+    ("xtask", &[]),
+];
+
+/// Libraries that only some crates may use directly.
+const LIBRARIES: &[(&str, &[&str])] = &[
+    ("axum", &["multitap-serve", "multitap-testkit"]),
+    ("rmcp", &["multitap-bridge", "multitap-agent"]),
+    ("sqlx", &["multitap-store"]),
+    ("rusqlite", &["multitap-store"]),
+    ("ratatui", &["multitap-tui"]),
+    ("process-wrap", &["multitap-process"]),
+    ("command-fds", &["multitap-process"]),
+    ("anyhow", &["multitap", "multitap-testkit", "xtask"]),
+    ("clap", &["multitap", "xtask"]),
+];
+
+fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap().to_owned()
+}
+
+#[expect(clippy::disallowed_methods, reason = "cargo itself, to ask what the workspace looks like")]
+fn packages() -> Vec<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = std::process::Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+/// What each package depends on, tests apart.
+fn dependencies(package: &Value) -> BTreeSet<String> {
+    let all = package["dependencies"].as_array().unwrap().iter();
+    let ours = all.filter(|dependency| dependency["kind"] != "dev");
+    ours.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn name(package: &Value) -> String {
+    package["name"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn crates_know_only_whom_they_may() {
+    let packages = packages();
+    let names: BTreeSet<String> = packages.iter().map(name).collect();
+    let edges: BTreeMap<&str, BTreeSet<&str>> =
+        EDGES.iter().map(|(from, to)| (*from, to.iter().copied().collect())).collect();
+    assert_eq!(
+        names.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+        edges.keys().copied().collect(),
+        "a new crate needs a row here"
+    );
+    for package in &packages {
+        let from = name(package);
+        let known: BTreeSet<String> = dependencies(package).intersection(&names).cloned().collect();
+        for to in &known {
+            assert!(edges[from.as_str()].contains(to.as_str()), "{from} must not know {to}");
+        }
+    }
+}
+
+#[test]
+fn testkit_is_for_tests() {
+    for package in packages() {
+        let from = name(&package);
+        let shipped = from.starts_with("multitap");
+        assert!(!shipped || !dependencies(&package).contains("multitap-testkit"), "{from} ships the testkit");
+    }
+}
+
+#[test]
+fn libraries_stay_where_they_belong() {
+    for package in packages() {
+        let from = name(&package);
+        let used = dependencies(&package);
+        for (library, users) in LIBRARIES {
+            assert!(!used.contains(*library) || users.contains(&from.as_str()), "{from} must not use {library}");
+        }
+    }
+}
+
+#[test]
+fn the_vocabulary_does_no_io() {
+    let packages = packages();
+    let event = packages.iter().find(|package| package["name"] == "multitap-event").unwrap();
+    let dependencies = event["dependencies"].as_array().unwrap().iter();
+    let tokio = dependencies.filter(|dependency| dependency["kind"] != "dev").find(|found| found["name"] == "tokio");
+    let tokio = tokio.unwrap();
+    assert_eq!(tokio["uses_default_features"], false);
+    assert_eq!(tokio["features"], serde_json::json!(["sync"]));
+}
+
+/// Every Rust file that is shipped, with its path from the root.
+fn shipped() -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    for member in fs::read_dir(root().join("crates")).unwrap() {
+        collect(&member.unwrap().path().join("src"), &mut files);
+    }
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<(String, String)>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let shown = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
+            files.push((shown, fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn children_start_in_one_place() {
+    for (path, text) in shipped() {
+        let may = path.contains("crates/process/") || path.contains("crates/testkit/");
+        for words in ["Command::new(", "CommandWrap::", "posix_spawn", "std::process::Command", "tokio::process"] {
+            assert!(may || !text.contains(words), "{path} has {words}: children start in multitap-process");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_unsafe_and_no_lint_is_switched_off_without_a_reason() {
+    for (path, text) in shipped() {
+        assert!(!text.contains("unsafe {") && !text.contains("unsafe fn"), "{path} is unsafe");
+        assert!(!text.contains("#[allow(") && !text.contains("#![allow("), "{path}: use expect, with a reason");
+        assert!(!path.ends_with("/mod.rs"), "{path}: a folder stands beside its file");
+    }
+}
+
+#[test]
+fn every_crate_takes_the_workspace_lints() {
+    for member in fs::read_dir(root().join("crates")).unwrap() {
+        let manifest = member.unwrap().path().join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap();
+        assert!(text.contains("[lints]\nworkspace = true"), "{}", manifest.display());
+        assert!(text.contains("license.workspace = true"), "{}", manifest.display());
+    }
+}
