@@ -5,6 +5,8 @@
 mod anything;
 mod claude_encode;
 mod claude_recordings;
+mod codex_encode;
+mod codex_older;
 mod codex_recordings;
 mod interop_claude;
 mod interop_codex;
