@@ -14,5 +14,7 @@ mod spec;
 
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Step};
+/// Whoever starts an agent says who keeps its children.
+pub use multitap_process::Keeper;
 pub use pump::drafts;
 pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded};
