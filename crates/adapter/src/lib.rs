@@ -20,5 +20,7 @@ pub use any::AnyCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
 pub use codex::CodexCodec;
+/// Whoever starts an agent says who keeps its children.
+pub use multitap_process::Keeper;
 pub use pump::drafts;
 pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded};

@@ -104,7 +104,9 @@ impl<C: Codec> Pump<C> {
         }
         // An agent may have something to say before it says that it is there.
         let start = self.early.iter().position(|draft| matches!(draft.kind, EventKind::SessionStarted(_)));
-        self.early[..start.map_or(0, |at| at + 1)].rotate_right(start.map_or(0, |_| 1));
+        if let Some(at) = start {
+            self.early[..=at].rotate_right(1);
+        }
         Ok(())
     }
 

@@ -8,33 +8,51 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use multitap_event::{AgentType, SandboxMode};
 
+const USAGE: &str = "multitap -p PROMPT [OPTIONS]
+       multitap -p --input-format stream-json [OPTIONS]
+       multitap COMMAND
+       multitap                    which agents are here, and how to get others";
+
 const EXAMPLES: &str = "\
 Examples:
-  multitap                                     which agents are here, and how to get the others
-  multitap -p \"explain src/main.rs\"            one question, the answer on stdout
-  git diff | multitap -p \"review this\"         piped text comes before the prompt
+  multitap -p \"explain src/main.rs\"           the answer on stdout
+  git diff | multitap -p \"review this\"        piped text comes before PROMPT
   multitap -p \"fix the tests\" --approval-mode auto-edit
-  multitap -p \"go on\" -c                       the newest conversation in this folder
-  multitap -p \"list the TODOs\" --output-format stream-json | jq -r 'select(.type==\"textChunk\").content'
-  multitap -p --input-format stream-json --output-format stream-json      many turns, driven by a program
-  multitap doctor                              what is missing, and how to mend it
+  multitap -p \"go on\" -c                      the newest conversation here
+  multitap -p \"count the TODOs\" --output-format stream-json
+                                              every event, one JSON line each
+  multitap -p --input-format stream-json --output-format stream-json
+                                              many turns, driven by a program
+  multitap doctor                             what is missing, how to mend it
 
 Exit codes of -p:
-  0 the turn completed    1 the agent failed    2 usage or settings    3 agent not found or could not start
-  4 a question was left unanswered and denied   5 timeout              130 interrupted
+    0  the turn completed
+    1  the agent failed
+    2  usage or settings
+    3  the agent was not found or could not start
+    4  a question was left unanswered and denied
+    5  timeout
+  130  interrupted
 
-Files and environment:
-  settings.json in ~/.config/multitap (or in MULTITAP_HOME), and .multitap/settings.json in the folder of the session
-  MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN, MULTITAP_GEMINI_BIN    an agent's program, instead of the one on PATH
-  MULTITAP_AGENT, MULTITAP_KEEP_RAW=1    the same as the settings `agent` and `keepRaw`
-  MULTITAP_LOG    what to log on stderr, such as `debug` or `multitap_adapter=trace`";
+Settings (JSON with comments):
+  ~/.config/multitap/settings.json, or settings.json in MULTITAP_HOME
+  .multitap/settings.json in the folder of the session: only `agent`, `keepRaw`
+
+Environment:
+  MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN, MULTITAP_GEMINI_BIN
+                        an agent's program, instead of the one on PATH
+  MULTITAP_AGENT        the same as the setting `agent`
+  MULTITAP_KEEP_RAW=1   the same as the setting `keepRaw`
+  MULTITAP_HOME         the folder for settings
+  MULTITAP_LOG          what to log on stderr, such as `debug`
+  NO_COLOR              no colors in the log";
 
 /// One live session with any coding agent, reached through every door at once
 ///
 /// Multitap drives coding agents such as Claude Code through one stream of events, the same whatever the agent.
 #[derive(Debug, Parser)]
 #[command(name = "multitap", version, after_long_help = EXAMPLES, after_help = "`multitap --help` says more, with examples.")]
-#[command(args_conflicts_with_subcommands = true, max_term_width = 110)]
+#[command(args_conflicts_with_subcommands = true, max_term_width = 100, override_usage = USAGE)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Sub>,
@@ -78,7 +96,7 @@ pub(crate) struct DecodeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to ask; with -p it may stand anywhere
+    /// What to ask, if it does not follow -p at once
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Option<String>,
 
@@ -93,16 +111,22 @@ pub(crate) struct RunArgs {
     pub(crate) session: SessionArgs,
 
     /// What stdout carries: the answer; one JSON object at the end; or one JSON event a line, as it happens
-    #[arg(long, value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) output_format: OutputFormat,
 
     /// What stdin carries: text for the prompt; or JSON lines to drive the session with
     ///
-    /// {"type":"prompt","text":…}, {"type":"decide","questionId":…,"optionId":…,"newContent"?:…,"feedback"?:…},
-    /// {"type":"cancel"}, {"type":"setMode","mode":…}, {"type":"setModel","model":…},
-    /// {"type":"setThinking","tokens"?:…}, {"type":"query","what":"commands|models|mcpStatus|account|context"},
-    /// {"type":"withdraw","promptId":…}. End of input ends the session after the running turn.
-    #[arg(long, value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
+    /// The lines:
+    ///   {"type":"prompt","text":…}
+    ///   {"type":"decide","questionId":…,"optionId":…,"newContent"?:…,"feedback"?:…}
+    ///   {"type":"cancel"}
+    ///   {"type":"setMode","mode":…}
+    ///   {"type":"setModel","model":…}
+    ///   {"type":"setThinking","tokens"?:…}
+    ///   {"type":"query","what":"commands"|"models"|"mcpStatus"|"account"|"context"}
+    ///   {"type":"withdraw","promptId":…}
+    /// The end of the input ends the session, after the running turn and the prompts that wait.
+    #[arg(long, verbatim_doc_comment, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) input_format: InputFormat,
 
     /// Deny a question that nobody answered for so many seconds
@@ -118,7 +142,9 @@ const HEADLESS: &str = "Without a terminal UI (-p)";
 /// What can be chosen for a session. Nothing chosen: the agent's own settings stand.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// claude, codex, gemini, builtin, or acp:COMMAND [default: settings, else the first that is installed]
+    /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed]
+    ///
+    /// This version drives claude; the others are named so that scripts can be written for what comes.
     #[arg(long, value_name = "NAME", env = "MULTITAP_AGENT", hide_env_values = true, help_heading = AGENT)]
     pub(crate) agent: Option<String>,
 
@@ -171,6 +197,10 @@ pub(crate) struct SessionArgs {
     pub(crate) raw: bool,
 
     /// What runs unasked: ask, ask-dangerous, auto-edit, auto-all, plan, dont-ask, or a word of the agent's own
+    ///
+    /// ask: everything that changes something is asked. ask-dangerous: only what looks dangerous (not claude).
+    /// auto-edit: file edits run unasked. auto-all: everything does. plan: look and plan, change nothing.
+    /// dont-ask: nothing is asked, and what no rule allows is denied.
     #[arg(long, value_name = "MODE", help_heading = PERMISSIONS)]
     pub(crate) approval_mode: Option<String>,
 
@@ -203,7 +233,7 @@ pub(crate) struct SessionArgs {
     pub(crate) fork: bool,
 
     /// What a prompt does that comes while a turn runs: wait, join the turn (where the agent can), or cancel it
-    #[arg(long, value_enum, default_value_t, help_heading = CONVERSATION)]
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = CONVERSATION)]
     pub(crate) when_busy: BusyArg,
 }
 
@@ -230,7 +260,6 @@ pub(crate) enum BusyArg {
     Interrupt,
 }
 
-/// `None` if it is no number of seconds.
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {

@@ -45,7 +45,10 @@ pub(crate) fn folder(chosen: Option<&Path>) -> Result<PathBuf, Problem> {
 
 /// Starts agents under this very binary, which outlives us just long enough to end them.
 pub(crate) fn client(me: ClientRef) -> Result<AgentClient, Problem> {
-    let mut builder = AgentClient::builder().keeper(keeper()?).name(me);
+    let mut builder = AgentClient::builder().name(me);
+    if let Keeper::Supervisor(binary) = keeper()? {
+        builder = builder.supervisor(binary);
+    }
     for name in HIDDEN_ENV {
         builder = builder.hide_env(name);
     }

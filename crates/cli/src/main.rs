@@ -12,16 +12,12 @@ mod out;
 mod settings;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
 
 use crate::args::{Cli, Sub};
 use crate::exit::{Exit, Problem};
-
-/// How long helpers of the runtime, such as a read of stdin, may hold up the exit.
-const LEAVING: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1).peekable();
@@ -60,6 +56,7 @@ fn wait(command: impl Future<Output = Result<Exit, Problem>>) -> Result<Exit, Pr
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("start the runtime")?;
     let exit = runtime.block_on(command);
-    runtime.shutdown_timeout(LEAVING);
+    // A read of stdin may be under way that never ends.
+    runtime.shutdown_background();
     exit
 }

@@ -2,10 +2,15 @@
 
 use multitap_event::{
     AgentError, AgentErrorKind, Denial, Event, EventKind, FileChangeType, MessageId, Role, SessionId, Severity,
-    TokenUsage, ToolId, ToolOutcome, TurnEnd, TurnStatus,
+    TextChunk, TokenUsage, ToolId, ToolOutcome, TurnEnd, TurnStatus,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+/// The `system` event that takes text back.
+const DISCARDED: &str = "discarded";
+/// What stands between two messages.
+const BETWEEN: &str = "\n\n";
 
 /// What came of a session, gathered from its events. With several turns, text and status are those of the last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -37,8 +42,16 @@ pub struct Outcome {
     /// Everything that happened. Filled by [`AgentClient::prompt_once`](crate::AgentClient::prompt_once).
     #[serde(skip)]
     pub events: Vec<Event>,
+    /// The messages of this turn that `text` is made of.
     #[serde(skip)]
-    speaking: Option<MessageId>,
+    said: Vec<Said>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Said {
+    message: Option<MessageId>,
+    text: String,
+    is_whole: bool,
 }
 
 /// A tool the agent called.
@@ -79,10 +92,14 @@ impl Outcome {
                 if let Some(id) = note.data.get("nativeSessionId").and_then(Value::as_str) {
                     self.native_session_id = Some(id.to_owned());
                 }
+                if note.subtype == DISCARDED {
+                    let void = note.data.get("messageIds").and_then(Value::as_array);
+                    self.take_back(void.map(Vec::as_slice).unwrap_or_default());
+                }
             }
             EventKind::UserMessage(_) => {
                 self.text.clear();
-                self.speaking = None;
+                self.said.clear();
                 self.status = None;
                 self.error = None;
             }
@@ -90,12 +107,7 @@ impl Outcome {
                 if chunk.parent_tool_id.is_some() || chunk.role == Some(Role::User) {
                     return;
                 }
-                let another = self.speaking != chunk.message_id || chunk.message_id.is_none() && !chunk.is_partial;
-                if another && !self.text.is_empty() {
-                    self.text.push_str("\n\n");
-                }
-                self.speaking.clone_from(&chunk.message_id);
-                self.text.push_str(&chunk.content);
+                self.say(chunk);
             }
             EventKind::ToolStarted(tool) => self.tools.push(ToolUse {
                 tool_id: tool.tool_id.clone(),
@@ -148,9 +160,33 @@ impl Outcome {
         }
     }
 
+    fn say(&mut self, chunk: &TextChunk) {
+        match self.said.last_mut() {
+            Some(last) if last.message == chunk.message_id && !last.is_whole => last.text.push_str(&chunk.content),
+            _ => {
+                if !self.text.is_empty() {
+                    self.text.push_str(BETWEEN);
+                }
+                self.said.push(Said {
+                    message: chunk.message_id.clone(),
+                    text: chunk.content.clone(),
+                    is_whole: !chunk.is_partial,
+                });
+            }
+        }
+        self.text.push_str(&chunk.content);
+    }
+
+    /// The agent was cut off in these messages and says them again.
+    fn take_back(&mut self, void: &[Value]) {
+        let is_void = |id: &MessageId| void.iter().any(|void| void == id.as_str());
+        self.said.retain(|said| !said.message.as_ref().is_some_and(is_void));
+        self.text = self.said.iter().map(|said| said.text.as_str()).collect::<Vec<_>>().join(BETWEEN);
+    }
+
     fn turn_ended(&mut self, end: &TurnEnd) {
         self.status = Some(end.status);
-        self.speaking = None;
+        self.said.clear();
         if let Some(text) = end.text.as_ref().filter(|text| !text.is_empty()) {
             self.text.clone_from(text);
         }
@@ -176,7 +212,7 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use multitap_event::{Draft, TextChunk, Timestamp, UserMessage};
+    use multitap_event::{Draft, SystemNote, Timestamp, UserMessage};
 
     use super::*;
 
@@ -202,6 +238,18 @@ mod tests {
         apply(&mut outcome, text("lo", "a", true));
         apply(&mut outcome, text("Done.", "b", false));
         assert_eq!(outcome.text, "Hello\n\nDone.");
+    }
+
+    #[test]
+    fn text_that_the_agent_takes_back_is_gone() {
+        let mut outcome = Outcome::default();
+        apply(&mut outcome, text("First.", "a", false));
+        apply(&mut outcome, text("cut o", "b", true));
+        let data = Map::from_iter([("messageIds".to_owned(), Value::from(vec!["b"]))]);
+        let note = SystemNote { subtype: DISCARDED.into(), message: None, data };
+        apply(&mut outcome, EventKind::System(note));
+        apply(&mut outcome, text("cut off", "c", true));
+        assert_eq!(outcome.text, "First.\n\ncut off");
     }
 
     #[test]

@@ -41,7 +41,8 @@ impl ClaudeCodec {
         // What is allowed or not from now on is what was decided, not what was asked.
         let settled =
             AskedTool { input: if kind.allows() { input } else { open.asked.input.clone() }, ..open.asked.clone() };
-        let rule = rule(&settled, decide, kind);
+        let lasts = !matches!(open.question.details, Details::Plan { .. } | Details::Input { .. });
+        let rule = if lasts { rule(&settled, decide, kind) } else { None };
         let decision = if kind.allows() { allow(open, decide, &settled.input) } else { deny(open, decide) };
         out.lines.push(reply(&open.request_id, &open.via, &decision));
         if let Some(tool) = open.asked.tool_use_id.clone() {
@@ -83,7 +84,9 @@ fn deny(open: &Open, decide: &Decide) -> Value {
 
 fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
     let mut decision = json!({ "behavior": "allow", "updatedInput": input });
-    let updates = if open.via == Via::Control { updates(open, decide, input) } else { Vec::new() };
+    // Asked through our tool, rules are ours to keep; the mode after a plan is Claude's.
+    let tells_claude = open.via == Via::Control || matches!(open.question.details, Details::Plan { .. });
+    let updates = if tells_claude { updates(open, decide, input) } else { Vec::new() };
     if let Some(object) = decision.as_object_mut().filter(|_| !updates.is_empty()) {
         object.insert("updatedPermissions".to_owned(), updates.into());
     }

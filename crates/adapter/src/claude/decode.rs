@@ -30,7 +30,7 @@ pub struct ClaudeCodec {
     pub(super) todos: Todos,
     pub(super) questions: Questions,
     pub(super) requests: Requests,
-    /// Serves the permission tool, when Claude is told to ask that way.
+    /// Serves the permission tool, when Claude is told to ask that way; and a recording may show that it was.
     pub(super) approver: Option<Approver>,
 }
 
@@ -52,7 +52,7 @@ impl ClaudeCodec {
             todos: Todos::default(),
             questions: Questions::default(),
             requests: Requests::default(),
-            approver: None,
+            approver: Some(Approver::default()),
         }
     }
 

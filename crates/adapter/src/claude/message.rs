@@ -86,6 +86,16 @@ impl UnderWay {
         }
     }
 
+    /// The model begins another message. What was streamed of this one and never came whole is void: the model was
+    /// cut off, and says it again.
+    fn discarded(&self) -> Option<EventKind> {
+        let void = self.streamed.iter().filter(|block| !block.confirmed);
+        let ids: Vec<Value> = void.filter_map(|block| Some(self.block_id(block.index)?.as_str().into())).collect();
+        let data = Map::from_iter([("messageIds".to_owned(), Value::from(ids.clone()))]);
+        let message = "the model was cut off and begins this text again".to_owned();
+        (!ids.is_empty()).then(|| note("discarded", Some(message), data))
+    }
+
     fn block_id(&self, index: u64) -> Option<MessageId> {
         Some(format!("{}:{index}", self.id.as_deref()?).into())
     }
@@ -129,9 +139,9 @@ impl ClaudeCodec {
         let under_way = self.texts.of(parent.as_deref());
         match event.kind.as_str() {
             "message_start" => {
+                out.events.extend(under_way.discarded());
                 let id = event.message.and_then(|message| message.id);
-                *under_way = UnderWay::default();
-                under_way.begin(id.as_deref());
+                *under_way = UnderWay { id, ..UnderWay::default() };
             }
             "content_block_delta" => {
                 let Some(delta) = event.delta else { return };

@@ -315,3 +315,13 @@ fn our_own_rule_is_about_what_was_decided() {
     assert_eq!(call(&mut codec, &bash("ls")).lines.len(), 1);
     question(call(&mut codec, &bash("rm -rf /")));
 }
+
+#[test]
+fn a_plan_asked_through_our_tool() {
+    let mut codec = codec_for(PermissionPath::Mcp);
+    let plan = json!({ "tool_name": "ExitPlanMode", "input": { "plan": "1. do it" } });
+    question(call(&mut codec, &plan));
+    insta::assert_snapshot!(decide(&mut codec, Decide::new(&"q1".into(), option::PROCEED_ALWAYS)));
+    // The next plan is another plan.
+    question(call(&mut codec, &plan));
+}

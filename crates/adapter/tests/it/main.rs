@@ -8,12 +8,16 @@ mod claude_recordings;
 mod codex_encode;
 mod codex_older;
 mod codex_recordings;
+#[cfg(unix)]
 mod interop_claude;
+#[cfg(unix)]
 mod interop_codex;
 mod invariants;
 mod older_shapes;
+#[cfg(unix)]
 mod pump;
 mod recording;
+#[cfg(unix)]
 mod scene;
 mod schema;
 mod shown;

@@ -1,43 +1,26 @@
 //! Reads a recording and plays its lines through a codec.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use multitap_adapter::{ClaudeCodec, Codec, End, Step, drafts};
 use multitap_event::{Draft, Event, SessionId, Timestamp};
-use serde_json::Value;
+use multitap_testkit::fixture;
 
-/// One recorded run of a CLI.
+/// What a CLI wrote to its stdout in one recorded run.
 pub(crate) struct Recording {
     pub(crate) name: String,
-    /// What it wrote to its stdout.
     pub(crate) lines: Vec<String>,
 }
 
-pub(crate) fn fixtures(agent: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(agent)
+pub(crate) fn fixtures(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// Every recording of an agent, whatever its version, by name.
+/// Every recording of an agent.
 pub(crate) fn recordings(agent: &str) -> Vec<Recording> {
-    let mut files = Vec::new();
-    for version in fs::read_dir(fixtures(agent)).unwrap() {
-        let version = version.unwrap().path();
-        files.extend(fs::read_dir(version).unwrap().map(|file| file.unwrap().path()));
-    }
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
-    files.sort();
-    files.iter().map(|file| read(file)).collect()
-}
-
-fn read(file: &Path) -> Recording {
-    let text = fs::read_to_string(file).unwrap();
-    let line = |line: &str| {
-        let line: Value = serde_json::from_str(line).unwrap();
-        (line["dir"] == "out").then(|| line["line"].as_str().unwrap().to_owned())
-    };
-    let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
-    Recording { name, lines: text.lines().filter_map(line).collect() }
+    let lines = |fixture: &fixture::Fixture| fixture.stdout().map(str::to_owned).collect();
+    let all = fixture::all(agent).unwrap();
+    all.into_iter().map(|fixture| Recording { lines: lines(&fixture), name: fixture.case }).collect()
 }
 
 pub(crate) fn now() -> Timestamp {

@@ -34,6 +34,8 @@ use crate::settings::Settings;
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
 /// And then: how long it has to end.
 const END_PATIENCE: Duration = Duration::from_secs(5);
+/// After a second interrupt: how long the agent has. The supervisor ends what is left as soon as we are gone.
+const HURRY: Duration = Duration::from_millis(200);
 /// After an interrupt: how long whoever reads stdout has to take a last line.
 const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -68,6 +70,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         started = client.start_as(id.clone(), config) => Some(started),
         () = signals.next() => None,
     };
+    let mut in_a_hurry = false;
     let exit = match started {
         Some(Ok(session)) => {
             let mut headless = Headless {
@@ -81,9 +84,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
                 open: Vec::new(),
                 tally: Tally::default(),
                 leave: None,
+                in_a_hurry,
             };
             let exit = headless.run().await;
             signals = headless.signals;
+            drop(headless.session);
+            in_a_hurry = headless.in_a_hurry;
             exit
         }
         Some(Err(error)) => not_started(error, &id, args.output_format, &mut show, &mut out).await,
@@ -93,10 +99,11 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             Exit::Interrupted
         }
     };
+    let hurry = in_a_hurry.then(|| Instant::now() + HURRY);
     tokio::select! {
         () = client.shutdown() => {}
-        // In a hurry: the supervisor ends what is left as soon as we are gone.
         () = signals.next() => {}
+        () = at(hurry) => {}
     }
     Ok(exit)
 }
@@ -154,6 +161,8 @@ struct Headless {
     open: Vec<Open>,
     tally: Tally,
     leave: Option<Leave>,
+    /// Somebody interrupted twice.
+    in_a_hurry: bool,
 }
 
 /// A question that waits, and until when.
@@ -188,7 +197,10 @@ impl Headless {
         };
         match ended {
             Ok(()) => self.tally.exit(),
-            Err(Cut::Interrupted) => Exit::Interrupted,
+            Err(Cut::Interrupted) => {
+                self.in_a_hurry = true;
+                Exit::Interrupted
+            }
             // Whoever read it has seen enough.
             Err(Cut::ReaderGone) => Exit::Completed,
         }

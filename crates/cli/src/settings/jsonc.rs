@@ -77,6 +77,7 @@ fn blank(bytes: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::{Value, json};
 
     use super::*;
@@ -112,5 +113,22 @@ mod tests {
             plain(text);
         }
         assert!(serde_json::from_str::<Value>(&plain("[1,,]")).is_err());
+    }
+
+    proptest! {
+        /// Whatever the text: no panic, and every place stays where it was.
+        #[test]
+        fn nothing_moves(text in r#"([{}\[\],:"/*\\ \né]|[a-z])*"#) {
+            let plain = plain(&text);
+            prop_assert_eq!(plain.len(), text.len());
+            prop_assert_eq!(plain.lines().count(), text.lines().count());
+        }
+
+        /// What is JSON already means the same afterwards.
+        #[test]
+        fn json_stays_json(words in prop::collection::vec(r#"[a-z/*,\]}"\\]{0,8}"#, 0..6)) {
+            let value = json!({ "words": words });
+            prop_assert_eq!(serde_json::from_str::<Value>(&plain(&value.to_string())).unwrap(), value);
+        }
     }
 }

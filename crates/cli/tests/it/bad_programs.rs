@@ -140,3 +140,27 @@ fn ends_without_its_turn() {
     let events = run(&fake, &[], 1);
     assert_eq!(the(&events, "turnCompleted")["status"], "interrupted");
 }
+
+/// The kinds that no bad program shows: refused by the vendor, no such conversation, anything else.
+#[test]
+fn errors_of_the_agents_own_are_told_apart() {
+    let failed = |reason: &str, words: &str| {
+        let mut failed = result("");
+        failed["subtype"] = "error_during_execution".into();
+        failed["is_error"] = true.into();
+        failed["api_error_type"] = reason.into();
+        failed["errors"] = serde_json::json!([words]);
+        Act::from(failed)
+    };
+    for (reason, words, kind) in [
+        ("authentication_failed", "invalid key", "permissionDenied"),
+        ("overloaded", "too busy", "unknown"),
+        ("", "No conversation found with session ID: x", "sessionNotFound"),
+    ] {
+        let fake = Fake::claude().turn([init().into(), failed(reason, words)]).build().unwrap();
+        let events = run(&fake, &[], 1);
+        let error = the(&events, "error");
+        assert_eq!(error["kind"], kind, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{error}");
+    }
+}

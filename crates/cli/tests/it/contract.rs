@@ -22,6 +22,7 @@ fn help_tells_a_newcomer_what_to_do() {
         assert!(help.contains(wanted), "no {wanted:?} in\n{help}");
     }
     assert!(!help.contains("__child"), "{help}");
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     let short = scene.run(&["-h"]).exits(0).stdout;
     assert!(short.lines().count() < help.lines().count());
     assert!(scene.run(&["--version"]).exits(0).stdout.starts_with("multitap "));
@@ -56,6 +57,14 @@ fn bare_multitap_says_what_is_here_and_how_to_get_the_rest() {
     let fake = Fake::claude().says("hi").version("2.1.325 (Claude Code)").build().unwrap();
     let run = Scene::with(&fake).run(&[]).exits(0);
     assert!(run.stdout.contains("2.1.325"), "{run:#?}");
+}
+
+#[test]
+fn a_chosen_agent_does_not_stand_in_the_way_of_commands() {
+    let mut scene = Scene::bare();
+    scene.scratch.set("MULTITAP_AGENT", "claude");
+    scene.run(&["schema"]).exits(0);
+    scene.run(&[]).exits(0);
 }
 
 #[test]

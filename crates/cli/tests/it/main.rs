@@ -1,6 +1,6 @@
 //! The binary as its users meet it: its command line, its exit codes, what it prints, what it leaves behind.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 #[cfg(unix)]
 mod bad_programs;
@@ -10,6 +10,8 @@ mod contract;
 mod decode;
 #[cfg(unix)]
 mod headless;
+#[cfg(unix)]
+mod interop;
 #[cfg(target_os = "linux")]
 mod kill;
 #[cfg(unix)]

@@ -179,6 +179,9 @@ impl SessionTask {
     }
 
     fn prompt(&mut self, prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, PromptError> {
+        if self.state.ended() {
+            return Err(PromptError::SessionEnded);
+        }
         if self.finishing {
             return Err(PromptError::Finishing);
         }
@@ -260,6 +263,9 @@ impl SessionTask {
     }
 
     fn pass(&mut self, command: Command) -> Result<(), CommandError> {
+        if self.state.ended() {
+            return Err(CommandError::SessionEnded);
+        }
         permit(self.to_agent.as_ref(), &self.backlog)?.send(command);
         Ok(())
     }

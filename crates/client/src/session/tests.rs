@@ -201,6 +201,21 @@ async fn an_agent_that_vanishes_ends_the_session_all_the_same() {
     task.await.unwrap();
 }
 
+#[tokio::test]
+async fn nothing_begins_after_the_end() {
+    let mut scene = Scene::new();
+    scene.tells(ended()).await;
+    assert!(matches!(scene.next().await, EventKind::SessionEnded(_)));
+    assert_eq!(scene.session.prompt(Prompt::text("late")).await, Err(PromptError::SessionEnded));
+    assert_eq!(scene.session.set_mode("plan").await, Err(CommandError::SessionEnded));
+    assert!(scene.agent.commands.try_recv().is_err());
+    scene.tells(turn_started()).await;
+    let Scene { mut session, agent, task } = scene;
+    drop(agent);
+    assert_eq!(session.events().next().await, None);
+    task.await.unwrap();
+}
+
 /// Outward waits, inward does not: with the events unread the agent is held back, and answers still go through.
 #[tokio::test]
 async fn a_program_that_does_not_read_holds_the_agent_back_but_can_still_cancel() {

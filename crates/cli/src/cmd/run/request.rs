@@ -163,6 +163,8 @@ fn block_of(block: &Value) -> Result<Block, String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn prompt(text: &str) -> Request {
@@ -230,5 +232,15 @@ mod tests {
         let long = format!("{{\"type\":\"{}", "é".repeat(5000));
         let quoted = parse(&long).expect_err("long").line;
         assert!(quoted.len() < 2100 && quoted.ends_with('…'), "{}", quoted.len());
+    }
+
+    proptest! {
+        /// Anything at all is either a request or an error that quotes it.
+        #[test]
+        fn any_line_is_understood_or_quoted(line in r#"\PC{0,200}|\{"type":"[a-zA-Z]{0,8}"(,"[a-z]{1,5}":(1|"x"|\[\]|null)){0,3}\}"#) {
+            if let Err(bad) = parse(&line) {
+                prop_assert_eq!(bad.into_error().native_error, Some(line));
+            }
+        }
     }
 }

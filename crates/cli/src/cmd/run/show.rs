@@ -123,6 +123,10 @@ impl Plain {
             EventKind::PermissionWithdrawn(gone) => {
                 self.questions.retain(|question| question.question_id != gone.question_id);
             }
+            EventKind::System(note) if note.subtype == "discarded" => {
+                let message = note.message.as_deref().unwrap_or("the agent begins this text again");
+                shown.stderr.push(format!("[discarded] {message}"));
+            }
             EventKind::TurnCompleted(end) => self.turn_completed(end, &mut shown),
             EventKind::SessionEnded(end) => {
                 shown.stdout = self.end_line();

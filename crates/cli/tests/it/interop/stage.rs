@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use multitap_testkit::Scratch;
 use multitap_testkit::model::{ModelServer, Reply, Script};
+use multitap_testkit::wait;
 use serde_json::{Value, json};
 
 use super::agent::{Agent, Refusal};
@@ -15,6 +16,9 @@ use super::invariants;
 
 /// How long anything may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command that does not end by itself.
+pub(crate) const HANGING: &str = "touch started.txt; tail -f /dev/null";
 
 /// A scratch home and workspace with a model; runs of the binary follow each other in it.
 #[derive(Debug)]
@@ -50,6 +54,13 @@ impl Place {
     pub(crate) fn once(&self, prompt: &str, options: &[&str]) -> Run {
         let one = ["-p", prompt, "--output-format", "stream-json"];
         Stage::start(self, self.command(&[&one, options].concat())).finish()
+    }
+
+    /// Writes the user's settings of the binary.
+    pub(crate) fn settings(&self, settings: &Value) {
+        let home = self.scratch.root().join("multitap");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
     }
 
     /// Where the model will find a file of the workspace.
@@ -105,6 +116,21 @@ impl<'a> Stage<'a> {
     /// The process id of the binary.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The process id of the agent below it.
+    pub(crate) fn agent_pid(&self) -> u32 {
+        let program = self.place.agent.program().unwrap().display().to_string();
+        let find = || wait::descendants(self.pid()).into_iter().find(|process| process.command.starts_with(&program));
+        wait::until_blocking("the agent's process", PATIENCE, find).unwrap().pid
+    }
+
+    /// Prompts for a tool that hangs ([`HANGING`]), and waits until it does.
+    pub(crate) fn hang_in_a_tool(&mut self) {
+        self.prompt("hang");
+        self.next("toolStarted");
+        let started = || self.place.scratch.path("started.txt").exists().then_some(());
+        wait::until_blocking("the tool to run", PATIENCE, started).unwrap();
     }
 
     /// Writes one line of input.

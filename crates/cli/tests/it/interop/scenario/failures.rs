@@ -5,7 +5,7 @@ use multitap_testkit::wait;
 use serde_json::json;
 
 use crate::interop::agent::Agent;
-use crate::interop::stage::{PATIENCE, Place};
+use crate::interop::stage::{HANGING, Place};
 
 pub(crate) fn too_many_requests_then_fine(agent: Agent) {
     let place = Place::new(agent, [Reply::status(429).retry_after(0), Reply::text("at last")]);
@@ -69,16 +69,10 @@ pub(crate) fn too_many_turns(agent: Agent) {
 
 /// R002-129: exit error, with what the tools and the turn left open closed.
 pub(crate) fn the_agent_is_killed_from_outside(agent: Agent) {
-    let place = Place::new(agent, [Reply::call(Tool::shell("touch started.txt; tail -f /dev/null"))]);
+    let place = Place::new(agent, [Reply::call(Tool::shell(HANGING))]);
     let mut stage = place.open(&["--approval-mode", "auto-all"]);
-    stage.prompt("hang");
-    stage.next("toolStarted");
-    let started = || place.scratch.path("started.txt").exists().then_some(());
-    wait::until_blocking("the tool to run", PATIENCE, started).unwrap();
-    let program = agent.program().unwrap().display().to_string();
-    let processes = wait::descendants(stage.pid());
-    let child = processes.iter().find(|process| process.command.starts_with(&program)).expect("the agent runs");
-    place.scratch.command("/bin/kill").args(["-KILL", &child.pid.to_string()]).status().unwrap();
+    stage.hang_in_a_tool();
+    place.scratch.command("/bin/kill").args(["-KILL", &stage.agent_pid().to_string()]).status().unwrap();
     assert_eq!(stage.turn()["status"], "interrupted");
     let run = stage.finish();
     run.exits(1);

@@ -101,10 +101,7 @@ pub(crate) fn permission_goes_through_an_mcp_tool(agent: Agent) {
         agent,
         [shell("touch one.txt"), shell("touch two.txt"), shell("touch three.txt"), Reply::text("done")],
     );
-    let settings = json!({"agents": {agent.word(): {"permission": "mcp"}}});
-    let home = place.scratch.root().join("multitap");
-    std::fs::create_dir_all(&home).unwrap();
-    std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+    place.settings(&json!({"agents": {agent.word(): {"permission": "mcp"}}}));
     let mut stage = place.open(&["--approval-mode", "ask"]);
     stage.prompt("make three files");
     let question = stage.question();
@@ -128,10 +125,7 @@ pub(crate) fn permission_goes_through_an_mcp_tool(agent: Agent) {
 pub(crate) fn always_holds_for_the_mcp_tool_too(agent: Agent) {
     let shell = |command| Reply::call(Tool::shell(command));
     let place = Place::new(agent, [shell("touch one.txt"), shell("touch one.txt"), Reply::text("done")]);
-    let settings = json!({"agents": {agent.word(): {"permission": "mcp"}}});
-    let home = place.scratch.root().join("multitap");
-    std::fs::create_dir_all(&home).unwrap();
-    std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+    place.settings(&json!({"agents": {agent.word(): {"permission": "mcp"}}}));
     let mut stage = place.open(&["--approval-mode", "ask"]);
     stage.prompt("make a file twice");
     let question = stage.question();

@@ -7,23 +7,16 @@ use multitap_testkit::wait;
 use serde_json::json;
 
 use crate::interop::agent::Agent;
-use crate::interop::stage::{PATIENCE, Place, Stage};
-
-/// The agent's own process below the binary.
-fn agent_pid(stage: &Stage<'_>) -> u32 {
-    let program = stage.place.agent.program().unwrap().display().to_string();
-    let find = || wait::descendants(stage.pid()).into_iter().find(|process| process.command.starts_with(&program));
-    wait::until_blocking("the agent's process", PATIENCE, find).unwrap().pid
-}
+use crate::interop::stage::{HANGING, Place, Stage};
 
 /// R002-2, R002-3, R002-21.
 pub(crate) fn two_turns_in_one_process(agent: Agent) {
     let place = Place::new(agent, [Reply::text("first"), Reply::text("second")]);
     let mut stage = place.open(&[]);
     assert_eq!(stage.ask("remember the word plum")["status"], "completed");
-    let pid = agent_pid(&stage);
+    let pid = stage.agent_pid();
     assert_eq!(stage.ask("which word?")["status"], "completed");
-    assert_eq!(agent_pid(&stage), pid);
+    assert_eq!(stage.agent_pid(), pid);
     let run = stage.finish();
     run.exits(0);
     assert_eq!(run.all("turnStarted").len(), 2);
@@ -75,12 +68,9 @@ pub(crate) fn cancel_in_mid_text(agent: Agent) {
 }
 
 pub(crate) fn cancel_in_a_running_tool(agent: Agent) {
-    let place = Place::new(agent, [Reply::call(Tool::shell("touch started.txt; tail -f /dev/null"))]);
+    let place = Place::new(agent, [Reply::call(Tool::shell(HANGING))]);
     let mut stage = place.open(&["--approval-mode", "auto-all"]);
-    stage.prompt("hang");
-    stage.next("toolStarted");
-    let started = || place.scratch.path("started.txt").exists().then_some(());
-    wait::until_blocking("the tool to run", PATIENCE, started).unwrap();
+    stage.hang_in_a_tool();
     cancelled_then_another(stage);
     let gone = || {
         let left = wait::marked(&place.scratch);
