@@ -30,7 +30,6 @@ pub use decode::CodexCodec;
 
 use crate::codec::Files;
 use crate::spec::{LaunchError, Plan};
-use settings::Settings;
 
 /// The arguments that run nothing in Codex's sandbox, to see whether it works.
 pub(crate) const PROBE: [&str; 3] = ["sandbox", "--", "true"];
@@ -41,10 +40,9 @@ pub(crate) fn plan(
     files: Box<dyn Files>,
     no_sandbox: Option<String>,
 ) -> Result<Plan<CodexCodec>, LaunchError> {
-    let settings = Settings::of(config)?;
+    let codec = CodexCodec::live(config, files, no_sandbox)?;
     let mut args = vec!["app-server".to_owned()];
     args.extend(config.agent_args.iter().cloned());
-    let codec = CodexCodec::live(config, settings, files, no_sandbox);
     Ok(Plan { args, env: Vec::new(), stdin: StdinMode::Piped, codec, files: Vec::new() })
 }
 

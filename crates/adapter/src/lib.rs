@@ -26,5 +26,7 @@ pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
 pub use codex::CodexCodec;
 pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
+/// Whoever starts an agent says who keeps its children.
+pub use multitap_process::Keeper;
 pub use pump::drafts;
 pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded};

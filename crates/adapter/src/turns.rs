@@ -3,10 +3,11 @@
 //! The codec lives through all of them; the session ends only when its owner lets go. While no process runs there
 //! is nobody to write to, so a codec's lines go nowhere here: what it has to say stands in the arguments and on stdin.
 
+use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use multitap_event::{AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, Timestamp};
+use multitap_event::{AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, Timestamp};
 use multitap_process::{Child, Exit, Keeper, Line, Patience, Program, StdinMode, spawn};
 use tempfile::TempPath;
 use tokio::sync::mpsc;
@@ -34,6 +35,8 @@ pub(crate) struct TurnPump<C> {
     events: mpsc::Sender<Draft>,
     commands: mpsc::Receiver<Command>,
     keep_raw: bool,
+    /// Commands for the turn after the one whose process still runs.
+    waiting: VecDeque<Command>,
     /// Held for the agent to read; gone with the pump.
     _files: Vec<TempPath>,
 }
@@ -59,7 +62,8 @@ impl<C: Codec> TurnPump<C> {
         files: Vec<TempPath>,
     ) -> Self {
         let AgentEnd { events, commands } = end;
-        Self { agent, program, keeper, codec, events, commands, keep_raw, _files: files }
+        let waiting = VecDeque::new();
+        Self { agent, program, keeper, codec, events, commands, keep_raw, waiting, _files: files }
     }
 
     /// Runs turns until the owner lets go; then nothing of any process is left.
@@ -81,9 +85,12 @@ impl<C: Codec> TurnPump<C> {
     /// Waits for the next turn.
     async fn rest(&mut self) -> Result<Run, OwnerGone> {
         loop {
-            let command = tokio::select! {
-                command = self.commands.recv() => command.ok_or(OwnerGone)?,
-                () = self.events.closed() => return Err(OwnerGone),
+            let command = match self.waiting.pop_front() {
+                Some(command) => command,
+                None => tokio::select! {
+                    command = self.commands.recv() => command.ok_or(OwnerGone)?,
+                    () = self.events.closed() => return Err(OwnerGone),
+                },
             };
             let mut step = self.codec.encode(command, Timestamp::now());
             let run = step.run.take();
@@ -148,14 +155,14 @@ impl<C: Codec> TurnPump<C> {
                     self.pass_on(line).await
                 }
                 command = self.commands.recv() => match command {
+                    // The turn is over, but not its process: what comes now is for the next one.
+                    Some(command) if !self.waiting.is_empty() || matches!(command, Command::Prompt(_)) => {
+                        self.waiting.push_back(command);
+                        Ok(())
+                    }
                     Some(command) => {
-                        let mut step = self.codec.encode(command, Timestamp::now());
+                        let step = self.codec.encode(command, Timestamp::now());
                         let stop = step.stop;
-                        if step.run.take().is_some() {
-                            let why = format!("{} is at work on another prompt", self.agent);
-                            let error = AgentError::new(AgentErrorKind::ProtocolError, why).of(self.agent);
-                            step.events.push(EventKind::Error(error));
-                        }
                         let told = self.tell(step, None).await;
                         if stop {
                             return (Over::Stopped(self.stop(child).await), told);

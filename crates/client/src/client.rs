@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use multitap_adapter::{LaunchError, LaunchSpec, launch};
+use multitap_adapter::{Keeper, LaunchError, LaunchSpec, launch};
 use multitap_event::{
     AgentError, AgentErrorKind, ClientRef, Decide, Door, EventKind, Question, Resume, SessionConfig, SessionId,
     TurnStatus, Unsupported,
 };
-use multitap_process::Keeper;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

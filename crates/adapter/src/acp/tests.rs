@@ -165,7 +165,7 @@ fn a_new_session() {
 #[test]
 fn what_cannot_be_had_is_said_before_the_session_begins() {
     let mut story = String::new();
-    let mut check = |name: &str, change: &dyn Fn(&mut SessionConfig), lines: &[Value]| {
+    let mut check = |name: &str, change: &dyn Fn(&mut SessionConfig), lines: &[&Value]| {
         let mut config = config();
         change(&mut config);
         let mut play = Play::new(&config);
@@ -178,19 +178,19 @@ fn what_cannot_be_had_is_said_before_the_session_begins() {
     let plain = initialized(&json!({}));
     let opened = json!({ "id": 2, "result": { "sessionId": "s1", "modes": modes() } });
     let resume = |id: &str| Resume::Session { native_id: id.to_owned(), at: None };
-    check("version", &|_| {}, &[json!({ "id": 1, "result": { "protocolVersion": 2 } })]);
-    check("resume", &|config| config.resume = resume("x"), &[plain.clone()]);
-    check("continue", &|config| config.resume = Resume::Latest, &[plain.clone()]);
-    check("folders", &|config| config.add_dirs = vec!["/x".into()], &[plain.clone()]);
+    check("version", &|_| {}, &[&json!({ "id": 1, "result": { "protocolVersion": 2 } })]);
+    check("resume", &|config| config.resume = resume("x"), &[&plain]);
+    check("continue", &|config| config.resume = Resume::Latest, &[&plain]);
+    check("folders", &|config| config.add_dirs = vec!["/x".into()], &[&plain]);
     let web = McpServer::Http { url: "http://x/".to_owned(), headers: [].into() };
-    check("http", &|config| config.mcp_servers = [("web".to_owned(), web.clone())].into(), &[plain.clone()]);
-    check("mode", &|config| config.mode = Some(Mode::Native("yolo".to_owned())), &[plain.clone(), opened.clone()]);
-    check("model", &|config| config.model = Some("m".to_owned()), &[plain.clone(), opened]);
+    check("http", &|config| config.mcp_servers = [("web".to_owned(), web.clone())].into(), &[&plain]);
+    check("mode", &|config| config.mode = Some(Mode::Native("yolo".to_owned())), &[&plain, &opened]);
+    check("model", &|config| config.model = Some("m".to_owned()), &[&plain, &opened]);
     let refused = json!({ "id": 2, "error": { "code": -32000, "message": "Authentication required" } });
-    check("sign in", &|_| {}, &[plain.clone(), refused]);
+    check("sign in", &|_| {}, &[&plain, &refused]);
     let load = initialized(&json!({ "loadSession": true }));
     let gone = json!({ "id": 2, "error": { "code": -32002, "message": "Resource not found" } });
-    check("gone", &|config| config.resume = resume("x"), &[load, gone]);
+    check("gone", &|config| config.resume = resume("x"), &[&load, &gone]);
     insta::assert_snapshot!(story);
 }
 

@@ -18,14 +18,15 @@ impl CodexCodec {
             out.events.push(EventKind::Error(refused(why)));
             return;
         };
-        let decision = match open.question.choice(&decide.option_id) {
-            Some(choice) => decision(&open, choice, decide).map(|decision| (choice.kind, decision)),
-            None => {
-                let offered: Vec<String> = open.question.option_ids().iter().map(ToString::to_string).collect();
-                Err(format!("it does not offer {}: it offers {}", decide.option_id, offered.join(", ")))
-            }
+        let Some(choice) = open.question.choice(&decide.option_id) else {
+            let offered: Vec<String> = open.question.option_ids().iter().map(ToString::to_string).collect();
+            let (id, option) = (&decide.question_id, &decide.option_id);
+            let why = format!("question {id} does not offer {option}: it offers {}", offered.join(", "));
+            out.events.push(EventKind::Error(refused(why)));
+            return;
         };
-        let (kind, decision) = match decision {
+        let kind = choice.kind;
+        let decision = match decision(&open, choice, decide) {
             Ok(decision) => decision,
             Err(why) => {
                 let why = format!("question {} stays open: {why}", decide.question_id);

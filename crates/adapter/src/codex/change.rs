@@ -59,6 +59,8 @@ fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) ->
         }
         FileChangeType::Created | FileChangeType::Deleted => made.diff = Some(told.to_owned()),
         FileChangeType::Modified => {
+            // Where the file moved to stands at the end of the hunks as well.
+            let told = moved.and_then(|to| told.strip_suffix(&format!("\n\nMoved to: {to}"))).unwrap_or(told);
             let hunks = told.find("@@").map_or(told, |at| &told[at..]);
             if let Some((before, after)) = both_texts(path, moved, hunks, files) {
                 (made.before, made.after) = (Some(before), Some(after));

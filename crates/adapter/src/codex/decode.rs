@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use multitap_event::{Command, SandboxMode, SessionConfig, Timestamp};
+use multitap_event::{Command, SandboxMode, SessionConfig, Timestamp, Unsupported};
 use serde::Deserialize;
 
 use super::exec::Exec;
@@ -57,6 +57,8 @@ pub struct CodexCodec {
     pub(super) exec: Option<Exec>,
     /// The turn that was asked to end.
     pub(super) interrupted: Option<String>,
+    /// A reviewer is at work.
+    pub(super) reviewing: bool,
     /// The last that was told of the turn's changes, and of each MCP server.
     pub(super) diff: Option<String>,
     pub(super) mcp_servers: HashMap<String, String>,
@@ -96,37 +98,36 @@ impl CodexCodec {
             twins: Twins::default(),
             exec: None,
             interrupted: None,
+            reviewing: false,
             diff: None,
             mcp_servers: HashMap::new(),
         }
     }
 
-    /// For a running app-server.
-    pub(super) fn live(
+    /// For a running app-server. `no_sandbox` says why no sandbox works on this machine, where none does.
+    pub fn live(
         config: &SessionConfig,
-        settings: Settings,
         files: Box<dyn Files>,
         no_sandbox: Option<String>,
-    ) -> Self {
-        Self {
-            files,
-            chosen_sandbox: config.sandbox,
-            opened_implied: settings.rules.sandbox_implied,
-            no_sandbox,
-            session: Session::live(config, &settings.rules, APP_SERVER),
-            turns: Turns::default().structured(settings.output_schema.is_some()),
-            settings,
-            ..Self::recorded()
-        }
+    ) -> Result<Self, Unsupported> {
+        Ok(Self { no_sandbox, ..Self::set_up(config, Settings::of(config)?, files, APP_SERVER) })
     }
 
     /// For a session whose every turn is a process.
     pub(super) fn by_process(config: &SessionConfig, settings: Settings, exec: Exec, files: Box<dyn Files>) -> Self {
+        let codec = Self::set_up(config, settings, files, EXEC);
+        Self { turns: codec.turns.of_processes(), exec: Some(exec), ..codec }
+    }
+
+    fn set_up(config: &SessionConfig, settings: Settings, files: Box<dyn Files>, transport: &'static str) -> Self {
         Self {
-            session: Session::live(config, &settings.rules, EXEC),
-            turns: Turns::of_processes().structured(settings.output_schema.is_some()),
-            exec: Some(exec),
-            ..Self::live(config, settings, files, None)
+            files,
+            chosen_sandbox: config.sandbox,
+            opened_implied: settings.rules.sandbox_implied,
+            session: Session::live(config, &settings.rules, transport),
+            turns: Turns::default().structured(settings.output_schema.is_some()),
+            settings,
+            ..Self::recorded()
         }
     }
 

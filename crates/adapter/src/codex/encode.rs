@@ -93,10 +93,13 @@ impl CodexCodec {
         params
     }
 
-    /// Everything is to run unasked, nobody chose a sandbox, and Codex would not let anything write: then it may
-    /// write in the workspace.
+    /// Nobody chose a sandbox, and Codex's own would let nothing write, neither what was asked for and allowed nor
+    /// what runs unasked: then it may write in the workspace.
+    ///
+    /// A command that was allowed runs in the sandbox all the same. Codex runs it again without one if it fails
+    /// fast enough, which is no rule to live by.
     pub(super) fn raises_sandbox(&self) -> bool {
-        self.settings.rules.mode == Some(ApprovalMode::AutoAll)
+        matches!(self.settings.rules.mode, Some(ApprovalMode::Ask | ApprovalMode::AutoAll))
             && self.settings.rules.sandbox.is_none()
             && self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly)
     }
@@ -119,7 +122,7 @@ impl CodexCodec {
         }
     }
 
-    /// Asks for the end of the turn, as soon as its id is known.
+    /// Asks for the end of the turn, as soon as it has begun.
     pub(super) fn cancel_if_wanted(&mut self, out: &mut Step) {
         if !self.turns.is_cancelling() {
             return;
@@ -128,7 +131,7 @@ impl CodexCodec {
             out.stop = true;
             return;
         }
-        let (Some(thread), Some(turn)) = (self.session.native_id(), self.turns.native()) else { return };
+        let (Some(thread), Some(turn)) = (self.session.native_id(), self.turns.begun()) else { return };
         let params = json!({ "threadId": thread, "turnId": turn });
         if self.interrupted.as_deref() != Some(turn) {
             self.interrupted = Some(turn.to_owned());

@@ -39,6 +39,8 @@ impl CodexCodec {
         let id = self.item_id(item.text("id").unwrap_or(&sort));
         let passing = Passing { id, sort: &sort, phase, parent: self.threads.parent(thread), now };
         match sort.as_str() {
+            // What the reviewer says is summed up when it is done.
+            "agent_message" if self.reviewing => {}
             "agent_message" | "input_request" => self.message(item, &passing, out),
             "plan" => self.speech(item.text("text").unwrap_or_default(), &passing, out),
             "reasoning" => self.thoughts(item, &passing, out),
@@ -57,6 +59,7 @@ impl CodexCodec {
             | "sub_agent_activity"
             | "entered_review_mode"
             | "exited_review_mode" => {
+                self.reviewing = sort == "entered_review_mode" || (self.reviewing && sort != "exited_review_mode");
                 if phase == Phase::Completed {
                     let message = item.text("review").or_else(|| item.text("agentPath")).map(one_line);
                     out.events.push(note(&sort, message, item.0.clone()));

@@ -103,6 +103,9 @@ pub(super) fn is_of_a_turn(method: &str) -> bool {
 impl CodexCodec {
     /// A piece of text that belongs to an item.
     pub(super) fn delta(&mut self, method: &str, delta: &Delta, out: &mut Step) {
+        if self.reviewing && method == "item/agentMessage/delta" {
+            return;
+        }
         let parent = self.threads.parent(delta.thread_id.as_deref());
         let index = delta.summary_index.unwrap_or(0);
         let (id, voice) = match method {
@@ -123,8 +126,9 @@ impl CodexCodec {
         match method {
             "thread/started" => self.thread_started(&params, out),
             "turn/started" if ours => {
-                let turn = params.fields("turn").string("id");
-                self.turns.begin(turn.as_deref().or_else(|| params.text("turnId")), out);
+                let turn = params.fields("turn");
+                self.turns.begin(turn.text("id").or_else(|| params.text("turnId")), out);
+                self.turns.is_part_of(turn.string("rootTurnId"));
                 self.cancel_if_wanted(out);
             }
             "turn/completed" if ours => self.turn_completed(&params, now, out),
@@ -151,7 +155,7 @@ impl CodexCodec {
             "turn/plan/updated" | "turn/diff/updated" if !ours => {}
             "turn/diff/updated" => self.turn_diff(params, out),
             "thread/tokenUsage/updated" if ours => {
-                let in_turn = self.turns.native().is_some_and(|turn| params.text("turnId").is_none_or(|id| id == turn));
+                let in_turn = self.turns.is_current(params.text("turnId"));
                 self.turns.usage.reported(&params.fields("tokenUsage"), in_turn);
             }
             "thread/tokenUsage/updated" => {}

@@ -106,10 +106,7 @@ impl CodexCodec {
                 }
             },
             Some(Asked::Open) => self.opened(&result, out),
-            Some(Asked::Turn) => {
-                self.turns.announce(result.fields("turn").text("id"));
-                self.cancel_if_wanted(out);
-            }
+            Some(Asked::Turn) => self.turns.announce(result.fields("turn").text("id")),
             Some(Asked::Query(what)) => out.events.push(told(what, result)),
             Some(Asked::Steer | Asked::Interrupt) => {}
             None if result.is_empty() => {}
@@ -203,8 +200,7 @@ impl CodexCodec {
             out.events.push(note("sandbox", Some(message.to_owned()), data));
         }
         if self.raises_sandbox() {
-            let message = "approval mode auto-all: codex may write in the workspace, \
-                           although its own settings only let it read";
+            let message = "codex's own settings only let it read here; what is allowed may write in the workspace";
             let data = Map::from_iter([("sandbox".to_owned(), "workspaceWrite".into())]);
             out.events.push(note("sandbox", Some(message.to_owned()), data));
         }

@@ -1,9 +1,9 @@
 //! What the model says and thinks: in pieces or whole, each told once.
 
-use std::collections::HashMap;
-
 use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, ToolId};
+use serde_json::{Map, Value};
 
+use super::notice::note;
 use crate::codec::Step;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,19 +19,36 @@ pub(super) enum So {
     Final,
 }
 
-/// The texts under way, by their id.
+/// The texts of the turn.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    told: HashMap<String, String>,
+    told: Vec<Told>,
+}
+
+#[derive(Debug)]
+struct Told {
+    id: String,
+    text: String,
+    /// Nothing more of it comes.
+    is_whole: bool,
 }
 
 impl Texts {
+    fn told(&mut self, id: &str) -> &mut Told {
+        // The one that is under way is among the last.
+        let at = self.told.iter().rposition(|told| told.id == id).unwrap_or_else(|| {
+            self.told.push(Told { id: id.to_owned(), text: String::new(), is_whole: false });
+            self.told.len() - 1
+        });
+        &mut self.told[at]
+    }
+
     /// A new piece.
     pub(super) fn piece(&mut self, id: &str, voice: Voice, piece: &str, parent: Option<&ToolId>, out: &mut Step) {
         if piece.is_empty() {
             return;
         }
-        self.told.entry(id.to_owned()).or_default().push_str(piece);
+        self.told(id).text.push_str(piece);
         out.events.push(chunk(voice, piece.to_owned(), true, id, parent));
     }
 
@@ -45,19 +62,30 @@ impl Texts {
         parent: Option<&ToolId>,
         out: &mut Step,
     ) {
-        let told = self.told.get(id).map(String::as_str).unwrap_or_default();
-        if told.is_empty() && so == So::Final {
+        let told = self.told(id);
+        told.is_whole = so == So::Final;
+        if told.text.is_empty() && so == So::Final {
             if !text.is_empty() {
-                self.told.insert(id.to_owned(), text.to_owned());
+                text.clone_into(&mut told.text);
                 out.events.push(chunk(voice, text.to_owned(), false, id, parent));
             }
-        } else if let Some(rest) = text.strip_prefix(told) {
-            let rest = rest.to_owned();
-            self.piece(id, voice, &rest, parent, out);
-        } else if so == So::Final && !told.contains(text.trim()) {
+        } else if let Some(rest) = text.strip_prefix(told.text.as_str()) {
+            self.piece(id, voice, rest, parent, out);
+        } else if so == So::Final && !told.text.contains(text.trim()) {
             // It came out otherwise than it began.
             let id = format!("{id}:final");
             self.whole(&id, voice, text, so, parent, out);
+        }
+    }
+
+    /// The model was cut off and begins again: what it was about to say is void.
+    pub(super) fn cut_off(&mut self, out: &mut Step) {
+        let void = self.told.extract_if(.., |told| !told.is_whole && !told.text.is_empty());
+        let ids: Vec<Value> = void.map(|told| told.id.into()).collect();
+        if !ids.is_empty() {
+            let message = "the model was cut off and begins this text again".to_owned();
+            let data = Map::from_iter([("messageIds".to_owned(), ids.into())]);
+            out.events.push(note("discarded", Some(message), data));
         }
     }
 

@@ -34,6 +34,8 @@ pub(super) struct OpenTool {
     denied: bool,
     /// A process of its own stands behind it, which may outlive the turn.
     process: bool,
+    /// It has outlived its turn.
+    runs_on: bool,
     /// How much of its output was told.
     told: usize,
 }
@@ -76,7 +78,8 @@ pub(super) enum Forgotten<'a> {
 impl Forgotten<'_> {
     fn is(self, tool: &OpenTool) -> bool {
         match self {
-            Self::All | Self::Cancelled => true,
+            Self::All => true,
+            Self::Cancelled => !tool.runs_on,
             Self::OfTurn => tool.parent.is_none() && !tool.process,
             Self::OfAgent(above) => tool.parent.as_ref() == Some(above) && !tool.process,
         }
@@ -136,8 +139,21 @@ impl Tools {
             server: server.clone(),
             parent_tool_id: parent.clone(),
         }));
-        let (denied, process, told) = (false, false, 0);
-        self.open.push(OpenTool { id, name, arguments, server, changes, parent, started: now, denied, process, told });
+        let (denied, process, runs_on, told) = (false, false, false, 0);
+        let started = now;
+        self.open.push(OpenTool {
+            id,
+            name,
+            arguments,
+            server,
+            changes,
+            parent,
+            started,
+            denied,
+            process,
+            runs_on,
+            told,
+        });
     }
 
     /// New output of a call.
@@ -217,8 +233,11 @@ impl Tools {
                 exit_code: None,
             }));
         }
-        for tool in self.open.iter().filter(|tool| which == Forgotten::OfTurn && tool.parent.is_none()) {
-            self.progress(tool.id.as_str(), "runs on in the background", out);
+        let left = self.open.iter_mut().filter(|tool| which == Forgotten::OfTurn && tool.parent.is_none());
+        for tool in left.filter(|tool| !tool.runs_on) {
+            tool.runs_on = true;
+            let message = Some("runs on in the background".to_owned());
+            out.events.push(EventKind::ToolProgress(ToolProgress { message, ..ToolProgress::of(tool.id.clone()) }));
         }
     }
 

@@ -45,12 +45,15 @@ pub(super) struct Turns {
 struct Open {
     id: TurnId,
     native: Option<String>,
+    /// The turn that it is part of, which is another one only in a review.
+    root: Option<String>,
 }
 
 impl Turns {
     /// For a session whose every turn is a process.
-    pub(super) fn of_processes() -> Self {
-        Self { processes: true, ..Self::default() }
+    pub(super) fn of_processes(mut self) -> Self {
+        self.processes = true;
+        self
     }
 
     /// Answers are to fit a schema.
@@ -73,8 +76,24 @@ impl Turns {
         self.text = None;
         let native = native.map(str::to_owned).or(self.announced.take());
         let id = native.clone().map_or_else(|| TurnId::from(format!("turn-{}", self.count)), TurnId::from);
-        self.open = Some(Open { id: id.clone(), native });
+        self.open = Some(Open { id: id.clone(), native, root: None });
         out.events.push(EventKind::TurnStarted { turn_id: id });
+    }
+
+    /// The turn under way is part of that one.
+    pub(super) fn is_part_of(&mut self, root: Option<String>) {
+        if let Some(open) = &mut self.open {
+            open.root = root;
+        }
+    }
+
+    /// Whether Codex means the turn under way. One that is not told is it.
+    pub(super) fn is_current(&self, native: Option<&str>) -> bool {
+        let known = |known: &Option<String>| known.is_some() && known.as_deref() == native;
+        match &self.open {
+            Some(open) => native.is_none() || known(&open.native) || known(&open.root),
+            None => known(&self.announced),
+        }
     }
 
     pub(super) fn prompted(&mut self) {
@@ -102,6 +121,11 @@ impl Turns {
             Some(open) => open.native.as_deref(),
             None => self.announced.as_deref(),
         }
+    }
+
+    /// The same, only once the turn has begun: Codex takes no interrupt before.
+    pub(super) fn begun(&self) -> Option<&str> {
+        self.open.as_ref()?.native.as_deref()
     }
 
     pub(super) fn cancel(&mut self) {
@@ -192,6 +216,7 @@ impl CodexCodec {
         self.turns.cancelling = false;
         self.turns.told = None;
         self.turns.fatal = None;
+        self.reviewing = false;
     }
 
     /// The turn could not even begin.
@@ -215,6 +240,7 @@ impl CodexCodec {
             let (attempt, max_attempts) = attempt.unwrap_or((1, None));
             let reason = error.text("additionalDetails").map_or_else(|| reason(message), str::to_owned);
             let status_code = info(error).1;
+            self.texts.cut_off(out);
             let retry = Retry { attempt, max_attempts, delay_ms: None, status_code, reason: Some(reason) };
             out.events.push(EventKind::Retry(retry));
             return;

@@ -91,10 +91,10 @@ fn odd_line() -> impl Strategy<Value = String> {
     })
 }
 
-/// One of those lines, with one of its values replaced.
-pub(crate) fn bent(lines: &'static [String]) -> impl Strategy<Value = String> {
-    (0..lines.len(), any::<prop::sample::Index>(), value()).prop_map(|(at, place, value)| {
-        let mut line: Value = serde_json::from_str(&lines[at]).unwrap();
+/// A real line, with one of its values replaced.
+pub(crate) fn bent_line(real: &'static [String]) -> impl Strategy<Value = String> {
+    (0..real.len(), any::<prop::sample::Index>(), value()).prop_map(|(at, place, value)| {
+        let mut line: Value = serde_json::from_str(&real[at]).unwrap();
         let mut paths = Vec::new();
         walk(&line, String::new(), &mut paths);
         if let Some(spot) = paths.get(place.index(paths.len().max(1))).and_then(|path| line.pointer_mut(path)) {
@@ -128,7 +128,7 @@ fn any_line() -> impl Strategy<Value = String> {
         2 => "[^\n]{0,60}",
         1 => value().prop_map(|value| value.to_string()),
         4 => odd_line(),
-        4 => bent(&REAL),
+        4 => bent_line(&REAL),
         6 => (0..REAL.len()).prop_map(|at| REAL[at].clone()),
         1 => (0..REAL.len(), any::<prop::sample::Index>()).prop_map(|(at, cut)| {
             REAL[at].chars().take(cut.index(REAL[at].len())).collect()

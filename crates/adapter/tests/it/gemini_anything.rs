@@ -7,7 +7,7 @@ use multitap_event::AgentType;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::anything::{bent, value};
+use crate::anything::{bent_line, value};
 use crate::invariants::check;
 use crate::recording::{play_as, recordings};
 
@@ -105,7 +105,7 @@ fn any_line() -> impl Strategy<Value = String> {
         1 => value().prop_map(|value| value.to_string()),
         4 => odd_update(),
         2 => odd_message(),
-        4 => bent(&REAL),
+        4 => bent_line(&REAL),
         6 => (0..REAL.len()).prop_map(|at| REAL[at].clone()),
         1 => (0..REAL.len(), any::<prop::sample::Index>()).prop_map(|(at, cut)| {
             REAL[at].chars().take(cut.index(REAL[at].len())).collect()

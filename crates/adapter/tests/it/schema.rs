@@ -1,12 +1,13 @@
-//! The published schemas: of unified events, and of Claude's own lines.
+//! The published schemas: of unified events, and of the agents' own lines.
 
 use std::fs;
 
 use jsonschema::Validator;
-use multitap_event::Event;
+use multitap_adapter::CodexCodec;
+use multitap_event::{Draft, Event};
 use serde_json::{Map, Value, json};
 
-use crate::recording::{events, fixtures, play, recordings};
+use crate::recording::{events, fixtures, play, play_as, recordings};
 
 /// The eight types that the published schema knows.
 const PUBLISHED: [&str; 8] = [
@@ -60,6 +61,10 @@ fn every_recording_fits_both_schemas() {
     let schemas = Schemas::new();
     for recording in recordings("claude") {
         schemas.check(&recording.name, &events(play(recording.lines.iter().map(String::as_str), true)));
+    }
+    for recording in recordings("codex") {
+        let lines = recording.lines.iter().map(String::as_str);
+        schemas.check(&recording.name, &events(play_as(CodexCodec::recorded(), lines, true)));
     }
 }
 
@@ -123,16 +128,17 @@ fn objects(properties: &Map<String, Value>, schema: &Value) -> Vec<Value> {
     objects
 }
 
-#[test]
-fn every_line_of_the_published_claude_schema_is_understood() {
-    let schema = schema("claude-event.schema.json");
+/// Lines that fit a published schema are understood, and what they become fits too.
+fn check_lines(name: &str, least: usize, play: impl Fn(&str) -> Vec<Draft>) {
+    let schema = schema(name);
     let fits = validator(&schema);
     let schemas = Schemas::new();
     let mut seen = 0;
     for variant in schema["oneOf"].as_array().unwrap() {
-        for line in instances(variant).into_iter().filter(|line| fits.is_valid(line)) {
+        let variant = resolved(variant, &schema);
+        for line in instances(&variant).into_iter().filter(|line| fits.is_valid(line)) {
             let line = line.to_string();
-            let events = events(play([line.as_str()], false));
+            let events = events(play(&line));
             for event in &events {
                 let kind = serde_json::to_value(&event.kind).unwrap();
                 assert_ne!(kind["type"], "unrecognized", "{line}\n{kind:#}");
@@ -141,5 +147,26 @@ fn every_line_of_the_published_claude_schema_is_understood() {
             seen += 1;
         }
     }
-    assert!(seen > 100, "only {seen} lines were made");
+    assert!(seen > least, "only {seen} lines were made");
+}
+
+/// A part of a schema with what it refers to put in its place.
+fn resolved(part: &Value, schema: &Value) -> Value {
+    match part {
+        Value::Object(map) => match map.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix('#')) {
+            Some(at) => resolved(schema.pointer(at).unwrap(), schema),
+            None => map.iter().map(|(key, value)| (key.clone(), resolved(value, schema))).collect(),
+        },
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn every_line_of_the_published_claude_schema_is_understood() {
+    check_lines("claude-event.schema.json", 100, |line| play([line], false));
+}
+
+#[test]
+fn every_line_of_the_published_codex_schema_is_understood() {
+    check_lines("codex-event.schema.json", 50, |line| play_as(CodexCodec::recorded(), [line], false));
 }

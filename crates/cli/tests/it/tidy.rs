@@ -9,8 +9,7 @@ use serde_json::Value;
 /// The crates that exist, and the crates of ours each may depend on.
 const EDGES: &[(&str, &[&str])] = &[
     ("multitap", &["multitap-adapter", "multitap-client", "multitap-event", "multitap-process"]),
-    // It names the keeper of children, which belongs to `process`; it starts none itself.
-    ("multitap-client", &["multitap-adapter", "multitap-event", "multitap-process"]),
+    ("multitap-client", &["multitap-adapter", "multitap-event"]),
     ("multitap-adapter", &["multitap-event", "multitap-process"]),
     ("multitap-process", &[]),
     ("multitap-event", &[]),
@@ -26,7 +25,6 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("rusqlite", &["multitap-store"]),
     ("ratatui", &["multitap-tui"]),
     ("process-wrap", &["multitap-process"]),
-    ("command-fds", &["multitap-process"]),
     ("anyhow", &["multitap", "multitap-testkit", "xtask"]),
     ("clap", &["multitap", "xtask"]),
 ];

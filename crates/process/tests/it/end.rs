@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use multitap_process::{Child, Keeper, Patience, spawn};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::scene::{LONG, Scene, both, impatient, keeper_example, line, rest, supervisor, within};
+use crate::scene::{LONG, Scene, both, impatient, keeper, line, rest, supervisor, within};
 
 /// Scripts that start a `sleep` which gets away in some manner, tell its process id, and live on.
 const DETACHED: [(&str, &str); 4] = [
@@ -141,7 +141,7 @@ async fn nothing_survives_our_own_death() {
     for (how, script) in DETACHED {
         let scene = Scene::new();
         let stubborn = format!("trap '' HUP INT; {script}");
-        let owner = scene.program(keeper_example(), &["sh", "-c", &stubborn]);
+        let owner = scene.program(keeper(), &["sh", "-c", &stubborn]);
         let mut owner = spawn(owner, &Keeper::Group).await.unwrap();
         let sleeper = pid(&mut owner).await;
         assert!(alive(sleeper) && scene.processes().len() >= 4, "{how}");
@@ -156,7 +156,7 @@ async fn nothing_that_ignores_signals_survives_our_own_death() {
     let scene = Scene::new();
     let stubborn =
         "trap '' HUP INT TERM; setsid sh -c 'echo $$; while :; do sleep 300; done' & while :; do sleep 1; done";
-    let owner = scene.program(keeper_example(), &["sh", "-c", stubborn]);
+    let owner = scene.program(keeper(), &["sh", "-c", stubborn]);
     let mut owner = spawn(owner, &Keeper::Group).await.unwrap();
     pid(&mut owner).await;
     kill_process(program_of(&owner), Signal::KILL).unwrap();

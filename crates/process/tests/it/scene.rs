@@ -12,16 +12,13 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Longer than anything takes, even on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-/// The example that supervises; cargo builds it together with these tests.
-pub(crate) fn keeper_example() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let example = test.ancestors().nth(2).unwrap().join("examples/keeper");
-    assert!(example.exists(), "no {}: run `cargo build -p multitap-process --example keeper`", example.display());
-    example
+/// A program that supervises, and that owns a child when it is started without being told to.
+pub(crate) fn keeper() -> PathBuf {
+    env!("CARGO_BIN_EXE_keeper").into()
 }
 
 pub(crate) fn supervisor() -> Keeper {
-    Keeper::Supervisor(keeper_example())
+    Keeper::Supervisor(keeper())
 }
 
 pub(crate) fn both() -> [Keeper; 2] {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use multitap_process::{Keeper, SpawnError, StdinMode, spawn};
 
-use crate::scene::{Scene, both, keeper_example, rest, within};
+use crate::scene::{Scene, both, keeper, rest, within};
 
 fn file(folder: &tempfile::TempDir, name: &str, text: &str, mode: u32) -> PathBuf {
     let path = folder.path().join(name);
@@ -171,7 +171,7 @@ async fn a_supervisor_has_a_session_of_its_own() {
 async fn a_person_who_calls_the_supervisor_is_told() {
     let scene = Scene::new();
     for args in [&["__child"][..], &["__child", "--", "true"]] {
-        let mut child = spawn(scene.program(keeper_example(), args), &Keeper::Group).await.unwrap();
+        let mut child = spawn(scene.program(keeper(), args), &Keeper::Group).await.unwrap();
         let (_, exit) = rest(&mut child).await;
         assert_eq!(exit.code, Some(2));
         assert!(exit.stderr_tail.contains("not for the command line"), "{}", exit.stderr_tail);
