@@ -1,5 +1,6 @@
 //! What an agent's dialect is: lines in, events out; commands in, lines out. No I/O, no clock, no failure.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
@@ -17,6 +18,10 @@ pub trait Codec: Send + 'static {
     fn encode(&mut self, command: Command, now: Timestamp) -> Step;
     /// Nothing more comes: close what is open, end the turn and the session.
     fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;
+    /// Of an agent that runs a process for each turn: this turn's is gone, and the session goes on.
+    fn turn_process_ended(&mut self, _end: End<'_>, _now: Timestamp) -> Step {
+        Step::default()
+    }
 }
 
 /// What a codec wants to happen, in this order: the events told, the lines written to the agent.
@@ -26,6 +31,42 @@ pub struct Step {
     pub lines: Vec<String>,
     /// The agent has shown that it is up. Said at least once, then meaningless.
     pub ready: bool,
+    /// The session cannot begin, and the last error told says why. Meaningless once the agent is up.
+    pub give_up: bool,
+    /// Of an agent that runs a process for each turn: start this one.
+    pub run: Option<Run>,
+    /// Of such an agent: end the one that runs.
+    pub stop: bool,
+}
+
+/// One process of an agent that runs one for each turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub args: Vec<RunArg>,
+    /// What it reads; then its input ends.
+    pub stdin: Option<String>,
+}
+
+/// An argument: a word, or the path of a file that is made for this process and gone after it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum RunArg {
+    Word(String),
+    File { suffix: String, base64: String },
+}
+
+impl RunArg {
+    pub fn word(word: impl Into<String>) -> Self {
+        Self::Word(word.into())
+    }
+}
+
+impl fmt::Debug for RunArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Word(word) => write!(f, "{word:?}"),
+            Self::File { suffix, base64 } => write!(f, "File({suffix}, {} base64 bytes)", base64.len()),
+        }
+    }
 }
 
 impl Step {
@@ -39,6 +80,12 @@ impl Step {
 
     pub fn line(line: String) -> Self {
         Self { lines: vec![line], ..Self::default() }
+    }
+
+    /// The session cannot begin.
+    pub(crate) fn fail(&mut self, error: AgentError) {
+        self.events.push(EventKind::Error(error));
+        self.give_up = true;
     }
 }
 

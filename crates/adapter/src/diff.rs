@@ -1,4 +1,4 @@
-//! Unified diffs of two texts.
+//! Unified diffs of two texts, and texts by their diffs.
 
 use similar::TextDiff;
 
@@ -10,9 +10,116 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     }
     let path = path.trim_start_matches('/');
     let from = if before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
-    TextDiff::from_lines(before.unwrap_or_default(), after)
-        .unified_diff()
-        .context_radius(3)
-        .header(&from, &format!("b/{path}"))
-        .to_string()
+    between(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
+}
+
+/// The unified diff of a file that goes.
+pub(crate) fn removed(path: &str, before: &str) -> String {
+    between(&format!("a/{}", path.trim_start_matches('/')), before, "/dev/null", "")
+}
+
+fn between(from: &str, before: &str, to: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after).unified_diff().context_radius(3).header(from, to).to_string()
+}
+
+/// Hunks with the head that a diff of that file has, which may have moved.
+pub(crate) fn headed(path: &str, moved_to: Option<&str>, hunks: &str) -> String {
+    let to = moved_to.unwrap_or(path).trim_start_matches('/');
+    let end = if hunks.is_empty() || hunks.ends_with('\n') { "" } else { "\n" };
+    format!("--- a/{}\n+++ b/{to}\n{hunks}{end}", path.trim_start_matches('/'))
+}
+
+/// The text after the hunks, if they fit.
+pub(crate) fn apply(text: &str, hunks: &str) -> Option<String> {
+    change(text, hunks, Direction::Forward)
+}
+
+/// The text before the hunks, if they fit.
+pub(crate) fn take_back(text: &str, hunks: &str) -> Option<String> {
+    change(text, hunks, Direction::Back)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Back,
+}
+
+fn change(text: &str, hunks: &str, direction: Direction) -> Option<String> {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut made = String::with_capacity(text.len());
+    let mut at = 0;
+    let mut rest = hunks.lines().peekable();
+    while let Some(line) = rest.next() {
+        let from = starts_at(line, direction)?;
+        made.extend(lines.get(at..from)?.iter().copied());
+        at = from;
+        while let Some(line) = rest.next_if(|line| !line.starts_with("@@")) {
+            // The mark that the line before it is the file's last and has no end.
+            let ends = if rest.next_if(|next| next.starts_with('\\')).is_some() { "" } else { "\n" };
+            let (mark, content) = line.split_at_checked(1).unwrap_or((" ", ""));
+            let (taken, given) = match (mark, direction) {
+                (" ", _) => (true, true),
+                ("-", Direction::Forward) | ("+", Direction::Back) => (true, false),
+                ("+", Direction::Forward) | ("-", Direction::Back) => (false, true),
+                _ => return None,
+            };
+            if taken {
+                let there = lines.get(at)?;
+                if there.trim_end_matches(['\r', '\n']) != content.trim_end_matches('\r') {
+                    return None;
+                }
+                at += 1;
+                if given {
+                    made.push_str(there);
+                }
+            } else if given {
+                made.push_str(content);
+                made.push_str(ends);
+            }
+        }
+    }
+    made.extend(lines.get(at..)?.iter().copied());
+    Some(made)
+}
+
+/// The line, counted from zero, that a hunk begins at: `@@ -3,2 +3,4 @@`.
+fn starts_at(head: &str, direction: Direction) -> Option<usize> {
+    let mut ranges = head.strip_prefix("@@ ")?.split(' ');
+    let (old, new) = (ranges.next()?.strip_prefix('-')?, ranges.next()?.strip_prefix('+')?);
+    let range = if direction == Direction::Forward { old } else { new };
+    let (start, length) = range.split_once(',').unwrap_or((range, "1"));
+    let start: usize = start.parse().ok()?;
+    // A hunk that takes nothing comes after the line it names.
+    Some(if length == "0" { start } else { start.checked_sub(1)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hunks_are_applied_and_taken_back() {
+        for (before, after) in [
+            ("a\nb\nc\n", "a\nB\nc\n"),
+            ("", "new\n"),
+            ("one\ntwo", "one\ntwo\nthree"),
+            ("a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nl\n", "A\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\n"),
+            ("gone\n", ""),
+            ("x\n\ny\n", "x\n\nz\n"),
+        ] {
+            let diff = unified("f.txt", Some(before), after);
+            let hunks = &diff[diff.find("@@").unwrap()..];
+            assert_eq!(apply(before, hunks).as_deref(), Some(after), "{diff}");
+            assert_eq!(take_back(after, hunks).as_deref(), Some(before), "{diff}");
+        }
+        assert_eq!(apply("other\n", "@@ -1 +1 @@\n-a\n+b\n"), None);
+        assert_eq!(apply("a\n", "@@ odd\n"), None);
+    }
+
+    #[test]
+    fn a_file_that_goes_has_no_other_side() {
+        assert_eq!(removed("/w/a.txt", "x\n"), "--- a/w/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
+        assert_eq!(headed("/a", Some("/b"), "@@ -1 +1 @@\n-x\n+y"), "--- a/a\n+++ b/b\n@@ -1 +1 @@\n-x\n+y\n");
+    }
 }

@@ -86,8 +86,12 @@ impl<C: Codec> Pump<C> {
                 Ok(Ok(Some(line))) => {
                     let (step, text) = self.decode(line);
                     ready = step.ready;
+                    let give_up = step.give_up;
                     let drafts = self.write(step, text.as_deref()).await;
                     self.early.extend(drafts);
+                    if give_up {
+                        return Err(self.gave_up().await);
+                    }
                 }
                 Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await),
                 Err(_) => {
@@ -104,6 +108,20 @@ impl<C: Codec> Pump<C> {
             self.early[..=at].rotate_right(1);
         }
         Ok(())
+    }
+
+    /// The agent runs, but the session cannot begin.
+    async fn gave_up(&mut self) -> AgentError {
+        let exit = self.child.stop(Patience::default()).await;
+        let told = std::mem::take(&mut self.early).into_iter().rev();
+        let why = told.map(|draft| draft.kind).find_map(|kind| match kind {
+            EventKind::Error(error) => Some(error),
+            _ => None,
+        });
+        why.unwrap_or_else(|| {
+            let message = format!("{} could not begin the session", self.agent);
+            self.error(AgentErrorKind::ProtocolError, message, &exit)
+        })
     }
 
     async fn died_at_start(&mut self) -> AgentError {
@@ -203,11 +221,14 @@ impl<C: Codec> Pump<C> {
 
     /// The owner let go: end the running turn, ask the child to end, and pass on what it still has to say.
     async fn wind_down(&mut self) -> Exit {
-        let step = self.codec.encode(Command::Cancel, Timestamp::now());
-        for line in step.lines {
+        let mut step = self.codec.encode(Command::Cancel, Timestamp::now());
+        for line in std::mem::take(&mut step.lines) {
             // A child that takes no more lines is stopped all the same.
             self.child.stdin.write(line, Duration::ZERO).await.ok();
         }
+        // That there was nothing to cancel is not worth telling.
+        step.events.retain(|kind| !matches!(kind, EventKind::Error(_)));
+        self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
         self.child.stdin.close();
         let deadline = Instant::now() + Patience::default().after_eof;
         while let Ok(Ok(Some(line))) = timeout_at(deadline, self.child.stdout.next()).await {

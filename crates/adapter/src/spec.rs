@@ -2,15 +2,25 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use multitap_event::{AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Unsupported, link};
-use multitap_process::{Keeper, Program, SpawnError, StdinMode, spawn};
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Timestamp, Transport, Unsupported, link,
+};
+use multitap_process::{Keeper, Patience, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
+use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use crate::claude;
+use crate::acp::{AcpCodec, Flavor};
+use crate::any::AnyCodec;
 use crate::codec::{Codec, DiskFiles};
 use crate::pump::Pump;
+use crate::turns::TurnPump;
+use crate::{acp, claude, codex, gemini};
+
+/// How long the probe of a sandbox may take; one that takes longer is not told of.
+const PROBE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What it takes to start an agent.
 #[derive(Debug)]
@@ -55,11 +65,19 @@ pub(crate) struct Plan<C> {
     pub(crate) files: Vec<TempPath>,
 }
 
+/// The same for an agent that runs a process for each turn, whose arguments the codec gives turn by turn.
+pub(crate) struct TurnPlan<C> {
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) codec: C,
+    /// Files that the agent reads; they are gone when the session is.
+    pub(crate) files: Vec<TempPath>,
+}
+
 /// The agents this version can drive.
 pub fn drivable(agent: AgentType) -> bool {
     match agent {
-        AgentType::Claude => true,
-        AgentType::Codex | AgentType::Gemini | AgentType::Acp | AgentType::Builtin => false,
+        AgentType::Claude | AgentType::Codex | AgentType::Gemini | AgentType::Acp => true,
+        AgentType::Builtin => false,
     }
 }
 
@@ -79,10 +97,13 @@ pub fn find_program(agent: AgentType) -> Option<PathBuf> {
 }
 
 /// The codec that reads a recorded stream of that agent.
-pub fn recorded(agent: AgentType) -> Option<impl Codec> {
+pub fn recorded(agent: AgentType) -> Option<AnyCodec> {
     match agent {
-        AgentType::Claude => Some(claude::ClaudeCodec::recorded()),
-        AgentType::Codex | AgentType::Gemini | AgentType::Acp | AgentType::Builtin => None,
+        AgentType::Claude => Some(AnyCodec::Claude(Box::new(claude::ClaudeCodec::recorded()))),
+        AgentType::Codex => Some(AnyCodec::Codex(Box::new(codex::CodexCodec::recorded()))),
+        AgentType::Gemini => Some(AnyCodec::Gemini(Box::new(gemini::GeminiCodec::recorded()))),
+        AgentType::Acp => Some(AnyCodec::Acp(Box::new(AcpCodec::recorded(Flavor::Plain)))),
+        AgentType::Builtin => None,
     }
 }
 
@@ -90,12 +111,53 @@ pub fn recorded(agent: AgentType) -> Option<impl Codec> {
 /// the agent is asked to go, and when `tasks` has finished nothing of it is left.
 pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
     let agent = spec.config.agent.agent_type();
-    match spec.config.agent {
-        AgentKind::Claude => {
+    match (&spec.config.agent, spec.config.transport) {
+        (AgentKind::Claude, Transport::Default) => {
             let plan = claude::plan(&spec.config, Box::new(DiskFiles))?;
             start(spec, agent, plan, tasks).await
         }
-        AgentKind::Codex | AgentKind::Gemini | AgentKind::Acp { .. } | AgentKind::Builtin => {
+        (AgentKind::Claude, Transport::OneShot) => {
+            let why = "it is driven in one process, and needs none for each turn".to_owned();
+            Err(Unsupported { agent, setting: "one-shot transport".to_owned(), why }.into())
+        }
+        (AgentKind::Codex, Transport::Default) => {
+            // What cannot be honoured is said before anything is started.
+            codex::plan(&spec.config, Box::new(DiskFiles), None)?;
+            let no_sandbox = if codex::may_need_sandbox(&spec.config) { no_sandbox(&spec, agent).await } else { None };
+            let plan = codex::plan(&spec.config, Box::new(DiskFiles), no_sandbox)?;
+            start(spec, agent, plan, tasks).await
+        }
+        (AgentKind::Codex, Transport::OneShot) => {
+            let plan = codex::exec::plan(&spec.config, Box::new(DiskFiles))?;
+            start_turns(spec, agent, plan, tasks)
+        }
+        (AgentKind::Gemini, Transport::Default) => {
+            let mut spec = spec;
+            let stored = gemini::take_up(&mut spec.config, Timestamp::now())?;
+            let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
+            let started = start(spec, agent, plan, tasks).await;
+            if let Some(stored) = stored {
+                stored.tidy();
+            }
+            started
+        }
+        (AgentKind::Acp { command }, Transport::Default) => {
+            let program = acp::program(command)?;
+            let plan = acp::plan(&spec.config, Box::new(DiskFiles))?;
+            let config = SessionConfig { program: Some(program), ..spec.config };
+            start(LaunchSpec { config, ..spec }, agent, plan, tasks).await
+        }
+        (AgentKind::Acp { .. }, Transport::OneShot) => {
+            let why = "ACP needs one process for all turns".to_owned();
+            Err(Unsupported { agent, setting: "one-shot transport".to_owned(), why }.into())
+        }
+        (AgentKind::Gemini, Transport::OneShot) => {
+            let mut spec = spec;
+            gemini::find(&mut spec.config)?;
+            let plan = gemini::plan_turns(&spec.config, Box::new(DiskFiles))?;
+            start_turns(spec, agent, plan, tasks)
+        }
+        (AgentKind::Builtin, _) => {
             let message = format!("this version of multitap cannot drive {agent} yet");
             Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into())
         }
@@ -108,28 +170,74 @@ async fn start<C: Codec>(
     plan: Plan<C>,
     tasks: &TaskTracker,
 ) -> Result<AgentLink, LaunchError> {
-    let LaunchSpec { config, keeper, hidden_env } = spec;
-    let own = config.program.clone().unwrap_or_default();
-    let program = if own.command.as_os_str().is_empty() {
-        find_program(agent).ok_or_else(|| missing(agent))?
-    } else {
-        own.command
-    };
-    let env = own.env.into_iter().chain(plan.env).chain(config.environment.clone());
-    let program = Program {
-        program,
-        args: own.args.into_iter().chain(plan.args).map(Into::into).collect(),
-        env: env.map(|(name, value)| (name.into(), value.into())).collect(),
-        env_remove: hidden_env.into_iter().map(Into::into).collect(),
-        cwd: config.working_directory.clone(),
-        stdin: plan.stdin,
-    };
+    let program = program(&spec, agent, plan.args, plan.env, plan.stdin)?;
+    let LaunchSpec { config, keeper, .. } = spec;
     let child = spawn(program, &keeper).await.map_err(|error| spawn_failed(agent, &error))?;
     let (link, end) = link();
     let mut pump = Pump::new(agent, child, plan.codec, end, config.keep_raw, plan.files);
     pump.wait_until_up(config.start_timeout).await?;
     tasks.spawn(pump.run());
     Ok(link)
+}
+
+/// An agent that runs a process for each turn is up when its program is there.
+fn start_turns<C: Codec>(
+    spec: LaunchSpec,
+    agent: AgentType,
+    plan: TurnPlan<C>,
+    tasks: &TaskTracker,
+) -> Result<AgentLink, LaunchError> {
+    let program = program(&spec, agent, Vec::new(), plan.env, StdinMode::Null)?;
+    if which::which(&program.program).is_err() {
+        return Err(spawn_failed(agent, &SpawnError::Missing(program.program)).into());
+    }
+    if let Some(cwd) = program.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+        return Err(spawn_failed(agent, &SpawnError::NoSuchFolder(cwd.clone())).into());
+    }
+    let LaunchSpec { config, keeper, .. } = spec;
+    let (link, end) = link();
+    let pump = TurnPump::new(agent, program, keeper, plan.codec, end, config.keep_raw, plan.files);
+    tasks.spawn(pump.run());
+    Ok(link)
+}
+
+/// The agent's program with the user's arguments and environment around ours.
+fn program(
+    spec: &LaunchSpec,
+    agent: AgentType,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    stdin: StdinMode,
+) -> Result<Program, LaunchError> {
+    let own = spec.config.program.clone().unwrap_or_default();
+    let program = if own.command.as_os_str().is_empty() {
+        find_program(agent).ok_or_else(|| missing(agent))?
+    } else {
+        own.command
+    };
+    // What the plan needs wins, or the agent could not be driven.
+    let env = own.env.into_iter().chain(spec.config.environment.clone()).chain(env);
+    Ok(Program {
+        program,
+        args: own.args.into_iter().chain(args).map(Into::into).collect(),
+        env: env.map(|(name, value)| (name.into(), value.into())).collect(),
+        env_remove: spec.hidden_env.iter().map(Into::into).collect(),
+        cwd: spec.config.working_directory.clone(),
+        stdin,
+    })
+}
+
+/// Why Codex cannot set up its sandbox on this machine; nothing if it can, or if that could not be found out.
+async fn no_sandbox(spec: &LaunchSpec, agent: AgentType) -> Option<String> {
+    let args = codex::PROBE.map(str::to_owned).to_vec();
+    let program = program(spec, agent, args, Vec::new(), StdinMode::Null).ok()?;
+    let mut child = spawn(program, &spec.keeper).await.ok()?;
+    let Ok(exit) = timeout(PROBE_PATIENCE, child.wait()).await else {
+        child.stop(Patience::default()).await;
+        return None;
+    };
+    let said = exit.stderr_tail.lines().rev().find(|line| !line.trim().is_empty());
+    (!exit.success()).then(|| said.map_or_else(|| exit.to_string(), |line| line.trim().to_owned()))
 }
 
 fn missing(agent: AgentType) -> AgentError {

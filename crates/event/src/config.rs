@@ -41,6 +41,7 @@ pub struct SessionConfig {
     /// The program to run instead of the one on `PATH`.
     pub program: Option<AgentProgram>,
     pub permission_path: PermissionPath,
+    pub transport: Transport,
     /// Keep every native line in the `raw` field of an event.
     pub keep_raw: bool,
     /// An agent that says nothing for this long at the start could not start.
@@ -74,6 +75,7 @@ impl SessionConfig {
             agent_args: Vec::new(),
             program: None,
             permission_path: PermissionPath::Stream,
+            transport: Transport::Default,
             keep_raw: false,
             start_timeout: Self::START_TIMEOUT,
         }
@@ -204,6 +206,17 @@ pub enum PermissionPath {
     Stream,
     /// By calling an MCP tool that Multitap serves (Claude).
     Mcp,
+}
+
+/// How an agent that can be driven in more than one way is driven.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Transport {
+    /// The way that can do most, in one long-lived process.
+    #[default]
+    Default,
+    /// A process for each turn, which cannot ask anybody anything.
+    OneShot,
 }
 
 /// An agent's program, when it is not simply the one on `PATH`.

@@ -24,7 +24,7 @@ mod usage;
 pub use agent::{AgentKind, AgentType, UnknownAgent};
 pub use command::{Command, Image, ImageError, Prompt, Query};
 pub use config::{
-    AgentProgram, McpServer, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Unsupported,
+    AgentProgram, McpServer, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Transport, Unsupported,
 };
 pub use error::{AgentError, AgentErrorKind, Severity};
 pub use event::{Draft, Event, EventKind, SystemSubtype};

@@ -156,6 +156,8 @@ impl Mode {
         match agent {
             AgentType::Acp => Ok(Self::Native(word.to_owned())),
             AgentType::Claude if word == "auto" => Ok(Self::Native(word.to_owned())),
+            // Older versions had it: the adapter says what became of it.
+            AgentType::Codex if word == "on-failure" => Ok(Self::Native(word.to_owned())),
             AgentType::Claude | AgentType::Codex | AgentType::Gemini | AgentType::Builtin => {
                 let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(agent).is_some());
                 let known: Vec<&str> = known.map(ApprovalMode::option_word).collect();

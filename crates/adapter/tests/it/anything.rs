@@ -12,7 +12,7 @@ use crate::recording::{play, recordings};
 static REAL: LazyLock<Vec<String>> =
     LazyLock::new(|| recordings("claude").into_iter().flat_map(|recording| recording.lines).collect());
 
-fn value() -> impl Strategy<Value = Value> {
+pub(crate) fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -92,9 +92,9 @@ fn odd_line() -> impl Strategy<Value = String> {
 }
 
 /// A real line, with one of its values replaced.
-fn bent_line() -> impl Strategy<Value = String> {
-    (0..REAL.len(), any::<prop::sample::Index>(), value()).prop_map(|(at, place, value)| {
-        let mut line: Value = serde_json::from_str(&REAL[at]).unwrap();
+pub(crate) fn bent_line(real: &'static [String]) -> impl Strategy<Value = String> {
+    (0..real.len(), any::<prop::sample::Index>(), value()).prop_map(|(at, place, value)| {
+        let mut line: Value = serde_json::from_str(&real[at]).unwrap();
         let mut paths = Vec::new();
         walk(&line, String::new(), &mut paths);
         if let Some(spot) = paths.get(place.index(paths.len().max(1))).and_then(|path| line.pointer_mut(path)) {
@@ -128,7 +128,7 @@ fn any_line() -> impl Strategy<Value = String> {
         2 => "[^\n]{0,60}",
         1 => value().prop_map(|value| value.to_string()),
         4 => odd_line(),
-        4 => bent_line(),
+        4 => bent_line(&REAL),
         6 => (0..REAL.len()).prop_map(|at| REAL[at].clone()),
         1 => (0..REAL.len(), any::<prop::sample::Index>()).prop_map(|(at, cut)| {
             REAL[at].chars().take(cut.index(REAL[at].len())).collect()

@@ -5,8 +5,16 @@
 mod anything;
 mod claude_encode;
 mod claude_recordings;
+mod codex_encode;
+mod codex_older;
+mod codex_recordings;
+mod gemini_anything;
+mod gemini_recordings;
+mod gemini_shapes;
 #[cfg(unix)]
 mod interop_claude;
+#[cfg(unix)]
+mod interop_codex;
 mod invariants;
 mod older_shapes;
 #[cfg(unix)]
@@ -15,3 +23,4 @@ mod recording;
 #[cfg(unix)]
 mod scene;
 mod schema;
+mod shown;

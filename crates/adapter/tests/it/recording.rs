@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use multitap_adapter::{ClaudeCodec, Codec as _, End, Step, drafts};
+use multitap_adapter::{ClaudeCodec, Codec, End, Step, drafts};
 use multitap_event::{Draft, Event, SessionId, Timestamp};
 use multitap_testkit::fixture;
 
@@ -29,7 +29,15 @@ pub(crate) fn now() -> Timestamp {
 
 /// The events of a recorded stream, with its lines kept if wished.
 pub(crate) fn play<'a>(lines: impl IntoIterator<Item = &'a str>, keep_raw: bool) -> Vec<Draft> {
-    let mut codec = ClaudeCodec::recorded();
+    play_as(ClaudeCodec::recorded(), lines, keep_raw)
+}
+
+/// The same for a stream of any agent.
+pub(crate) fn play_as<'a>(
+    mut codec: impl Codec,
+    lines: impl IntoIterator<Item = &'a str>,
+    keep_raw: bool,
+) -> Vec<Draft> {
     let mut told = Vec::new();
     for line in lines.into_iter().filter(|line| !line.trim().is_empty()) {
         let step: Step = codec.decode(line, now());

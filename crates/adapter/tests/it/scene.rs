@@ -1,4 +1,4 @@
-//! A session with the real Claude Code on a scripted model.
+//! A session with a real agent on a scripted model.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The model, a clean place, and what sessions run on.
 pub(crate) struct Place {
+    agent: AgentKind,
     pub(crate) model: ModelServer,
     pub(crate) scratch: Scratch,
     pub(crate) tasks: TaskTracker,
@@ -26,17 +27,22 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(claude: &Path) -> Self {
+        Self::of(AgentKind::Claude, claude)
+    }
+
+    /// A place for sessions with that agent, whose program this is.
+    pub(crate) fn of(agent: AgentKind, program: &Path) -> Self {
         let model = ModelServer::start(Script::new()).unwrap();
         let scratch = Scratch::new(&model).unwrap();
-        let launcher = scratch.launcher(claude, &[]).unwrap();
-        Self { model, scratch, tasks: TaskTracker::new(), launcher }
+        let launcher = scratch.launcher(program, &[]).unwrap();
+        Self { agent, model, scratch, tasks: TaskTracker::new(), launcher }
     }
 
     pub(crate) fn config(&self) -> SessionConfig {
         SessionConfig {
             program: Some(AgentProgram { command: self.launcher.clone(), ..AgentProgram::default() }),
             working_directory: Some(self.scratch.workspace()),
-            ..SessionConfig::new(AgentKind::Claude)
+            ..SessionConfig::new(self.agent.clone())
         }
     }
 

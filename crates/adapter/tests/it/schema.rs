@@ -1,12 +1,13 @@
-//! The published schemas: of unified events, and of Claude's own lines.
+//! The published schemas: of unified events, and of the agents' own lines.
 
 use std::fs;
 
 use jsonschema::Validator;
-use multitap_event::Event;
+use multitap_adapter::CodexCodec;
+use multitap_event::{Draft, Event};
 use serde_json::{Map, Value, json};
 
-use crate::recording::{events, fixtures, play, recordings};
+use crate::recording::{events, fixtures, play, play_as, recordings};
 
 /// The eight types that the published schema knows.
 const PUBLISHED: [&str; 8] = [
@@ -20,11 +21,11 @@ const PUBLISHED: [&str; 8] = [
     "sessionEnded",
 ];
 
-fn schema(name: &str) -> Value {
+pub(crate) fn schema(name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(fixtures(name)).unwrap()).unwrap()
 }
 
-fn validator(schema: &Value) -> Validator {
+pub(crate) fn validator(schema: &Value) -> Validator {
     jsonschema::options().should_validate_formats(true).build(schema).unwrap()
 }
 
@@ -61,10 +62,14 @@ fn every_recording_fits_both_schemas() {
     for recording in recordings("claude") {
         schemas.check(&recording.name, &events(play(recording.lines.iter().map(String::as_str), true)));
     }
+    for recording in recordings("codex") {
+        let lines = recording.lines.iter().map(String::as_str);
+        schemas.check(&recording.name, &events(play_as(CodexCodec::recorded(), lines, true)));
+    }
 }
 
 /// Values that fit a schema: enough of them that every field is seen with every sort of value it may have.
-fn instances(schema: &Value) -> Vec<Value> {
+pub(crate) fn instances(schema: &Value) -> Vec<Value> {
     if let Some(value) = schema.get("const") {
         return vec![value.clone()];
     }
@@ -81,6 +86,7 @@ fn instances(schema: &Value) -> Vec<Value> {
 
 fn of_kind(kind: &str, schema: &Value) -> Vec<Value> {
     match kind {
+        "string" if schema["format"] == "date-time" => vec![json!("2025-12-03T10:00:00.000Z")],
         "string" => vec![json!("text"), json!("")],
         "integer" => vec![json!(3), json!(0)],
         "number" => vec![json!(1.5), json!(0), json!(7)],
@@ -122,16 +128,17 @@ fn objects(properties: &Map<String, Value>, schema: &Value) -> Vec<Value> {
     objects
 }
 
-#[test]
-fn every_line_of_the_published_claude_schema_is_understood() {
-    let schema = schema("claude-event.schema.json");
+/// Lines that fit a published schema are understood, and what they become fits too.
+fn check_lines(name: &str, least: usize, play: impl Fn(&str) -> Vec<Draft>) {
+    let schema = schema(name);
     let fits = validator(&schema);
     let schemas = Schemas::new();
     let mut seen = 0;
     for variant in schema["oneOf"].as_array().unwrap() {
-        for line in instances(variant).into_iter().filter(|line| fits.is_valid(line)) {
+        let variant = resolved(variant, &schema);
+        for line in instances(&variant).into_iter().filter(|line| fits.is_valid(line)) {
             let line = line.to_string();
-            let events = events(play([line.as_str()], false));
+            let events = events(play(&line));
             for event in &events {
                 let kind = serde_json::to_value(&event.kind).unwrap();
                 assert_ne!(kind["type"], "unrecognized", "{line}\n{kind:#}");
@@ -140,5 +147,26 @@ fn every_line_of_the_published_claude_schema_is_understood() {
             seen += 1;
         }
     }
-    assert!(seen > 100, "only {seen} lines were made");
+    assert!(seen > least, "only {seen} lines were made");
+}
+
+/// A part of a schema with what it refers to put in its place.
+fn resolved(part: &Value, schema: &Value) -> Value {
+    match part {
+        Value::Object(map) => match map.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix('#')) {
+            Some(at) => resolved(schema.pointer(at).unwrap(), schema),
+            None => map.iter().map(|(key, value)| (key.clone(), resolved(value, schema))).collect(),
+        },
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn every_line_of_the_published_claude_schema_is_understood() {
+    check_lines("claude-event.schema.json", 100, |line| play([line], false));
+}
+
+#[test]
+fn every_line_of_the_published_codex_schema_is_understood() {
+    check_lines("codex-event.schema.json", 50, |line| play_as(CodexCodec::recorded(), [line], false));
 }

@@ -1,0 +1,52 @@
+//! Codex: how it is started. Its dialects are in the files beside this one.
+
+mod answer;
+mod call;
+mod change;
+mod command;
+mod decode;
+mod encode;
+pub(crate) mod exec;
+mod form;
+mod item;
+mod notice;
+mod question;
+mod rpc;
+mod session;
+mod settings;
+mod stored;
+mod text;
+mod threads;
+mod todo;
+mod tools;
+mod turn;
+mod usage;
+mod wire;
+
+use multitap_event::{SandboxMode, SessionConfig};
+use multitap_process::StdinMode;
+
+pub use decode::CodexCodec;
+
+use crate::codec::Files;
+use crate::spec::{LaunchError, Plan};
+
+/// The arguments that run nothing in Codex's sandbox, to see whether it works.
+pub(crate) const PROBE: [&str; 3] = ["sandbox", "--", "true"];
+
+/// The arguments and the codec for one session over the app-server. `no_sandbox` says why no sandbox works here.
+pub(crate) fn plan(
+    config: &SessionConfig,
+    files: Box<dyn Files>,
+    no_sandbox: Option<String>,
+) -> Result<Plan<CodexCodec>, LaunchError> {
+    let codec = CodexCodec::live(config, files, no_sandbox)?;
+    let mut args = vec!["app-server".to_owned()];
+    args.extend(config.agent_args.iter().cloned());
+    Ok(Plan { args, env: Vec::new(), stdin: StdinMode::Piped, codec, files: Vec::new() })
+}
+
+/// Whether a session needs a sandbox that may not work here. Unless it goes without one, it may.
+pub(crate) fn may_need_sandbox(config: &SessionConfig) -> bool {
+    !matches!(config.sandbox, Some(SandboxMode::None | SandboxMode::FullAccess))
+}

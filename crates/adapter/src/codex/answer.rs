@@ -1,0 +1,161 @@
+//! Answers: what somebody decided, as Codex wants to hear it.
+
+use multitap_event::{Choice, ChoiceKind, Decide, Details, EventKind, option};
+use serde_json::{Map, Value, json};
+
+use super::decode::CodexCodec;
+use super::encode::refused;
+use super::form;
+use super::question::{Open, Via};
+use super::rpc::{Asked, answer};
+use crate::codec::Step;
+
+impl CodexCodec {
+    /// Somebody answered. An answer that does not fit changes nothing, and the question is asked again.
+    pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
+        let Some(open) = self.questions.find(&decide.question_id).cloned() else {
+            let why = format!("there is no open question {}", decide.question_id);
+            out.events.push(EventKind::Error(refused(why)));
+            return;
+        };
+        let Some(choice) = open.question.choice(&decide.option_id) else {
+            let offered: Vec<String> = open.question.option_ids().iter().map(ToString::to_string).collect();
+            let (id, option) = (&decide.question_id, &decide.option_id);
+            let why = format!("question {id} does not offer {option}: it offers {}", offered.join(", "));
+            out.events.push(EventKind::Error(refused(why)));
+            return;
+        };
+        let kind = choice.kind;
+        let decision = match decision(&open, choice, decide) {
+            Ok(decision) => decision,
+            Err(why) => {
+                let why = format!("question {} stays open: {why}", decide.question_id);
+                out.events.push(EventKind::Error(refused(why)));
+                // Whoever owns the session took it as settled.
+                out.events.push(EventKind::PermissionAsked(open.question));
+                return;
+            }
+        };
+        if kind.rejects() {
+            if let Some(tool) = &open.question.tool_id {
+                self.tools.deny(tool.as_str());
+            }
+            self.say_why(&open, decide, out);
+        }
+        match &open.via {
+            Via::Event => {
+                let line = json!({
+                    "jsonrpc": "2.0",
+                    "id": self.requests.next_id(),
+                    "method": "respondToApproval",
+                    "params": decision,
+                });
+                out.lines.push(line.to_string());
+            }
+            _ => out.lines.push(answer(&open.request, &decision)),
+        }
+        self.questions.settle(&decide.question_id);
+    }
+
+    /// A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
+    fn say_why(&mut self, open: &Open, decide: &Decide, out: &mut Step) {
+        let Some(words) = decide.feedback.as_deref().filter(|words| !words.trim().is_empty()) else { return };
+        if matches!(open.via, Via::Event | Via::Legacy) {
+            return;
+        }
+        out.lines.extend(self.steer(words));
+    }
+
+    /// The line that adds words to the running turn; nothing if none runs.
+    pub(super) fn steer(&mut self, words: &str) -> Option<String> {
+        let (thread, turn) = (self.session.native_id()?.to_owned(), self.turns.native()?.to_owned());
+        let input = json!([{ "type": "text", "text": words, "text_elements": [] }]);
+        let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });
+        Some(self.requests.ask(Asked::Steer, "turn/steer", params))
+    }
+}
+
+/// The decision in Codex's words, or why there is none.
+fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, String> {
+    if choice.kind.allows() && (decide.new_content.is_some() || decide.new_input.is_some()) {
+        return Err("codex runs what it asked for or nothing, it cannot be given other input".to_owned());
+    }
+    let (kind, id) = (choice.kind, choice.id.as_str());
+    Ok(match &open.via {
+        Via::Command { rule } => json!({ "decision": match (kind, id, rule) {
+            (_, option::PROCEED_ALWAYS_AND_SAVE, Some(rule)) => {
+                json!({ "acceptWithExecpolicyAmendment": { "execpolicy_amendment": rule } })
+            }
+            _ => word(kind).into(),
+        }}),
+        Via::Patch => json!({ "decision": word(kind) }),
+        Via::McpTool if kind.rejects() => json!({ "action": "decline", "content": null }),
+        Via::McpTool => {
+            let lasting = match id {
+                option::PROCEED_ALWAYS_TOOL => json!({ "persist": "session" }),
+                option::PROCEED_ALWAYS_AND_SAVE => json!({ "persist": "always" }),
+                _ => Value::Null,
+            };
+            json!({ "action": "accept", "content": {}, "_meta": lasting })
+        }
+        Via::Form { .. } if kind.rejects() => json!({ "action": "decline", "content": null }),
+        Via::Form { fields } => {
+            let questions = match &open.question.details {
+                Details::Input { questions } => questions.as_slice(),
+                _ => &[],
+            };
+            let content = match fields.as_slice() {
+                [] => Map::new(),
+                [one] => match one.chosen(questions, decide) {
+                    Some(value) => Map::from_iter([(one.name.clone(), value?)]),
+                    None => form::fill(fields, decide)?,
+                },
+                _ => form::fill(fields, decide)?,
+            };
+            json!({ "action": "accept", "content": content, "_meta": null })
+        }
+        Via::Permissions { wanted } => match kind {
+            ChoiceKind::AllowOnce => json!({ "permissions": wanted, "scope": "turn" }),
+            ChoiceKind::AllowAlways => json!({ "permissions": wanted, "scope": "session" }),
+            ChoiceKind::RejectOnce | ChoiceKind::RejectAlways => json!({ "permissions": {}, "scope": "turn" }),
+        },
+        Via::Input { .. } if kind.rejects() => json!({ "answers": {} }),
+        Via::Input { ids } => {
+            let Details::Input { questions } = &open.question.details else { return Ok(json!({ "answers": {} })) };
+            let given = form::answers(questions, decide)?;
+            let answers = ids.iter().cloned().zip(given).map(|(id, words)| (id, json!({ "answers": words })));
+            json!({ "answers": answers.collect::<Map<_, _>>() })
+        }
+        Via::Legacy => {
+            let why = decide.feedback.as_deref().unwrap_or("the user said no");
+            json!({ "decision": match kind {
+                ChoiceKind::AllowOnce => json!("approved"),
+                ChoiceKind::AllowAlways => json!("approved_for_session"),
+                ChoiceKind::RejectOnce | ChoiceKind::RejectAlways => json!({ "denied": { "rejection": why } }),
+            }})
+        }
+        Via::Event => {
+            let word = match kind {
+                ChoiceKind::AllowOnce => "allow",
+                ChoiceKind::AllowAlways => "allow_always",
+                ChoiceKind::RejectOnce => "deny",
+                ChoiceKind::RejectAlways => "deny_always",
+            };
+            let mut params = Map::from_iter([
+                ("approval_id".to_owned(), open.request.clone()),
+                ("decision".to_owned(), word.into()),
+            ]);
+            params.extend(decide.feedback.clone().map(|words| ("message".to_owned(), words.into())));
+            params.into()
+        }
+    })
+}
+
+/// The app-server's word. A refusal is one that lets the turn go on.
+fn word(kind: ChoiceKind) -> &'static str {
+    match kind {
+        ChoiceKind::AllowOnce => "accept",
+        ChoiceKind::AllowAlways => "acceptForSession",
+        ChoiceKind::RejectOnce | ChoiceKind::RejectAlways => "decline",
+    }
+}

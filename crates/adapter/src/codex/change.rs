@@ -1,0 +1,135 @@
+//! File changes as Codex describes them: whole texts for new and removed files, hunks for changed ones.
+
+use std::path::Path;
+
+use multitap_event::{Details, FileChange, FileChangeType, ToolId};
+use serde_json::{Map, Value};
+
+use super::wire::Fields;
+use crate::codec::Files;
+use crate::diff;
+
+/// The changes an item tells of. For the text of a file before and after, the disk is looked at.
+pub(super) fn of_item(item: &Fields, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
+    match item.get("changes") {
+        Some(Value::Array(list)) => {
+            list.iter().filter_map(|change| one(&Fields::of(Some(change)), None, tool, files)).collect()
+        }
+        Some(Value::Object(by_path)) => of_map(by_path, tool, files),
+        // One file, in an older spelling.
+        _ => one(item, None, tool, files).into_iter().collect(),
+    }
+}
+
+/// Changes by path, as the older requests and the stored sessions have them.
+pub(super) fn of_map(by_path: &Map<String, Value>, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
+    by_path.iter().filter_map(|(path, change)| one(&Fields::of(Some(change)), Some(path), tool, files)).collect()
+}
+
+fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) -> Option<FileChange> {
+    let path = path.or_else(|| change.text("path")).or_else(|| change.text("filePath"))?;
+    let kind = change.fields("kind");
+    let word = kind.text("type").or_else(|| change.text("kind"));
+    let word = word.or_else(|| change.text("type").filter(|word| matches!(*word, "add" | "delete" | "update")));
+    let told = change.text("diff").or_else(|| change.text("unifiedDiff")).or_else(|| change.text("content"));
+    let moved = kind.text("movePath").or_else(|| change.text("movePath")).filter(|to| *to != path);
+    let mut made = FileChange {
+        file_path: moved.unwrap_or(path).to_owned(),
+        change_type: match word {
+            Some("add" | "create" | "created") => FileChangeType::Created,
+            Some("delete" | "remove" | "deleted") => FileChangeType::Deleted,
+            Some(_) => FileChangeType::Modified,
+            None => by_diff(told.unwrap_or_default()),
+        },
+        diff: None,
+        before: None,
+        after: None,
+        tool_id: Some(tool.clone()),
+        old_path: moved.map(|_| path.to_owned()),
+    };
+    let Some(told) = told else { return Some(made) };
+    match made.change_type {
+        FileChangeType::Created if !is_diff(told) => {
+            made.diff = Some(diff::unified(path, None, told));
+            made.after = Some(told.to_owned());
+        }
+        FileChangeType::Deleted if !is_diff(told) => {
+            made.diff = Some(diff::removed(path, told));
+            made.before = Some(told.to_owned());
+        }
+        FileChangeType::Created | FileChangeType::Deleted => made.diff = Some(told.to_owned()),
+        FileChangeType::Modified => {
+            // Where the file moved to stands at the end of the hunks as well.
+            let told = moved.and_then(|to| told.strip_suffix(&format!("\n\nMoved to: {to}"))).unwrap_or(told);
+            let hunks = told.find("@@").map_or(told, |at| &told[at..]);
+            if let Some((before, after)) = both_texts(path, moved, hunks, files) {
+                (made.before, made.after) = (Some(before), Some(after));
+            }
+            made.diff = Some(if is_diff(told) { told.to_owned() } else { diff::headed(path, moved, told) });
+        }
+    }
+    made.diff = made.diff.filter(|diff| !diff.is_empty());
+    Some(made)
+}
+
+/// The text before and after, whether the change is yet to come or was just made.
+fn both_texts(path: &str, moved: Option<&str>, hunks: &str, files: &dyn Files) -> Option<(String, String)> {
+    if let Some(text) = files.read(Path::new(path)) {
+        if let Some(after) = diff::apply(&text, hunks) {
+            return Some((text, after));
+        }
+        if moved.is_none() {
+            return diff::take_back(&text, hunks).map(|before| (before, text));
+        }
+    }
+    let after = files.read(Path::new(moved?))?;
+    diff::take_back(&after, hunks).map(|before| (before, after))
+}
+
+fn is_diff(text: &str) -> bool {
+    text.starts_with("--- ") || text.starts_with("diff --git ")
+}
+
+fn by_diff(diff: &str) -> FileChangeType {
+    if diff.contains("--- /dev/null") {
+        FileChangeType::Created
+    } else if diff.contains("+++ /dev/null") {
+        FileChangeType::Deleted
+    } else {
+        FileChangeType::Modified
+    }
+}
+
+/// What a question shows of changes.
+pub(super) fn details(changes: &[FileChange]) -> Details {
+    match changes {
+        [] => Details::Text { text: "Change files".to_owned(), arguments: Map::new() },
+        [one] => Details::FileEdit {
+            file_path: one.file_path.clone(),
+            before: one.before.clone(),
+            after: one.after.clone(),
+            diff: one.diff.clone(),
+        },
+        [first, ..] => Details::FileEdit {
+            file_path: first.file_path.clone(),
+            before: None,
+            after: None,
+            diff: Some(changes.iter().filter_map(|change| change.diff.as_deref()).collect()),
+        },
+    }
+}
+
+/// One line about changes.
+pub(super) fn title(changes: &[FileChange]) -> String {
+    let [first, rest @ ..] = changes else { return "Change files".to_owned() };
+    let verb = match first.change_type {
+        FileChangeType::Created => "Write",
+        FileChangeType::Modified => "Edit",
+        FileChangeType::Deleted => "Delete",
+    };
+    match rest.len() {
+        0 => format!("{verb} {}", first.file_path),
+        1 => format!("{verb} {} and one more file", first.file_path),
+        more => format!("{verb} {} and {more} more files", first.file_path),
+    }
+}

@@ -1,0 +1,115 @@
+//! Shell commands as Codex writes them, and as people want to read them.
+
+use serde_json::Value;
+
+/// The longest title.
+const TITLE: usize = 120;
+const SHELLS: [&str; 4] = ["bash", "zsh", "sh", "dash"];
+
+/// The command that a person would type: without the shell that Codex starts it with.
+pub(super) fn typed(command: &Value) -> String {
+    let words = match command {
+        Value::String(text) => match split(text) {
+            Some(words) => words,
+            None => return text.clone(),
+        },
+        Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => return String::new(),
+    };
+    if let [shell, flag, script] = words.as_slice() {
+        let name = shell.rsplit('/').next().unwrap_or(shell);
+        if SHELLS.contains(&name) && matches!(flag.as_str(), "-c" | "-lc" | "-ic" | "-lic") {
+            return script.clone();
+        }
+    }
+    match command {
+        Value::String(text) => text.clone(),
+        _ => join(&words),
+    }
+}
+
+/// Words of a shell command, by the quoting rules that a writer of commands uses; nothing if they do not hold.
+fn split(text: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ' ' | '\t' | '\n' => words.extend(word.take()),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match letters.next()? {
+                        '\'' => break,
+                        inner => word.push(inner),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match letters.next()? {
+                        '"' => break,
+                        '\\' => match letters.next()? {
+                            escaped @ ('"' | '\\' | '$' | '`') => word.push(escaped),
+                            '\n' => {}
+                            other => word.extend(['\\', other]),
+                        },
+                        inner => word.push(inner),
+                    }
+                }
+            }
+            '\\' => word.get_or_insert_default().push(letters.next()?),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
+/// Words as one command line.
+pub(super) fn join(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    let quote = |word: &String| {
+        if !word.is_empty() && word.chars().all(plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// The first line, shortened.
+pub(super) fn one_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < text.trim().len() => format!("{line} …"),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_shell_around_a_command_is_taken_off() {
+        for (native, typed_in) in [
+            (json!("/bin/bash -lc 'touch made.txt && ls'"), "touch made.txt && ls"),
+            (json!(r#"/bin/zsh -lc "echo \"a\" $HOME""#), r#"echo "a" $HOME"#),
+            (json!(r"bash -lc 'it'\''s'"), "it's"),
+            (json!("bash -lc ls"), "ls"),
+            (json!(["bash", "-lc", "npm test"]), "npm test"),
+            (json!(["git", "commit", "-m", "two words"]), "git commit -m 'two words'"),
+            (json!("npm test"), "npm test"),
+            (json!("echo 'open"), "echo 'open"),
+            (json!("python3 -c 'print(1)'"), "python3 -c 'print(1)'"),
+        ] {
+            assert_eq!(typed(&native), typed_in);
+        }
+    }
+}

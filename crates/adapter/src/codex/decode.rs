@@ -1,0 +1,252 @@
+//! Codex's lines to events: one line in, what it tells out.
+//!
+//! Here is only the fork in the road; each sort of line has its file beside this one.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use multitap_event::{Command, SandboxMode, SessionConfig, Timestamp, Unsupported};
+use serde::Deserialize;
+
+use super::exec::Exec;
+use super::item::Phase;
+use super::notice::is_of_a_turn;
+use super::question::Questions;
+use super::rpc::Requests;
+use super::session::Session;
+use super::settings::Settings;
+use super::stored::Twins;
+use super::text::Texts;
+use super::threads::Threads;
+use super::todo::Todos;
+use super::tools::Tools;
+use super::turn::{Over, Turns, failure};
+use super::usage::tokens;
+use super::wire::{self, Call, Delta, Fields, Head, Reply};
+use crate::codec::{Codec, End, Files, NoFiles, Step};
+use crate::line::unrecognized;
+
+/// How Codex is driven, in `sessionStarted`.
+pub(super) const APP_SERVER: &str = "app-server";
+pub(super) const EXEC: &str = "exec";
+/// Not driven at all: read from a file.
+pub(super) const STORED: &str = "stored";
+
+/// Codex's dialects: the app-server's JSON-RPC, the events of `exec --json`, and the entries of stored sessions.
+pub struct CodexCodec {
+    pub(super) files: Box<dyn Files>,
+    pub(super) settings: Settings,
+    /// The sandbox that was chosen, whatever the mode.
+    pub(super) chosen_sandbox: Option<SandboxMode>,
+    /// The conversation was opened with the sandbox of a mode, so that Codex's own is not known.
+    pub(super) opened_implied: bool,
+    /// Why no sandbox works on this machine.
+    pub(super) no_sandbox: Option<String>,
+    /// What the next turn has to say.
+    pub(super) changed: Changed,
+    pub(super) session: Session,
+    pub(super) threads: Threads,
+    pub(super) turns: Turns,
+    pub(super) texts: Texts,
+    pub(super) tools: Tools,
+    pub(super) todos: Todos,
+    pub(super) questions: Questions,
+    pub(super) requests: Requests,
+    pub(super) twins: Twins,
+    /// Set for a session whose every turn is a process.
+    pub(super) exec: Option<Exec>,
+    /// The turn that was asked to end.
+    pub(super) interrupted: Option<String>,
+    /// A reviewer is at work.
+    pub(super) reviewing: bool,
+    /// The last that was told of the turn's changes, and of each MCP server.
+    pub(super) diff: Option<String>,
+    pub(super) mcp_servers: HashMap<String, String>,
+}
+
+/// Settings that are other than what Codex was told last.
+#[derive(Debug, Default)]
+pub(super) struct Changed {
+    pub(super) model: bool,
+    pub(super) rules: bool,
+}
+
+impl fmt::Debug for CodexCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CodexCodec").finish_non_exhaustive()
+    }
+}
+
+impl CodexCodec {
+    /// For a recorded stream or a stored session: no process, no files, nothing known beforehand.
+    pub fn recorded() -> Self {
+        Self {
+            files: Box::new(NoFiles),
+            settings: Settings::default(),
+            chosen_sandbox: None,
+            opened_implied: false,
+            no_sandbox: None,
+            changed: Changed::default(),
+            session: Session::default(),
+            threads: Threads::default(),
+            turns: Turns::default(),
+            texts: Texts::default(),
+            tools: Tools::default(),
+            todos: Todos::default(),
+            questions: Questions::default(),
+            requests: Requests::default(),
+            twins: Twins::default(),
+            exec: None,
+            interrupted: None,
+            reviewing: false,
+            diff: None,
+            mcp_servers: HashMap::new(),
+        }
+    }
+
+    /// For a running app-server. `no_sandbox` says why no sandbox works on this machine, where none does.
+    pub fn live(
+        config: &SessionConfig,
+        files: Box<dyn Files>,
+        no_sandbox: Option<String>,
+    ) -> Result<Self, Unsupported> {
+        Ok(Self { no_sandbox, ..Self::set_up(config, Settings::of(config)?, files, APP_SERVER) })
+    }
+
+    /// For a session whose every turn is a process.
+    pub(super) fn by_process(config: &SessionConfig, settings: Settings, exec: Exec, files: Box<dyn Files>) -> Self {
+        let codec = Self::set_up(config, settings, files, EXEC);
+        Self { turns: codec.turns.of_processes(), exec: Some(exec), ..codec }
+    }
+
+    fn set_up(config: &SessionConfig, settings: Settings, files: Box<dyn Files>, transport: &'static str) -> Self {
+        Self {
+            files,
+            chosen_sandbox: config.sandbox,
+            opened_implied: settings.rules.sandbox_implied,
+            session: Session::live(config, &settings.rules, transport),
+            turns: Turns::default().structured(settings.output_schema.is_some()),
+            settings,
+            ..Self::recorded()
+        }
+    }
+
+    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
+    fn read<'a, T: Deserialize<'a>>(
+        &mut self,
+        line: &'a str,
+        out: &mut Step,
+        then: impl FnOnce(&mut Self, T, &mut Step),
+    ) {
+        match serde_json::from_str(line) {
+            Ok(read) => then(self, read, out),
+            Err(error) => out.events.push(unrecognized(line, error.to_string())),
+        }
+    }
+
+    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
+        match wire::head(line) {
+            Ok(Head::Method(method)) => self.call(&method, line, now, out),
+            Ok(Head::Reply) => self.read(line, out, |codec, reply: Reply, out| codec.reply(reply, now, out)),
+            Ok(Head::Type(kind)) => {
+                self.read(line, out, |codec, event, out| codec.event(&kind, &event, line, now, out));
+            }
+            Err(reason) => out.events.push(unrecognized(line, reason)),
+        }
+        self.session.hold(out);
+    }
+
+    fn call(&mut self, method: &str, line: &str, now: Timestamp, out: &mut Step) {
+        if is_of_a_turn(method) && !self.session.has_started() {
+            // A recording may lack its beginning.
+            let head: Option<Call<Fields>> = serde_json::from_str(line).ok();
+            let thread = head.as_ref().and_then(|head| head.params.text("threadId"));
+            thread.iter().for_each(|id| self.threads.ours_is(id));
+            self.session.under_way(thread, APP_SERVER, out);
+        }
+        if method.ends_with("/delta") || method.ends_with("Delta") {
+            match serde_json::from_str::<Call<Delta>>(line) {
+                Ok(read) => return self.delta(method, &read.params, out),
+                // Another kind of delta, which stands in the table of notifications.
+                Err(_) if method.starts_with("thread/") || !method.starts_with("item/") => {}
+                Err(error) => return out.events.push(unrecognized(line, error.to_string())),
+            }
+        }
+        self.read(line, out, |codec, call: Call<Fields>, out| match call.id.filter(|id| !id.is_null()) {
+            Some(id) => codec.request(method, id, call.params, out),
+            None => codec.notification(method, call.params, line, now, out),
+        });
+    }
+
+    /// An event of `exec --json`, or an entry of a stored session.
+    fn event(&mut self, kind: &str, event: &Fields, line: &str, now: Timestamp, out: &mut Step) {
+        if (kind.starts_with("turn.") || kind.starts_with("item.")) && !self.session.has_started() {
+            self.session.under_way(None, EXEC, out);
+        }
+        let payload = || event.fields("payload");
+        let item = || event.fields("item");
+        match kind {
+            "thread.started" => self.session.began(event.text("threadId"), EXEC, event, out),
+            "turn.started" => self.turns.begin(None, out),
+            "turn.completed" => {
+                let is_sum = self.exec.is_some();
+                let usage = event.get("usage").and_then(tokens);
+                let usage = usage.and_then(|so_far| self.turns.usage.turn_of(so_far, is_sum));
+                self.turn_over(Over { status: "completed".to_owned(), usage, ..Over::default() }, now, out);
+            }
+            "turn.failed" => {
+                let error = Some(failure(&event.fields("error")));
+                let status = if self.turns.is_cancelling() { "interrupted" } else { "failed" };
+                self.turn_over(Over { status: status.to_owned(), error, ..Over::default() }, now, out);
+            }
+            "item.started" => self.item(&item(), Phase::Started, None, now, out),
+            "item.updated" => self.item(&item(), Phase::Updated, None, now, out),
+            "item.completed" => self.item(&item(), Phase::Completed, None, now, out),
+            "error" => self.trouble(event, None, out),
+            "approval.required" => self.approval_event(event, out),
+            "session_meta" => self.session_meta(&payload(), out),
+            "turn_context" => self.turn_context(&payload(), out),
+            "event_msg" => self.stored_event(&payload(), now, out),
+            "response_item" => self.response_item(&payload(), now, out),
+            "compacted" => {
+                out.events.push(super::notice::note(multitap_event::SystemSubtype::COMPACTED, None, payload().0));
+            }
+            // What Codex keeps for itself.
+            "world_state" | "token_usage_record" | "ghost_snapshot" => {}
+            _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
+        }
+    }
+}
+
+impl Codec for CodexCodec {
+    fn begin(&mut self, _now: Timestamp) -> Step {
+        if self.exec.is_some() {
+            return Step { ready: true, ..Step::default() };
+        }
+        Step::line(self.initialize())
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.line(line, now, &mut out);
+        out
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.command(command, now, &mut out);
+        out
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.ended(end, now, &mut out);
+        out
+    }
+
+    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.process_over(end, now, &mut out);
+        out
+    }
+}

@@ -1,0 +1,245 @@
+//! The app-server's notifications.
+
+use multitap_event::{AuthStatus, EventKind, SystemNote, SystemSubtype, Timestamp};
+use serde_json::{Map, Value};
+
+use super::command::one_line;
+use super::decode::{APP_SERVER, CodexCodec};
+use super::item::{Phase, thought_id};
+use super::session::policy_word;
+use super::text::Voice;
+use super::tools::Forgotten;
+use super::turn::{Over, failure};
+use super::wire::{Delta, Fields, present};
+use crate::codec::Step;
+use crate::line::unrecognized;
+
+/// A `system` event with what a line tells, without what only serves the transport.
+pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
+    for key in ["type", "threadId", "turnId"] {
+        data.shift_remove(key);
+    }
+    EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data: present(data) })
+}
+
+/// What is told by other lines as well, or means nothing to whoever watches.
+const SILENT: [&str; 24] = [
+    "thread/status/changed",
+    "thread/readState/changed",
+    "thread/queue/changed",
+    "thread/goal/cleared",
+    "thread/prediction/updated",
+    "thread/environment/connected",
+    "account/rateLimits/updated",
+    "remoteControl/status/changed",
+    "item/reasoning/summaryPartAdded",
+    "item/fileChange/outputDelta",
+    "rawResponseItem/completed",
+    "rawResponse/completed",
+    "command/exec/outputDelta",
+    "process/outputDelta",
+    "process/exited",
+    "fs/changed",
+    "app/list/updated",
+    "fuzzyFileSearch/sessionUpdated",
+    "fuzzyFileSearch/sessionCompleted",
+    "thread/realtime/outputAudio/delta",
+    "thread/realtime/sdp",
+    "turn/moderationMetadata",
+    "model/safetyBuffering/updated",
+    "skills/changed",
+];
+
+/// What is told as it is.
+const NOTED: [&str; 41] = [
+    "thread/archived",
+    "thread/deleted",
+    "thread/unarchived",
+    "thread/closed",
+    "thread/reverted",
+    "thread/name/updated",
+    "thread/attachment/updated",
+    "thread/goal/updated",
+    "thread/project/updated",
+    "thread/environment/disconnected",
+    "project/changed",
+    "hook/started",
+    "hook/completed",
+    "item/autoApprovalReview/started",
+    "item/autoApprovalReview/completed",
+    "autoApprovalReview/strictReviewRequired",
+    "mcpServer/oauthLogin/completed",
+    "mcpServer/event/stream/notification",
+    "account/updated",
+    "account/gatewayOAuth/changed",
+    "externalAgentConfig/import/progress",
+    "externalAgentConfig/import/completed",
+    "model/verification",
+    "warning",
+    "guardianWarning",
+    "deprecationNotice",
+    "configWarning",
+    "windows/worldWritableWarning",
+    "windowsSandbox/setupCompleted",
+    "thread/realtime/started",
+    "thread/realtime/itemAdded",
+    "thread/realtime/item/started",
+    "thread/realtime/item/transcript/delta",
+    "thread/realtime/item/completed",
+    "thread/realtime/transcript/delta",
+    "thread/realtime/transcript/done",
+    "thread/realtime/error",
+    "thread/realtime/closed",
+    "item/commandExecution/terminalInteraction",
+    "loginChatGptComplete",
+    "sessionConfigured",
+];
+
+/// Whether it comes within a conversation that has begun.
+pub(super) fn is_of_a_turn(method: &str) -> bool {
+    method.starts_with("turn/") || method.starts_with("item/")
+}
+
+impl CodexCodec {
+    /// A piece of text that belongs to an item.
+    pub(super) fn delta(&mut self, method: &str, delta: &Delta, out: &mut Step) {
+        if self.reviewing && method == "item/agentMessage/delta" {
+            return;
+        }
+        let parent = self.threads.parent(delta.thread_id.as_deref());
+        let index = delta.summary_index.unwrap_or(0);
+        let (id, voice) = match method {
+            "item/agentMessage/delta" | "item/plan/delta" => (delta.item_id.clone(), Voice::Speech),
+            "item/reasoning/summaryTextDelta" => (thought_id(&delta.item_id, "summary", index), Voice::Thought),
+            "item/reasoning/textDelta" => (thought_id(&delta.item_id, "text", index), Voice::Thought),
+            _ => {
+                self.tools.output(&delta.item_id, &delta.delta, out);
+                return;
+            }
+        };
+        self.texts.piece(&id, voice, &delta.delta, parent.as_ref(), out);
+    }
+
+    pub(super) fn notification(&mut self, method: &str, params: Fields, line: &str, now: Timestamp, out: &mut Step) {
+        let thread = params.string("threadId").or_else(|| params.string("conversationId"));
+        let ours = self.threads.is_ours(thread.as_deref());
+        match method {
+            "thread/started" => self.thread_started(&params, out),
+            "turn/started" if ours => {
+                let turn = params.fields("turn");
+                self.turns.begin(turn.text("id").or_else(|| params.text("turnId")), out);
+                self.turns.is_part_of(turn.string("rootTurnId"));
+                self.cancel_if_wanted(out);
+            }
+            "turn/completed" if ours => self.turn_completed(&params, now, out),
+            "turn/started" | "turn/completed" => {
+                if let Some(above) = self.threads.parent(thread.as_deref()).filter(|_| method == "turn/completed") {
+                    let clock = self.session.is_live().then_some(now);
+                    self.tools.close_forgotten(Forgotten::OfAgent(&above), clock, out);
+                }
+                out.events.push(note("subAgent", None, params.0));
+            }
+            "item/started" => self.item(&params.fields("item"), Phase::Started, thread.as_deref(), now, out),
+            "item/updated" => self.item(&params.fields("item"), Phase::Updated, thread.as_deref(), now, out),
+            "item/completed" => self.item(&params.fields("item"), Phase::Completed, thread.as_deref(), now, out),
+            "item/fileChange/patchUpdated" => {
+                let id = params.text("itemId").unwrap_or_default();
+                let changes = super::change::of_item(&params, &id.into(), self.files.as_ref());
+                self.tools.means(id, changes);
+            }
+            "item/mcpToolCall/progress" => {
+                let id = params.text("itemId").unwrap_or_default();
+                self.tools.progress(id, params.text("message").unwrap_or_default(), out);
+            }
+            "turn/plan/updated" if ours => self.todos.planned(&params, out),
+            "turn/plan/updated" | "turn/diff/updated" if !ours => {}
+            "turn/diff/updated" => self.turn_diff(params, out),
+            "thread/tokenUsage/updated" if ours => {
+                let in_turn = self.turns.is_current(params.text("turnId"));
+                self.turns.usage.reported(&params.fields("tokenUsage"), in_turn);
+            }
+            "thread/tokenUsage/updated" => {}
+            "thread/compacted" => out.events.push(note(SystemSubtype::COMPACTED, None, params.0)),
+            "thread/settings/updated" if ours => {
+                let settings = params.fields("threadSettings");
+                self.session.policy_is(settings.get("approvalPolicy").map(policy_word), out);
+                self.session.model_is(settings.string("model"), out);
+            }
+            "thread/settings/updated" => {}
+            "model/rerouted" if ours => self.session.model_is(params.string("toModel"), out),
+            "error" => {
+                self.trouble(&params.fields("error"), Some(params.get("willRetry") == Some(&Value::Bool(true))), out)
+            }
+            "serverRequest/resolved" => {
+                let id = params.get("requestId").cloned().unwrap_or_default();
+                self.questions.withdraw_request(&id, out);
+            }
+            "mcpServer/startupStatus/updated" => self.mcp_server(params, out),
+            "modelProvider/authRecoveryStarted" | "modelProvider/authRecoveryCompleted" | "account/login/completed" => {
+                let output = params.string("message").into_iter().collect();
+                let is_authenticating = method.ends_with("Started");
+                let error = params.string("error");
+                out.events.push(EventKind::AuthStatus(AuthStatus { is_authenticating, output, error }));
+            }
+            _ if method.starts_with("codex/event/") => {
+                let message = params.fields("msg");
+                self.stored_event(if message.is_empty() { &params } else { &message }, now, out);
+            }
+            _ if SILENT.contains(&method) => {}
+            _ if NOTED.contains(&method) || method == "model/rerouted" => {
+                let message = ["summary", "message", "name", "error"].into_iter().find_map(|key| params.text(key));
+                out.events.push(note(method, message.map(one_line), params.0));
+            }
+            _ => out.events.push(unrecognized(line, format!("unknown method '{method}'"))),
+        }
+    }
+
+    fn thread_started(&mut self, params: &Fields, out: &mut Step) {
+        let thread = params.fields("thread");
+        let id = thread.string("id").or_else(|| params.string("threadId"));
+        let above = thread.text("parentThreadId");
+        if self.session.is_live() || above.is_some() {
+            if !self.threads.is_ours(id.as_deref()) {
+                out.events.push(note("subAgent", thread.text("agentNickname").map(str::to_owned), thread.0));
+            }
+            return;
+        }
+        // A recording may hold several conversations, one after the other.
+        if let Some(id) = id.as_deref() {
+            self.threads.ours_is(id);
+        }
+        self.session.began(id.as_deref(), APP_SERVER, &thread, out);
+    }
+
+    fn turn_completed(&mut self, params: &Fields, now: Timestamp, out: &mut Step) {
+        let turn = params.fields("turn");
+        let error = turn.fields("error");
+        let over = Over {
+            status: turn.text("status").unwrap_or("completed").to_owned(),
+            error: (!error.is_empty()).then(|| failure(&error)),
+            duration_ms: turn.number("durationMs"),
+            ..Over::default()
+        };
+        self.turns.announce(turn.text("id"));
+        self.turn_over(over, now, out);
+    }
+
+    /// What the turn did to all files so far; it comes again with every request to the model.
+    fn turn_diff(&mut self, params: Fields, out: &mut Step) {
+        let diff = params.string("diff");
+        if diff.is_some() && self.diff != diff {
+            self.diff = diff;
+            out.events.push(note("turnDiff", None, params.0));
+        }
+    }
+
+    /// How an MCP server is; it is said again at every turn.
+    fn mcp_server(&mut self, params: Fields, out: &mut Step) {
+        let name = params.string("name").unwrap_or_default();
+        let status = params.string("status").unwrap_or_default();
+        if self.mcp_servers.insert(name.clone(), status.clone()).as_ref() != Some(&status) {
+            let message = format!("MCP server {name}: {status}");
+            out.events.push(note("mcpServer", Some(message), params.0));
+        }
+    }
+}

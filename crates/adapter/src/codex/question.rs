@@ -1,0 +1,370 @@
+//! Questions: what Codex wants to do or know, told so that anybody can answer. Several may be open at once.
+
+use multitap_event::{
+    AskedQuestion, Choice, ChoiceKind, Details, EventKind, Question, QuestionId, ToolId, Withdrawal, option,
+};
+use serde_json::{Map, Value, json};
+
+use super::change;
+use super::command::{join, one_line, typed};
+use super::decode::CodexCodec;
+use super::form::{self, Field};
+use super::item::arguments;
+use super::notice::note;
+use super::rpc::{answer, refusal};
+use super::wire::{Fields, present};
+use crate::codec::Step;
+
+/// The questions without an answer.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    open: Vec<Open>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    pub(super) question: Question,
+    /// The id of Codex's request.
+    pub(super) request: Value,
+    pub(super) via: Via,
+}
+
+/// The way a question came, and so the way its answer goes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Via {
+    /// A command; with the rule that would be kept for its like.
+    Command { rule: Option<Value> },
+    /// A change to files.
+    Patch,
+    /// A tool of an MCP server.
+    McpTool,
+    /// An MCP server asks the user something.
+    Form { fields: Vec<Field> },
+    /// Further permissions for the turn or the session.
+    Permissions { wanted: Map<String, Value> },
+    /// The model asks the user something; the ids of its questions, in order.
+    Input { ids: Vec<String> },
+    /// A request of the older kind, with its own words for decisions.
+    Legacy,
+    /// An `approval.required` event, answered by a call.
+    Event,
+}
+
+impl Questions {
+    pub(super) fn find(&self, id: &QuestionId) -> Option<&Open> {
+        self.open.iter().find(|open| open.question.question_id == *id)
+    }
+
+    pub(super) fn settle(&mut self, id: &QuestionId) {
+        self.open.retain(|open| open.question.question_id != *id);
+    }
+
+    pub(super) fn withdraw_all(&mut self, reason: &str, out: &mut Step) {
+        out.events.extend(self.open.drain(..).map(|open| withdrawn(open, reason)));
+    }
+
+    /// A tool ended although somebody was still asked about it: the answer came from elsewhere.
+    pub(super) fn withdraw_about(&mut self, tool: &str, out: &mut Step) {
+        let about = |open: &mut Open| open.question.tool_id.as_ref().is_some_and(|id| id.as_str() == tool);
+        let moot = self.open.extract_if(.., about);
+        out.events.extend(moot.map(|open| withdrawn(open, "the agent went on without an answer from here")));
+    }
+
+    /// Codex takes one back.
+    pub(super) fn withdraw_request(&mut self, request: &Value, out: &mut Step) {
+        let moot = self.open.extract_if(.., |open| open.request == *request);
+        out.events.extend(moot.map(|open| withdrawn(open, "the agent no longer asks")));
+    }
+
+    fn is_about(&self, tool: &ToolId) -> bool {
+        self.open.iter().any(|open| open.question.tool_id.as_ref() == Some(tool))
+    }
+}
+
+fn withdrawn(open: Open, reason: &str) -> EventKind {
+    let reason = Some(reason.to_owned());
+    EventKind::PermissionWithdrawn(Withdrawal { question_id: open.question.question_id, reason })
+}
+
+/// A question before it has its id.
+struct Asked {
+    tool_id: Option<ToolId>,
+    tool_name: Option<String>,
+    title: String,
+    options: Vec<Choice>,
+    details: Details,
+    reason: Option<String>,
+    via: Via,
+}
+
+fn once(name: &str) -> Choice {
+    Choice::new(option::PROCEED_ONCE, name, ChoiceKind::AllowOnce)
+}
+
+fn always(id: &str, name: impl Into<String>) -> Choice {
+    Choice::new(id, name, ChoiceKind::AllowAlways)
+}
+
+fn cancel(name: &str) -> Choice {
+    Choice::new(option::CANCEL, name, ChoiceKind::RejectOnce)
+}
+
+impl CodexCodec {
+    /// Codex asks something of us. Whatever it is, it gets an answer.
+    pub(super) fn request(&mut self, method: &str, id: Value, params: Fields, out: &mut Step) {
+        let asked = match method {
+            "item/commandExecution/requestApproval" => self.command_question(&params),
+            "item/fileChange/requestApproval" => self.patch_question(&params),
+            "item/permissions/requestApproval" => permissions_question(&params),
+            "item/tool/requestUserInput" => input_question(&params),
+            "mcpServer/elicitation/request" => self.elicitation(&params),
+            "execCommandApproval" => self.old_command_question(&params),
+            "applyPatchApproval" => self.old_patch_question(&params),
+            "item/tool/call" => {
+                let text = "multitap offers no such tool";
+                let content = json!([{ "type": "inputText", "text": text }]);
+                out.lines.push(answer(&id, &json!({ "contentItems": content, "success": false })));
+                out.events.push(note(method, Some(format!("refused: {text}")), params.0));
+                return;
+            }
+            _ => {
+                out.lines.push(refusal(&id, &format!("multitap does not serve '{method}'")));
+                out.events.push(note(method, Some("refused: not served".to_owned()), params.0));
+                return;
+            }
+        };
+        let name = match &id {
+            Value::String(text) => text.clone(),
+            other => format!("request-{other}"),
+        };
+        self.ask(name.into(), id, asked, out);
+    }
+
+    fn ask(&mut self, question_id: QuestionId, request: Value, asked: Asked, out: &mut Step) {
+        let Asked { tool_id, tool_name, title, options, details, reason, via } = asked;
+        let question = Question { question_id, tool_id, tool_name, title, options, details, reason };
+        out.events.push(EventKind::PermissionAsked(question.clone()));
+        self.questions.open.push(Open { question, request, via });
+    }
+
+    fn command_question(&self, params: &Fields) -> Asked {
+        let item = params.text("itemId");
+        let tool = item.and_then(|id| self.tools.find(id));
+        let of_tool = || tool.and_then(|tool| tool.arguments.get("command").cloned());
+        let command =
+            params.get("command").cloned().or_else(of_tool).map(|command| typed(&command)).unwrap_or_default();
+        let host = params.fields("networkApprovalContext").string("host");
+        let offered = params
+            .list("availableDecisions")
+            .iter()
+            .find_map(|decision| decision.get("acceptWithExecpolicyAmendment")?.get("execpolicy_amendment").cloned());
+        let rule = offered.or_else(|| params.get("proposedExecpolicyAmendment").cloned());
+        let mut options =
+            vec![once("Allow once"), always(option::PROCEED_ALWAYS, "Allow this command for this session")];
+        if let Some(rule) = &rule {
+            let words: Vec<String> =
+                rule.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+            let name = format!("Always allow commands that begin with {}", one_line(&join(&words)));
+            options.push(always(option::PROCEED_ALWAYS_AND_SAVE, name));
+        }
+        options.push(cancel("Deny"));
+        let title = match (&host, command.as_str()) {
+            (Some(host), _) => format!("Connect to {host}"),
+            (None, "") => "Run a command".to_owned(),
+            (None, command) => format!("Run {}", one_line(command)),
+        };
+        Asked {
+            tool_id: item.map(ToolId::from),
+            tool_name: Some(tool.map_or_else(|| "shell".to_owned(), |tool| tool.name.clone())),
+            title,
+            options,
+            details: Details::Command {
+                command,
+                directory: params.string("cwd").or_else(|| self.session.cwd().map(str::to_owned)),
+                description: host.map(|host| format!("network access to {host}")),
+            },
+            reason: params.string("reason"),
+            via: Via::Command { rule },
+        }
+    }
+
+    fn patch_question(&self, params: &Fields) -> Asked {
+        let item = params.text("itemId");
+        let changes = item.and_then(|id| self.tools.find(id)).map_or(&[][..], |tool| &tool.changes);
+        let session = match params.text("grantRoot") {
+            Some(root) => format!("Allow changes in {root} for this session"),
+            None => "Allow changes to these files for this session".to_owned(),
+        };
+        Asked {
+            tool_id: item.map(ToolId::from),
+            tool_name: Some("apply_patch".to_owned()),
+            title: change::title(changes),
+            options: vec![once("Allow once"), always(option::PROCEED_ALWAYS, session), cancel("Deny")],
+            details: change::details(changes),
+            reason: params.string("reason"),
+            via: Via::Patch,
+        }
+    }
+
+    /// An MCP server's tool wants to run, or the server itself wants to know something.
+    fn elicitation(&self, params: &Fields) -> Asked {
+        let server = params.text("serverName").unwrap_or("MCP");
+        let message = params.text("message").unwrap_or_default();
+        let about = params.fields("_meta");
+        if about.text("codex_approval_kind") != Some("mcp_tool_call") {
+            return form_question(params, server, message);
+        }
+        let given = arguments(about.get("tool_params"));
+        let mut calls = self.tools.of_server(server).filter(|tool| !self.questions.is_about(&tool.id));
+        let same =
+            self.tools.of_server(server).find(|tool| tool.arguments == given && !self.questions.is_about(&tool.id));
+        let call = same.or_else(|| calls.next());
+        let quoted = message.split('"').nth(1).unwrap_or_default();
+        let tool = call.map_or(quoted, |call| call.name.as_str());
+        let lasting: Vec<&str> = about.list("persist").iter().filter_map(Value::as_str).collect();
+        let mut options = vec![once("Allow once")];
+        if lasting.contains(&"session") {
+            options.push(always(option::PROCEED_ALWAYS_TOOL, format!("Allow {tool} of {server} for this session")));
+        }
+        if lasting.contains(&"always") {
+            options.push(always(option::PROCEED_ALWAYS_AND_SAVE, format!("Always allow {tool} of {server}")));
+        }
+        options.push(cancel("Deny"));
+        Asked {
+            tool_id: call.map(|call| call.id.clone()),
+            tool_name: Some(tool.to_owned()),
+            title: format!("{tool} ({server})"),
+            options,
+            details: Details::Mcp { server: server.to_owned(), tool: tool.to_owned(), arguments: given },
+            reason: None,
+            via: Via::McpTool,
+        }
+    }
+
+    fn old_command_question(&self, params: &Fields) -> Asked {
+        let mut asked = self.command_question(params);
+        asked.tool_id = params.text("callId").map(ToolId::from);
+        Asked { via: Via::Legacy, ..asked }
+    }
+
+    fn old_patch_question(&self, params: &Fields) -> Asked {
+        let tool = ToolId::from(params.text("callId").unwrap_or_default());
+        let changes = params.get("fileChanges").and_then(Value::as_object);
+        let changes = changes.map(|map| change::of_map(map, &tool, self.files.as_ref())).unwrap_or_default();
+        Asked {
+            tool_id: Some(tool),
+            title: change::title(&changes),
+            details: change::details(&changes),
+            via: Via::Legacy,
+            ..self.patch_question(params)
+        }
+    }
+
+    /// `approval.required` of older versions.
+    pub(super) fn approval_event(&mut self, event: &Fields, out: &mut Step) {
+        let id = event.text("id").unwrap_or("approval").to_owned();
+        let about = event.text("description").unwrap_or("The agent asks for approval");
+        let input = arguments(event.get("toolInput"));
+        let tool = event.text("toolName").unwrap_or("tool");
+        let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
+        let details = match event.text("actionType") {
+            Some("shell") => Details::Command {
+                command: event.string("command").or_else(|| text("command")).unwrap_or_default(),
+                directory: text("cwd").or_else(|| self.session.cwd().map(str::to_owned)),
+                description: Some(about.to_owned()),
+            },
+            Some("file_write") => Details::FileEdit {
+                file_path: event.string("filePath").or_else(|| text("path")).unwrap_or_default(),
+                before: None,
+                after: text("content"),
+                diff: text("diff"),
+            },
+            Some("mcp_tool") => {
+                let server = event.string("server").or_else(|| text("server")).unwrap_or_default();
+                Details::Mcp { server, tool: tool.to_owned(), arguments: input }
+            }
+            _ => Details::Text { text: about.to_owned(), arguments: input },
+        };
+        let asked = Asked {
+            tool_id: event.text("itemId").or_else(|| event.text("toolId")).map(ToolId::from),
+            tool_name: Some(tool.to_owned()),
+            title: one_line(about),
+            options: vec![
+                once("Allow once"),
+                always(option::PROCEED_ALWAYS, "Allow for this session"),
+                cancel("Deny"),
+                Choice::new(CANCEL_ALWAYS, "Deny, and do not ask again", ChoiceKind::RejectAlways),
+            ],
+            details,
+            reason: None,
+            via: Via::Event,
+        };
+        self.ask(id.as_str().into(), Value::String(id), asked, out);
+    }
+}
+
+/// Not in the shared words: no to this and its like for the rest of the session.
+pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
+
+fn permissions_question(params: &Fields) -> Asked {
+    let wanted = present(params.fields("permissions").0);
+    let text = params.text("reason").unwrap_or("The agent asks for further permissions");
+    Asked {
+        tool_id: params.text("itemId").map(ToolId::from),
+        tool_name: None,
+        title: one_line(text),
+        options: vec![
+            once("Allow for this turn"),
+            always(option::PROCEED_ALWAYS, "Allow for this session"),
+            cancel("Deny"),
+        ],
+        details: Details::Text { text: text.to_owned(), arguments: wanted.clone() },
+        reason: params.string("reason"),
+        via: Via::Permissions { wanted },
+    }
+}
+
+fn input_question(params: &Fields) -> Asked {
+    let asked: Vec<Fields> = params.list("questions").iter().map(|one| Fields::of(Some(one))).collect();
+    let question = |one: &Fields| AskedQuestion {
+        question: one.string("question").unwrap_or_default(),
+        header: one.string("header"),
+        labels: one
+            .list("options")
+            .iter()
+            .filter_map(|label| label.get("label")?.as_str().map(str::to_owned))
+            .collect(),
+        multi_select: false,
+    };
+    let ids = asked.iter().map(|one| one.string("id").unwrap_or_default()).collect();
+    let questions: Vec<AskedQuestion> = asked.iter().map(question).collect();
+    Asked {
+        tool_id: params.text("itemId").map(ToolId::from),
+        tool_name: Some("request_user_input".to_owned()),
+        title: form::title(&questions),
+        options: form::options(&questions),
+        details: Details::Input { questions },
+        reason: None,
+        via: Via::Input { ids },
+    }
+}
+
+fn form_question(params: &Fields, server: &str, message: &str) -> Asked {
+    let (fields, questions) = form::read(&params.fields("requestedSchema"), message);
+    let (options, details) = if fields.is_empty() {
+        let text = [Some(message), params.text("url")].into_iter().flatten().collect::<Vec<_>>().join("\n");
+        let details = Details::Text { text, arguments: Map::new() };
+        (vec![once("Accept"), cancel("Decline")], details)
+    } else {
+        (form::options(&questions), Details::Input { questions })
+    };
+    Asked {
+        tool_id: None,
+        tool_name: None,
+        title: one_line(&format!("{server}: {message}")),
+        options,
+        details,
+        reason: None,
+        via: Via::Form { fields },
+    }
+}

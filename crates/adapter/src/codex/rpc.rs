@@ -1,0 +1,264 @@
+//! What we ask of the app-server, and its answers.
+
+use std::collections::HashMap;
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, EventKind, Query, Resume, SandboxMode, SystemSubtype, Timestamp,
+};
+use serde_json::{Map, Value, json};
+
+use super::decode::{APP_SERVER, CodexCodec};
+use super::notice::note;
+use super::session::sandbox_mode;
+use super::wire::{Fields, Reply, ReplyError};
+use crate::codec::Step;
+
+/// What was asked and not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    count: u64,
+    open: HashMap<u64, Asked>,
+}
+
+/// One thing we ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Initialize,
+    /// The newest conversation of this folder.
+    Newest,
+    Open,
+    Turn,
+    Steer,
+    Interrupt,
+    Query(Query),
+}
+
+impl Asked {
+    /// For people, after "refused".
+    fn named(self) -> String {
+        match self {
+            Self::Initialize => "to begin".to_owned(),
+            Self::Newest => "to list its conversations".to_owned(),
+            Self::Open => "to open the conversation".to_owned(),
+            Self::Turn => "the prompt".to_owned(),
+            Self::Steer => "a message in the running turn".to_owned(),
+            Self::Interrupt => "to cancel".to_owned(),
+            Self::Query(what) => format!("to tell {what:?}").to_lowercase(),
+        }
+    }
+}
+
+impl Requests {
+    /// The line that asks it.
+    pub(super) fn ask(&mut self, asked: Asked, method: &str, params: impl Into<Value>) -> String {
+        let id = self.next_id();
+        self.open.insert(id, asked);
+        json!({ "id": id, "method": method, "params": params.into() }).to_string()
+    }
+
+    pub(super) fn next_id(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+}
+
+/// The line that answers a request of Codex's.
+pub(super) fn answer(id: &Value, result: &Value) -> String {
+    json!({ "id": id, "result": result }).to_string()
+}
+
+/// The line that refuses one.
+pub(super) fn refusal(id: &Value, message: &str) -> String {
+    json!({ "id": id, "error": { "code": -32601, "message": message } }).to_string()
+}
+
+impl CodexCodec {
+    /// The first line: who we are.
+    pub(super) fn initialize(&mut self) -> String {
+        let params = json!({
+            "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
+            "capabilities": { "experimentalApi": false, "requestAttestation": false },
+        });
+        self.requests.ask(Asked::Initialize, "initialize", params)
+    }
+
+    pub(super) fn reply(&mut self, reply: Reply, now: Timestamp, out: &mut Step) {
+        let asked = reply.id.as_u64().and_then(|id| self.requests.open.remove(&id));
+        if let Some(error) = reply.error {
+            self.refused(asked, &error, now, out);
+            return;
+        }
+        let result = Fields::of(reply.result.as_ref());
+        match asked.or_else(|| guess(&result)) {
+            Some(Asked::Initialize) => {
+                self.session.greeted(result.text("userAgent"));
+                if self.session.is_live() {
+                    out.lines.push(json!({ "method": "initialized" }).to_string());
+                    self.open_thread(out);
+                }
+            }
+            Some(Asked::Newest) => match result.list("data").first().and_then(|thread| thread.get("id")?.as_str()) {
+                Some(id) => self.open_stored(id, None, out),
+                None => {
+                    let folder = self.settings.cwd.as_deref().unwrap_or("this folder");
+                    let message = format!("codex has no conversation in {folder} to continue");
+                    self.give_up(AgentError::new(AgentErrorKind::SessionNotFound, message), out);
+                }
+            },
+            Some(Asked::Open) => self.opened(&result, out),
+            Some(Asked::Turn) => self.turns.announce(result.fields("turn").text("id")),
+            Some(Asked::Query(what)) => out.events.push(told(what, result)),
+            Some(Asked::Steer | Asked::Interrupt) => {}
+            None if result.is_empty() => {}
+            None => out.events.push(note("reply", None, result.0)),
+        }
+    }
+
+    fn refused(&mut self, asked: Option<Asked>, error: &ReplyError, now: Timestamp, out: &mut Step) {
+        let why = error.message.as_deref().unwrap_or("no reason given");
+        let what = asked.map_or_else(|| "a request".to_owned(), Asked::named);
+        let mut refused =
+            AgentError::new(AgentErrorKind::ProtocolError, format!("codex refused {what}: {}", short(why)))
+                .of(AgentType::Codex)
+                .native(short(why));
+        refused.native_code = error.code.map(|code| code.to_string());
+        match asked {
+            Some(Asked::Open) => {
+                let lost = ["no rollout found", "not found", "invalid session id", "invalid thread id"];
+                if lost.iter().any(|words| why.contains(words)) {
+                    refused.kind = AgentErrorKind::SessionNotFound;
+                }
+                self.give_up(refused, out);
+            }
+            Some(Asked::Initialize | Asked::Newest) => self.give_up(refused, out),
+            Some(Asked::Turn) => self.turn_refused(refused, now, out),
+            // The turn ended just before; what was wanted is so.
+            Some(Asked::Interrupt) if why.contains("no active turn") => {}
+            Some(Asked::Interrupt | Asked::Steer | Asked::Query(_)) | None => {
+                out.events.push(EventKind::Error(refused))
+            }
+        }
+    }
+
+    /// The session cannot begin.
+    fn give_up(&mut self, error: AgentError, out: &mut Step) {
+        out.events.push(EventKind::Error(error.of(AgentType::Codex)));
+        out.give_up = true;
+    }
+
+    /// Opens the conversation that was chosen.
+    fn open_thread(&mut self, out: &mut Step) {
+        match self.settings.resume.clone() {
+            Resume::New => {
+                self.turns.usage.starts_at_nothing();
+                let params = self.settings.thread();
+                out.lines.push(self.requests.ask(Asked::Open, "thread/start", params));
+            }
+            Resume::Session { native_id, at } => self.open_stored(&native_id, at.as_deref(), out),
+            Resume::Latest => {
+                let params = json!({
+                    "cwd": self.settings.cwd,
+                    "limit": 1,
+                    "sortKey": "updated_at",
+                    "modelProviders": [],
+                    "sourceKinds": ["cli", "vscode", "exec", "appServer"],
+                });
+                out.lines.push(self.requests.ask(Asked::Newest, "thread/list", params));
+            }
+        }
+    }
+
+    fn open_stored(&mut self, id: &str, at: Option<&str>, out: &mut Step) {
+        let mut params = self.settings.thread();
+        params.insert("threadId".to_owned(), id.into());
+        params.insert("excludeTurns".to_owned(), true.into());
+        let method = if self.settings.fork { "thread/fork" } else { "thread/resume" };
+        params.extend(at.map(|turn| ("lastTurnId".to_owned(), turn.into())));
+        out.lines.push(self.requests.ask(Asked::Open, method, params));
+    }
+
+    /// The conversation is open.
+    fn opened(&mut self, reply: &Fields, out: &mut Step) {
+        if let Some(id) = reply.fields("thread").text("id") {
+            self.threads.ours_is(id);
+        }
+        self.session.opened(reply, APP_SERVER, out);
+        if self.session.is_live() {
+            out.ready = true;
+            self.tell_sandbox(out);
+        }
+    }
+
+    /// Says so where the sandbox that Codex uses cannot work, or stands in the way of the mode.
+    fn tell_sandbox(&mut self, out: &mut Step) {
+        let sandbox = self.session.sandbox().and_then(sandbox_mode);
+        let needed = matches!(sandbox, Some(SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite));
+        if let Some(why) = self.no_sandbox.clone().filter(|_| needed) {
+            let message = "codex cannot set up its sandbox here, so every command it runs will fail; \
+                           `--sandbox full-access` with `--approval-mode ask` runs without one";
+            let data = Map::from_iter([("works".to_owned(), false.into()), ("output".to_owned(), why.into())]);
+            out.events.push(note("sandbox", Some(message.to_owned()), data));
+        }
+        if self.raises_sandbox() {
+            let message = "codex's own settings only let it read here; what is allowed may write in the workspace";
+            let data = Map::from_iter([("sandbox".to_owned(), "workspaceWrite".into())]);
+            out.events.push(note("sandbox", Some(message.to_owned()), data));
+        }
+    }
+}
+
+/// What a recorded answer answers, when the question is not in the recording.
+fn guess(result: &Fields) -> Option<Asked> {
+    if result.get("userAgent").is_some() {
+        Some(Asked::Initialize)
+    } else if result.get("thread").is_some() && result.get("approvalPolicy").is_some() {
+        Some(Asked::Open)
+    } else if result.get("turn").is_some() {
+        Some(Asked::Turn)
+    } else {
+        None
+    }
+}
+
+/// The answer to a question about Codex itself.
+fn told(what: Query, result: Fields) -> EventKind {
+    let (subtype, data) = match what {
+        Query::Models => (SystemSubtype::MODELS, Map::from_iter([("models".to_owned(), result.list("data").into())])),
+        Query::McpStatus => {
+            (SystemSubtype::MCP_STATUS, Map::from_iter([("mcpServers".to_owned(), result.list("data").into())]))
+        }
+        Query::Commands => {
+            (SystemSubtype::COMMANDS, Map::from_iter([("commands".to_owned(), commands(&result).into())]))
+        }
+        Query::Account => (SystemSubtype::ACCOUNT, result.0),
+        Query::Context => (SystemSubtype::CONTEXT, result.0),
+    };
+    note(subtype, None, data)
+}
+
+/// Slash commands that we carry out, then the skills, which are named in a prompt with a `$`.
+fn commands(skills: &Fields) -> Vec<Value> {
+    let own = [
+        ("review", "Review the uncommitted changes, or what the arguments say", "[instructions]"),
+        ("compact", "Sum up the conversation to make room", ""),
+    ];
+    let own = own.map(|(name, about, hint)| json!({ "name": name, "description": about, "argumentHint": hint }));
+    let skill = |skill: &Value| {
+        let skill = Fields::of(Some(skill));
+        let name = format!("${}", skill.text("name")?);
+        let about = skill.text("shortDescription").or_else(|| skill.text("description")).unwrap_or_default();
+        Some(json!({ "name": name, "description": about, "argumentHint": "" }))
+    };
+    let folders = skills.list("data").iter().map(|folder| Fields::of(Some(folder)));
+    own.into_iter()
+        .chain(folders.flat_map(|folder| folder.list("skills").iter().filter_map(skill).collect::<Vec<_>>()))
+        .collect()
+}
+
+/// The beginning of a message that may list all there is.
+fn short(message: &str) -> String {
+    match message.char_indices().nth(300) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}

@@ -1,0 +1,182 @@
+//! What a session's configuration means to Codex, whichever way it is driven; and what it cannot honour.
+
+use std::path::{Path, PathBuf};
+
+use multitap_event::{
+    AgentType, ApprovalMode, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+};
+use serde_json::{Map, Value, json};
+
+/// The configuration in Codex's own words.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Settings {
+    pub(super) cwd: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) rules: Rules,
+    pub(super) add_dirs: Vec<String>,
+    pub(super) system_prompt: Option<String>,
+    pub(super) append_system_prompt: Option<String>,
+    pub(super) output_schema: Option<Value>,
+    pub(super) mcp_servers: Map<String, Value>,
+    pub(super) resume: Resume,
+    pub(super) fork: bool,
+}
+
+/// When Codex asks, and what its tools may touch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Rules {
+    /// The unified word that was chosen.
+    pub(super) mode: Option<ApprovalMode>,
+    /// Codex's word for when it asks.
+    pub(super) policy: Option<String>,
+    pub(super) sandbox: Option<SandboxMode>,
+    /// The sandbox is part of the mode.
+    pub(super) sandbox_implied: bool,
+}
+
+impl Rules {
+    /// The rules of a mode, beside a sandbox that was chosen.
+    pub(super) fn of(mode: Option<&Mode>, sandbox: Option<SandboxMode>) -> Result<Self, Unsupported> {
+        let (mode, word, implied) = match mode {
+            None => return Ok(Self { sandbox, ..Self::default() }),
+            Some(Mode::Native(word)) => (None, native_policy(word)?, None),
+            Some(Mode::Unified(mode)) => {
+                let native = mode.native(AgentType::Codex).ok_or_else(|| {
+                    let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(AgentType::Codex).is_some());
+                    let known = known.map(ApprovalMode::option_word).collect::<Vec<_>>().join(", ");
+                    unsupported(format!("approval mode {}", mode.option_word()), &format!("it knows {known}"))
+                })?;
+                (Some(*mode), native.word.to_owned(), native.sandbox)
+            }
+        };
+        if let (Some(mode), Some(implied), Some(chosen)) = (mode, implied, sandbox)
+            && chosen != implied
+            && chosen != SandboxMode::ReadOnly
+        {
+            let why = format!("approval mode {} means the sandbox {}", mode.option_word(), implied.option_word());
+            return Err(unsupported(format!("sandbox {}", chosen.option_word()), &why));
+        }
+        let policy = Some(word);
+        Ok(Self { mode, policy, sandbox: sandbox.or(implied), sandbox_implied: sandbox.is_none() && implied.is_some() })
+    }
+
+    /// The mode in Codex's own words, as events tell it.
+    pub(super) fn native_mode(&self) -> Option<String> {
+        let policy = self.policy.clone()?;
+        Some(match self.sandbox.filter(|_| self.sandbox_implied) {
+            Some(sandbox) => format!("{policy}/{}", sandbox_word(sandbox)),
+            None => policy,
+        })
+    }
+}
+
+fn native_policy(word: &str) -> Result<String, Unsupported> {
+    match word {
+        "untrusted" | "on-request" | "never" => Ok(word.to_owned()),
+        "on-failure" => {
+            Err(unsupported("approval mode on-failure", "newer versions of it have no such policy any more"))
+        }
+        _ => Err(unsupported(format!("approval mode {word}"), "it knows untrusted, on-request and never")),
+    }
+}
+
+/// Codex's word for a sandbox.
+pub(super) fn sandbox_word(sandbox: SandboxMode) -> &'static str {
+    match sandbox {
+        SandboxMode::None | SandboxMode::FullAccess => "danger-full-access",
+        SandboxMode::ReadOnly => "read-only",
+        SandboxMode::WorkspaceWrite => "workspace-write",
+    }
+}
+
+/// A sandbox as the app-server takes it for a turn.
+pub(super) fn sandbox_policy(sandbox: SandboxMode, add_dirs: &[String]) -> Value {
+    match sandbox {
+        SandboxMode::None | SandboxMode::FullAccess => json!({ "type": "dangerFullAccess" }),
+        SandboxMode::ReadOnly => json!({ "type": "readOnly" }),
+        SandboxMode::WorkspaceWrite => json!({ "type": "workspaceWrite", "writableRoots": add_dirs }),
+    }
+}
+
+pub(super) fn unsupported(setting: impl Into<String>, why: &str) -> Unsupported {
+    Unsupported { agent: AgentType::Codex, setting: setting.into(), why: why.to_owned() }
+}
+
+fn whole(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+impl Settings {
+    pub(super) fn of(config: &SessionConfig) -> Result<Self, Unsupported> {
+        if config.max_turns.is_some() {
+            return Err(unsupported("max turns", "it has no limit for the model's turns"));
+        }
+        if !config.allowed_tools.is_empty() {
+            let why = "it has no list of allowed tools; an approval mode or its own rules decide what runs unasked";
+            return Err(unsupported("allowed tools", why));
+        }
+        if !config.blocked_tools.is_empty() {
+            let why = "it has no list of blocked tools; a sandbox or its own rules decide what cannot run";
+            return Err(unsupported("blocked tools", why));
+        }
+        if config.permission_path == PermissionPath::Mcp {
+            return Err(unsupported("permission by MCP tool", "it asks in its own stream"));
+        }
+        if config.fork && config.resume == Resume::New {
+            return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));
+        }
+        if let Resume::Session { at: Some(_), .. } = config.resume
+            && !config.fork
+        {
+            let why = "it can only fork a session at one of its turns, not go back in it; add a fork";
+            return Err(unsupported("resume at a message", why));
+        }
+        let rules = Rules::of(config.mode.as_ref(), config.sandbox)?;
+        if !config.add_dirs.is_empty() && rules.sandbox == Some(SandboxMode::ReadOnly) {
+            return Err(unsupported("added directories", "its read-only sandbox writes nowhere and reads everywhere"));
+        }
+        // A conversation belongs to a folder; without one it is the folder we are in.
+        let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok());
+        Ok(Self {
+            cwd: cwd.map(|path| whole(&path)),
+            model: config.model.clone(),
+            rules,
+            add_dirs: config.add_dirs.iter().map(PathBuf::as_path).map(whole).collect(),
+            system_prompt: config.system_prompt.clone(),
+            append_system_prompt: config.append_system_prompt.clone(),
+            output_schema: config.output_schema.clone(),
+            mcp_servers: config.mcp_servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect(),
+            resume: config.resume.clone(),
+            fork: config.fork,
+        })
+    }
+
+    /// The parameters that `thread/start`, `thread/resume` and `thread/fork` share. Only what was chosen is in them.
+    pub(super) fn thread(&self) -> Map<String, Value> {
+        let mut config = Map::new();
+        if !self.mcp_servers.is_empty() {
+            config.insert("mcp_servers".to_owned(), self.mcp_servers.clone().into());
+        }
+        if !self.add_dirs.is_empty() {
+            config.insert("sandbox_workspace_write".to_owned(), json!({ "writable_roots": self.add_dirs }));
+        }
+        let text = |text: &Option<String>| text.clone().map(Value::String);
+        let chosen = [
+            ("cwd", text(&self.cwd)),
+            ("model", text(&self.model)),
+            ("approvalPolicy", text(&self.rules.policy)),
+            ("sandbox", self.rules.sandbox.map(|sandbox| sandbox_word(sandbox).into())),
+            ("baseInstructions", text(&self.system_prompt)),
+            ("developerInstructions", text(&self.append_system_prompt)),
+            ("config", (!config.is_empty()).then_some(Value::Object(config))),
+        ];
+        chosen.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
+}
+
+fn mcp_server(server: &McpServer) -> Value {
+    match server {
+        McpServer::Stdio { command, args, env } => json!({ "command": command, "args": args, "env": env }),
+        McpServer::Http { url, headers } => json!({ "url": url, "http_headers": headers }),
+    }
+}

@@ -1,0 +1,256 @@
+//! Entries of stored sessions, which are also the events that older versions wrote: `session_meta`, `turn_context`,
+//! `event_msg`, `response_item`.
+//!
+//! The same message stands in them twice, as an event and as a response item, in either order; it is told once.
+
+use multitap_event::{EventKind, SystemSubtype, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::decode::{CodexCodec, STORED};
+use super::item::{Phase, user_message};
+use super::notice::note;
+use super::session::policy_word;
+use super::text::{So, Voice};
+use super::turn::Over;
+use super::wire::Fields;
+use crate::codec::Step;
+
+/// Messages of which the other copy has not come yet.
+#[derive(Debug, Default)]
+pub(super) struct Twins {
+    waiting: Vec<(Source, Speaker, String)>,
+    count: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    Event,
+    Response,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    User,
+    Agent,
+    Thought,
+}
+
+impl Twins {
+    /// Whether the other copy of this was told.
+    pub(super) fn is_second(&mut self, source: Source, speaker: Speaker, text: &str) -> bool {
+        let twin = |one: &(Source, Speaker, String)| one.0 != source && one.1 == speaker && one.2 == text;
+        match self.waiting.iter().position(twin) {
+            Some(at) => {
+                self.waiting.remove(at);
+                true
+            }
+            None => {
+                self.waiting.push((source, speaker, text.to_owned()));
+                false
+            }
+        }
+    }
+
+    /// An id for a message that has none.
+    fn name(&mut self) -> String {
+        self.count += 1;
+        format!("stored-{}", self.count)
+    }
+}
+
+impl CodexCodec {
+    /// `session_meta`: the first entry.
+    pub(super) fn session_meta(&mut self, payload: &Fields, out: &mut Step) {
+        let id = payload.text("id").or_else(|| payload.text("sessionId")).map(str::to_owned);
+        self.session.began(id.as_deref(), STORED, payload, out);
+        let mut data = payload.0.clone();
+        // Longer than all the rest, and no setting of the session.
+        data.shift_remove("base_instructions");
+        out.events.push(note(SystemSubtype::INIT, None, data));
+    }
+
+    /// `turn_context`: how the turn is set up.
+    pub(super) fn turn_context(&mut self, payload: &Fields, out: &mut Step) {
+        self.session.policy_is(payload.get("approvalPolicy").map(policy_word), out);
+        self.session.model_is(payload.string("model"), out);
+    }
+
+    /// The payload of an `event_msg`.
+    pub(super) fn stored_event(&mut self, event: &Fields, now: Timestamp, out: &mut Step) {
+        let kind = event.text("type").unwrap_or("event_msg").to_owned();
+        let turn = event.string("turnId");
+        match kind.as_str() {
+            "session_configured" => self.session.began(event.text("sessionId"), STORED, event, out),
+            "task_started" | "turn_started" => self.turns.begin(turn.as_deref(), out),
+            "task_complete" | "turn_complete" => {
+                let text = event.string("lastAgentMessage");
+                let duration_ms = event.number("durationMs");
+                let over = Over { status: "completed".to_owned(), duration_ms, text, ..Over::default() };
+                self.stored_turn_over(over, now, out);
+            }
+            "turn_aborted" => {
+                let over = Over { status: "interrupted".to_owned(), ..Over::default() };
+                self.stored_turn_over(over, now, out);
+            }
+            "user_message" => {
+                let parts = [json!({ "text": event.text("message") })];
+                self.stored_user(&parts, None, Source::Event, out);
+            }
+            "agent_message" => self.stored_text(Voice::Speech, event.text("message"), Source::Event, out),
+            "agent_reasoning" | "agent_reasoning_raw_content" => {
+                self.stored_text(Voice::Thought, event.text("text"), Source::Event, out);
+            }
+            "token_count" => {
+                let info = event.fields("info");
+                self.turns.usage.reported(if info.is_empty() { event } else { &info }, self.turns.is_busy());
+            }
+            "plan_update" => self.todos.planned(event, out),
+            "item_started" => self.item(&event.fields("item"), Phase::Started, None, now, out),
+            "item_completed" => self.stored_item(event, now, out),
+            "exec_command_begin"
+            | "exec_command_end"
+            | "patch_apply_begin"
+            | "patch_apply_end"
+            | "mcp_tool_call_begin"
+            | "mcp_tool_call_end"
+            | "web_search_begin"
+            | "web_search_end" => {
+                let ends = kind.ends_with("_end");
+                let item = as_item(event, &kind, ends);
+                self.item(&item, if ends { Phase::Completed } else { Phase::Started }, None, now, out);
+            }
+            "error" => self.trouble(event, Some(false), out),
+            "stream_error" => self.trouble(event, Some(true), out),
+            "context_compacted" => out.events.push(note(SystemSubtype::COMPACTED, None, event.0.clone())),
+            // Told by other entries as well.
+            "thread_settings_applied"
+            | "exec_command_output_delta"
+            | "agent_message_delta"
+            | "agent_message_content_delta"
+            | "agent_reasoning_delta"
+            | "reasoning_content_delta"
+            | "turn_diff"
+            | "agent_reasoning_section_break"
+            | "raw_response_item"
+            | "shutdown_complete" => {}
+            _ => {
+                let message = event.text("message").map(super::command::one_line);
+                out.events.push(note(&kind, message, event.0.clone()));
+            }
+        }
+    }
+
+    fn stored_turn_over(&mut self, over: Over, now: Timestamp, out: &mut Step) {
+        self.twins.waiting.clear();
+        self.turn_over(over, now, out);
+    }
+
+    fn stored_item(&mut self, event: &Fields, now: Timestamp, out: &mut Step) {
+        let item = event.fields("item");
+        let parts = item.list("content").iter().filter_map(|part| part.get("text")?.as_str());
+        let text = parts.collect::<Vec<_>>().join("\n");
+        match item.text("type") {
+            Some("UserMessage") => self.stored_user(item.list("content"), item.text("id"), Source::Event, out),
+            Some("AgentMessage") if self.twins.is_second(Source::Event, Speaker::Agent, &text) => {}
+            _ => self.item(&item, Phase::Completed, None, now, out),
+        }
+    }
+
+    fn stored_user(&mut self, parts: &[Value], id: Option<&str>, source: Source, out: &mut Step) {
+        let Some(EventKind::UserMessage(message)) = user_message(parts, id) else { return };
+        // What Codex itself says to the model in the user's name.
+        let own = message.content.starts_with('<') || message.content.starts_with("# AGENTS.md");
+        if (own && source == Source::Response)
+            || self.session.is_live()
+            || self.twins.is_second(source, Speaker::User, &message.content)
+        {
+            return;
+        }
+        out.events.push(EventKind::UserMessage(message));
+    }
+
+    fn stored_text(&mut self, voice: Voice, text: Option<&str>, source: Source, out: &mut Step) {
+        let Some(text) = text else { return };
+        let speaker = if voice == Voice::Speech { Speaker::Agent } else { Speaker::Thought };
+        if self.twins.is_second(source, speaker, text) {
+            return;
+        }
+        if voice == Voice::Speech {
+            self.turns.said(text);
+        }
+        let id = self.twins.name();
+        self.texts.whole(&id, voice, text, So::Final, None, out);
+    }
+
+    /// The payload of a `response_item`: what went to the model and came from it.
+    pub(super) fn response_item(&mut self, item: &Fields, now: Timestamp, out: &mut Step) {
+        match item.text("type") {
+            Some("message") => match item.text("role") {
+                Some("user") => self.stored_user(item.list("content"), None, Source::Response, out),
+                Some("assistant") => {
+                    let parts = item.list("content").iter().filter_map(|part| part.get("text")?.as_str());
+                    let text = parts.collect::<Vec<_>>().join("\n");
+                    self.stored_text(Voice::Speech, Some(&text), Source::Response, out);
+                }
+                _ => {}
+            },
+            Some("reasoning") => {
+                for part in item.list("summary") {
+                    self.stored_text(Voice::Thought, part.get("text").and_then(Value::as_str), Source::Response, out);
+                }
+            }
+            Some("function_call" | "custom_tool_call" | "local_shell_call") => self.stored_call(item, now, out),
+            Some("function_call_output" | "custom_tool_call_output") => self.stored_call_over(item, now, out),
+            Some("web_search_call") => {
+                let query = item.fields("action").string("query");
+                let id = item.string("id").unwrap_or_else(|| self.twins.name());
+                let item = json!({ "id": id, "type": "web_search", "query": query, "status": "completed" });
+                self.item(&Fields::of(Some(&item)), Phase::Completed, None, now, out);
+            }
+            Some("ghost_snapshot" | "compaction" | "compaction_summary") => {}
+            kind => out.events.push(note(kind.unwrap_or("response_item"), None, item.0.clone())),
+        }
+    }
+}
+
+/// An older event about a call as the item it would be now.
+fn as_item(event: &Fields, kind: &str, ends: bool) -> Fields {
+    let mut item = Map::new();
+    let mut put = |key: &str, value: Option<Value>| item.extend(value.map(|value| (key.to_owned(), value)));
+    put("id", event.get("callId").cloned());
+    let word = |good: bool| Value::from(if good { "completed" } else { "failed" });
+    match kind.split('_').next() {
+        Some("exec") => {
+            put("type", Some("command_execution".into()));
+            put("command", event.get("command").cloned());
+            put("cwd", event.get("cwd").cloned());
+            let output = ["aggregatedOutput", "formattedOutput", "stdout"].into_iter();
+            put("aggregated_output", output.into_iter().find_map(|key| event.get(key)).cloned());
+            put("exit_code", event.get("exitCode").cloned());
+            put("status", event.get("status").cloned());
+        }
+        Some("patch") => {
+            put("type", Some("file_change".into()));
+            put("changes", event.get("changes").cloned());
+            let good = event.get("success").and_then(Value::as_bool);
+            put("status", good.map(word));
+            put("error", event.get("stderr").filter(|_| good == Some(false)).cloned());
+        }
+        Some("mcp") => {
+            put("type", Some("mcp_tool_call".into()));
+            let call = event.fields("invocation");
+            for key in ["server", "tool", "arguments"] {
+                put(key, call.get(key).cloned());
+            }
+            let result = event.fields("result");
+            put("result", result.get("Ok").cloned());
+            put("error", result.get("Err").cloned());
+            put("status", ends.then(|| word(result.get("Err").is_none())));
+        }
+        _ => {
+            put("type", Some("web_search".into()));
+            put("query", event.get("query").cloned());
+        }
+    }
+    Fields(item)
+}

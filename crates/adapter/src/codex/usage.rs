@@ -1,0 +1,143 @@
+//! Tokens: Codex tells what the whole conversation used; a turn's share is what was added in it.
+
+use multitap_event::TokenUsage;
+use serde_json::{Map, Value, json};
+
+use super::wire::Fields;
+
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    /// What the conversation had used when the turn began, as far as we know.
+    before: Option<TokenUsage>,
+    /// What it has used by now.
+    total: Option<TokenUsage>,
+    /// What the last request used: how full the context is.
+    last: Option<TokenUsage>,
+    window: Option<u64>,
+    /// What the turns of this session used together.
+    session: Option<TokenUsage>,
+}
+
+impl Usage {
+    /// A report of `{total, last, modelContextWindow}`, in one of its spellings.
+    pub(super) fn reported(&mut self, report: &Fields, in_turn: bool) {
+        let total = report.get("total").or_else(|| report.get("totalTokenUsage")).and_then(tokens);
+        let last = report.get("last").or_else(|| report.get("lastTokenUsage")).and_then(tokens);
+        self.window = report.number("modelContextWindow").or(self.window);
+        self.last = last.or(self.last);
+        let Some(total) = total else { return };
+        if !in_turn {
+            self.before = Some(total);
+        } else if self.before.is_none() {
+            self.before = Some(last.map_or_else(TokenUsage::default, |last| minus(total, last)));
+        }
+        self.total = Some(total);
+    }
+
+    /// The conversation is new: nothing was used before.
+    pub(super) fn starts_at_nothing(&mut self) {
+        self.before.get_or_insert_default();
+    }
+
+    /// The turn is over: what it used, where it was reported in pieces.
+    pub(super) fn turn(&mut self) -> Option<TokenUsage> {
+        let (before, total) = (self.before.unwrap_or_default(), self.total.take()?);
+        self.before = Some(total);
+        let used = minus(total, before);
+        self.add((used.total_tokens > 0).then_some(used))
+    }
+
+    /// The turn is over, and its end says what the conversation used so far.
+    pub(super) fn turn_of(&mut self, so_far: TokenUsage, is_sum: bool) -> Option<TokenUsage> {
+        let used = match (is_sum, self.before) {
+            (false, _) => so_far,
+            (true, Some(before)) => minus(so_far, before),
+            // A conversation that was taken up: what it had used before is not known.
+            (true, None) => {
+                self.before = Some(so_far);
+                return None;
+            }
+        };
+        self.before = Some(so_far);
+        self.add(Some(used))
+    }
+
+    fn add(&mut self, used: Option<TokenUsage>) -> Option<TokenUsage> {
+        self.session = match (self.session, used) {
+            (Some(before), Some(used)) => Some(before.plus(used)),
+            (before, used) => used.or(before),
+        };
+        used
+    }
+
+    pub(super) fn of_session(&self) -> Option<TokenUsage> {
+        self.session
+    }
+
+    /// How full the context is, if anything is known of it.
+    pub(super) fn context(&self) -> Option<Map<String, Value>> {
+        let last = self.last?;
+        let mut data = Map::from_iter([("usedTokens".to_owned(), json!(last.total_tokens))]);
+        data.extend(self.window.map(|window| ("contextWindow".to_owned(), json!(window))));
+        data.extend(serde_json::to_value(last).ok().map(|last| ("lastRequest".to_owned(), last)));
+        Some(data)
+    }
+}
+
+/// Token counts in any of their spellings.
+pub(super) fn tokens(value: &Value) -> Option<TokenUsage> {
+    let fields = Fields::of(Some(value));
+    let (input, output) = (fields.number("inputTokens")?, fields.number("outputTokens").unwrap_or(0));
+    let reasoning = fields.number("reasoningOutputTokens").or_else(|| fields.number("reasoningTokens"));
+    let plain = TokenUsage::of(input, output);
+    Some(TokenUsage {
+        cached_tokens: fields.number("cachedInputTokens"),
+        cache_creation_tokens: fields.number("cacheWriteInputTokens").filter(|count| *count > 0),
+        reasoning_tokens: reasoning.filter(|count| *count > 0),
+        total_tokens: fields.number("totalTokens").unwrap_or(plain.total_tokens),
+        ..plain
+    })
+}
+
+fn minus(total: TokenUsage, before: TokenUsage) -> TokenUsage {
+    let less = |a: Option<u64>, b: Option<u64>| a.map(|a| a.saturating_sub(b.unwrap_or(0)));
+    TokenUsage {
+        input_tokens: total.input_tokens.saturating_sub(before.input_tokens),
+        output_tokens: total.output_tokens.saturating_sub(before.output_tokens),
+        cached_tokens: less(total.cached_tokens, before.cached_tokens),
+        cache_creation_tokens: less(total.cache_creation_tokens, before.cache_creation_tokens).filter(|n| *n > 0),
+        reasoning_tokens: less(total.reasoning_tokens, before.reasoning_tokens).filter(|n| *n > 0),
+        total_tokens: total.total_tokens.saturating_sub(before.total_tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(total: u64, last: u64) -> Fields {
+        let count = |n: u64| json!({"inputTokens": n, "outputTokens": 0, "totalTokens": n});
+        Fields::of(Some(&json!({"total": count(total), "last": count(last), "modelContextWindow": 1000})))
+    }
+
+    #[test]
+    fn a_turn_is_what_was_added_in_it() {
+        let mut usage = Usage::default();
+        usage.reported(&report(500, 100), false);
+        usage.reported(&report(600, 100), true);
+        usage.reported(&report(700, 100), true);
+        assert_eq!(usage.turn().unwrap().total_tokens, 200);
+        assert_eq!(usage.turn(), None);
+        usage.reported(&report(750, 50), true);
+        assert_eq!(usage.turn().unwrap().total_tokens, 50);
+        assert_eq!(usage.of_session().unwrap().total_tokens, 250);
+        assert_eq!(usage.context().unwrap()["usedTokens"], 50);
+    }
+
+    #[test]
+    fn a_conversation_taken_up_without_a_report_counts_from_its_first_request() {
+        let mut usage = Usage::default();
+        usage.reported(&report(900, 100), true);
+        assert_eq!(usage.turn().unwrap().total_tokens, 100);
+    }
+}

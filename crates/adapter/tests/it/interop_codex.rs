@@ -1,0 +1,422 @@
+//! With the real Codex: what only the adapter can show. The suite that all agents share is elsewhere.
+
+use std::collections::BTreeMap;
+
+use multitap_adapter::LaunchError;
+use multitap_event::{
+    AgentErrorKind, AgentKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode, Prompt,
+    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolCompleted, ToolOutcome, Transport, TurnStatus,
+    option,
+};
+use multitap_testkit::interop;
+use serde_json::{Map, Value, json};
+
+use crate::scene::{Place, Scene};
+
+fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
+    told.iter()
+        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
+        .collect()
+}
+
+fn outcomes(told: &[EventKind]) -> Vec<ToolOutcome> {
+    results(told).iter().map(|tool| tool.outcome).collect()
+}
+
+fn notes<'a>(told: &'a [EventKind], subtype: &str) -> Vec<&'a Map<String, Value>> {
+    let note = |kind: &'a EventKind| match kind {
+        EventKind::System(note) if note.subtype == subtype => Some(&note.data),
+        _ => None,
+    };
+    told.iter().filter_map(note).collect()
+}
+
+fn native_id(told: &[EventKind]) -> String {
+    let id = told.iter().find_map(|kind| match kind {
+        EventKind::SessionStarted(start) => start.native_session_id.clone(),
+        _ => None,
+    });
+    id.unwrap()
+}
+
+fn said(told: &[EventKind]) -> String {
+    let text =
+        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
+    told.iter().filter_map(text).collect()
+}
+
+fn mode(mode: ApprovalMode) -> Option<Mode> {
+    Some(Mode::Unified(mode))
+}
+
+async fn decide(scene: &Scene, decide: Decide) {
+    scene.send(Command::Decide(decide)).await;
+}
+
+macro_rules! place {
+    () => {{
+        let Some(codex) = interop::codex() else { return };
+        Place::of(AgentKind::Codex, &codex)
+    }};
+}
+
+#[tokio::test]
+async fn interop_codex_says_and_thinks() {
+    let place = place!();
+    let mut scene = place.start(place.config()).await;
+    let end = scene.turn("[[think:hm, let me see]][[text:hello from the model, in pieces]]").await;
+    assert_eq!(end.status, TurnStatus::Completed);
+    assert_eq!(end.text.as_deref(), Some("hello from the model, in pieces"));
+    assert_eq!(end.usage.unwrap().total_tokens, 110);
+    let end = scene.turn("[[text:again]]").await;
+    assert_eq!(end.usage.unwrap().total_tokens, 110);
+    let told = scene.close().await;
+    assert_eq!(said(&told), "hello from the model, in piecesagain");
+    assert!(matches!(&told[0], EventKind::SessionStarted(start)
+        if start.agent_version.as_deref() == Some("0.166.0") && start.transport.as_deref() == Some("app-server")));
+    let thought = told.iter().filter_map(|kind| match kind {
+        EventKind::Reasoning(thought) => Some(thought.content.as_str()),
+        _ => None,
+    });
+    assert_eq!(thought.collect::<String>(), "hm, let me see");
+    let Some(EventKind::SessionEnded(end)) = told.last() else { panic!("{told:#?}") };
+    assert_eq!((end.reason, end.exit_code), (SessionEndReason::Completed, Some(0)));
+    assert_eq!(end.final_usage.unwrap().total_tokens, 220);
+}
+
+#[tokio::test]
+async fn interop_codex_commands_are_allowed_denied_and_remembered() {
+    let place = place!();
+    let mut scene = place.start(SessionConfig { mode: mode(ApprovalMode::Ask), ..place.config() }).await;
+    scene.prompt("[[tool:touch a.txt]][[next]][[tool:touch b.txt]]").await;
+
+    let question = scene.question().await;
+    let ids: Vec<&str> = question.options.iter().map(|choice| choice.id.as_str()).collect();
+    assert_eq!(ids, ["proceed_once", "proceed_always", "proceed_always_and_save", "cancel"]);
+    assert!(matches!(&question.details, Details::Command { command, .. } if command == "touch a.txt"));
+    // It cannot be given another command: that is said, and the question is still there.
+    let edited =
+        Decide { new_content: Some("touch x.txt".into()), ..Decide::new(&question.question_id, option::PROCEED_ONCE) };
+    decide(&scene, edited).await;
+    let again = scene.question().await;
+    assert_eq!(again, question);
+    assert!(
+        scene.told.iter().any(|kind| matches!(kind, EventKind::Error(error) if error.message.contains("other input")))
+    );
+    scene.decide(&question, option::PROCEED_ONCE).await;
+
+    let question = scene.question().await;
+    decide(&scene, Decide::new(&question.question_id, option::CANCEL).with_feedback("not this one")).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Completed);
+    scene.prompt("[[tool:touch c.txt]][[next]][[tool:touch c.txt]]").await;
+    let question = scene.question().await;
+    scene.decide(&question, option::PROCEED_ALWAYS).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Completed);
+
+    use ToolOutcome::{Completed, Denied};
+    assert_eq!(outcomes(&scene.told), [Completed, Denied, Completed, Completed], "{:#?}", results(&scene.told));
+    let made = ["a.txt", "b.txt", "c.txt", "x.txt"].map(|name| place.scratch.path(name).exists());
+    assert_eq!(made, [true, false, true, false]);
+    let asked = place.model.requests();
+    assert!(asked.iter().any(|request| request.body.to_string().contains("not this one")), "the model hears why");
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_two_questions_at_once() {
+    let place = place!();
+    let mut scene = place.start(SessionConfig { mode: mode(ApprovalMode::Ask), ..place.config() }).await;
+    scene.prompt("[[tool:touch a.txt]][[tool:touch b.txt]]").await;
+    let (first, second) = (scene.question().await, scene.question().await);
+    scene.decide(&second, option::PROCEED_ONCE).await;
+    scene.decide(&first, option::CANCEL).await;
+    scene.turn_end().await;
+    let mut all = outcomes(&scene.told);
+    all.sort_by_key(|outcome| format!("{outcome:?}"));
+    assert_eq!(all, [ToolOutcome::Completed, ToolOutcome::Denied]);
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_patches_show_their_diff() {
+    let place = place!();
+    place.scratch.write("old.txt", "one\ntwo\nthree\n").unwrap();
+    let mut scene = place.start(SessionConfig { mode: mode(ApprovalMode::Ask), ..place.config() }).await;
+    scene.prompt("[[write:new.txt:alpha]][[next]][[edit:old.txt:two=>TWO]][[next]][[write:no.txt:x]]").await;
+    let question = scene.question().await;
+    let Details::FileEdit { file_path, before, after, diff } = &question.details else { panic!("{question:#?}") };
+    assert_eq!(*file_path, place.scratch.path("new.txt").display().to_string());
+    assert_eq!((before.as_deref(), after.as_deref()), (None, Some("alpha\n")));
+    assert!(diff.as_ref().unwrap().contains("+alpha"));
+    scene.decide(&question, option::PROCEED_ONCE).await;
+
+    let question = scene.question().await;
+    let Details::FileEdit { before, after, diff, .. } = &question.details else { panic!("{question:#?}") };
+    assert_eq!((before.as_deref(), after.as_deref()), (Some("one\ntwo\nthree\n"), Some("one\nTWO\nthree\n")));
+    assert!(diff.as_ref().unwrap().contains("-two\n+TWO"));
+    scene.decide(&question, option::PROCEED_ONCE).await;
+
+    let question = scene.question().await;
+    scene.decide(&question, option::CANCEL).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Completed);
+    let changes: Vec<_> = scene
+        .told
+        .iter()
+        .filter_map(|kind| match kind {
+            EventKind::FileChanged(change) => Some((change.before.clone(), change.after.clone().unwrap())),
+            _ => None,
+        })
+        .collect();
+    let edited = (Some("one\ntwo\nthree\n".to_owned()), "one\nTWO\nthree\n".to_owned());
+    assert_eq!(changes, [(None, "alpha\n".to_owned()), edited]);
+    assert!(!place.scratch.path("no.txt").exists());
+    assert_eq!(place.scratch.read("old.txt").unwrap(), "one\nTWO\nthree\n");
+    scene.close().await;
+}
+
+/// A server with a tool that echoes, and one that asks the user by a form.
+const SERVER: &str = include_str!("asking_server.py");
+
+fn with_server(place: &Place, config: SessionConfig) -> SessionConfig {
+    let script = place.scratch.write("server.py", SERVER).unwrap();
+    let args = vec![script.display().to_string()];
+    let server = McpServer::Stdio { command: "python3".to_owned(), args, env: BTreeMap::new() };
+    SessionConfig { mcp_servers: BTreeMap::from([("tiny".to_owned(), server)]), ..config }
+}
+
+#[tokio::test]
+async fn interop_codex_mcp_tools_ask_and_their_servers_too() {
+    let place = place!();
+    let config = with_server(&place, SessionConfig { mode: mode(ApprovalMode::Ask), ..place.config() });
+    let mut scene = place.start(config).await;
+    scene.prompt(r#"[[mcp:tiny:echo:{"message":"hi"}]][[next]][[mcp:tiny:echo:{"message":"two"}]][[next]][[mcp:tiny:echo:{"message":"three"}]]"#).await;
+    let question = scene.question().await;
+    assert!(matches!(&question.details, Details::Mcp { server, tool, .. } if server == "tiny" && tool == "echo"));
+    assert!(question.tool_id.is_some());
+    scene.decide(&question, option::CANCEL).await;
+    let question = scene.question().await;
+    scene.decide(&question, option::PROCEED_ALWAYS_TOOL).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Completed);
+    use ToolOutcome::{Completed, Denied};
+    assert_eq!(outcomes(&scene.told), [Denied, Completed, Completed], "{:#?}", scene.told);
+
+    scene.prompt("[[mcp:tiny:form:{}]]").await;
+    let question = scene.question().await;
+    scene.decide(&question, option::PROCEED_ONCE).await;
+    let question = scene.question().await;
+    let Details::Input { questions } = &question.details else { panic!("{question:#?}") };
+    let asked: Vec<&str> = questions.iter().map(|one| one.question.as_str()).collect();
+    assert_eq!(asked, ["color", "Your name", "ok"]);
+    decide(&scene, Decide::new(&question.question_id, option::PROCEED_ONCE)).await;
+    let question = scene.question().await;
+    let answers = BTreeMap::from([("Your name".to_owned(), json!("Ann")), ("ok".to_owned(), json!("yes"))]);
+    decide(&scene, Decide { answers: Some(answers), ..Decide::new(&question.question_id, option::PROCEED_ONCE) }).await;
+    scene.turn_end().await;
+    let result = results(&scene.told).pop().unwrap();
+    assert!(result.result.unwrap().to_string().contains(r#"\"content\": {\"name\": \"Ann\", \"ok\": true}"#));
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_a_turn_is_cancelled() {
+    let place = place!();
+    let all =
+        SessionConfig { mode: mode(ApprovalMode::AutoAll), sandbox: Some(SandboxMode::FullAccess), ..place.config() };
+    let mut scene = place.start(all).await;
+    scene.prompt("[[tool:echo begin; sleep 50]]").await;
+    scene.until(|kind| matches!(kind, EventKind::ToolStarted(_)).then_some(())).await;
+    scene.send(Command::Cancel).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Cancelled);
+    assert_eq!(outcomes(&scene.told), [ToolOutcome::Cancelled]);
+    // A turn is cancelled also before Codex has told its id.
+    scene.prompt("[[hang]]").await;
+    scene.send(Command::Cancel).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Cancelled);
+    assert_eq!(scene.turn("[[text:alive]]").await.text.as_deref(), Some("alive"));
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_an_open_question_is_withdrawn_by_a_cancel() {
+    let place = place!();
+    let mut scene = place.start(SessionConfig { mode: mode(ApprovalMode::Ask), ..place.config() }).await;
+    scene.prompt("[[tool:touch a.txt]]").await;
+    let question = scene.question().await;
+    scene.send(Command::Cancel).await;
+    scene.turn_end().await;
+    let gone = |kind: &&EventKind| matches!(kind, EventKind::PermissionWithdrawn(gone) if gone.question_id == question.question_id);
+    assert_eq!(scene.told.iter().filter(gone).count(), 1);
+    let told = scene.close().await;
+    assert_eq!(told.iter().filter(gone).count(), 1);
+}
+
+#[tokio::test]
+async fn interop_codex_conversations_are_taken_up_forked_and_continued() {
+    let place = place!();
+    let mut scene = place.start(place.config()).await;
+    scene.turn("remember apple [[text:ok]]").await;
+    let second = scene.turn("remember pear [[text:ok]]").await;
+    let told = scene.close().await;
+    let id = native_id(&told);
+
+    let resume = |at: Option<String>| Resume::Session { native_id: id.clone(), at };
+    let mut scene = place.start(SessionConfig { resume: resume(None), ..place.config() }).await;
+    let end = scene.turn("[[recall]]").await;
+    assert!(end.text.unwrap().contains("apple"));
+    assert_eq!(end.usage.unwrap().total_tokens, 110, "only what this turn used");
+    assert_eq!(native_id(&scene.close().await), id);
+
+    let mut scene = place.start(SessionConfig { resume: Resume::Latest, ..place.config() }).await;
+    assert!(scene.turn("[[recall]]").await.text.unwrap().contains("apple"));
+    assert_eq!(native_id(&scene.close().await), id);
+
+    let first = told.iter().find_map(|kind| match kind {
+        EventKind::TurnCompleted(end) => end.message_id.clone(),
+        _ => None,
+    });
+    assert_ne!(first, second.message_id);
+    let at = first.map(|id| id.to_string());
+    let mut scene = place.start(SessionConfig { resume: resume(at), fork: true, ..place.config() }).await;
+    let text = scene.turn("[[recall]]").await.text.unwrap();
+    assert!(text.contains("apple") && !text.contains("pear"), "{text}");
+    assert_ne!(native_id(&scene.close().await), id);
+
+    let lost = Resume::Session { native_id: "01a1ddd1-b382-75b2-80b5-000000000000".to_owned(), at: None };
+    let error = place.try_start(SessionConfig { resume: lost, ..place.config() }).await.err().unwrap();
+    assert!(matches!(error, LaunchError::Agent(error) if error.kind == AgentErrorKind::SessionNotFound));
+    let elsewhere = place.scratch.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let config = SessionConfig { resume: Resume::Latest, working_directory: Some(elsewhere), ..place.config() };
+    let error = place.try_start(config).await.err().unwrap();
+    assert!(matches!(error, LaunchError::Agent(error) if error.kind == AgentErrorKind::SessionNotFound));
+}
+
+#[tokio::test]
+async fn interop_codex_mode_and_model_change_with_the_next_turn() {
+    let place = place!();
+    let mut scene = place.start(SessionConfig { mode: mode(ApprovalMode::Plan), ..place.config() }).await;
+    scene.turn("[[tool:touch a.txt]]").await;
+    assert!(!place.scratch.path("a.txt").exists());
+    scene.send(Command::SetMode { mode: "auto-all".to_owned() }).await;
+    scene.send(Command::SetModel { model: "gpt-5.4".to_owned() }).await;
+    scene.until(|kind| matches!(kind, EventKind::ModelChanged { model, .. } if model == "gpt-5.4").then_some(())).await;
+    scene.turn("[[tool:touch a.txt]]").await;
+    assert!(place.scratch.path("a.txt").exists(), "{:#?}", scene.told);
+    assert_eq!(place.model.requests().last().unwrap().model(), Some("gpt-5.4"));
+    scene.send(Command::SetMode { mode: "ask".to_owned() }).await;
+    scene.prompt("[[tool:touch b.txt]]").await;
+    let question = scene.question().await;
+    scene.decide(&question, option::PROCEED_ONCE).await;
+    scene.turn_end().await;
+    scene.send(Command::SetMode { mode: "auto-edit".to_owned() }).await;
+    let error = scene.until(|kind| if let EventKind::Error(error) = kind { Some(error.clone()) } else { None }).await;
+    assert!(error.message.contains("codex cannot honour approval mode auto-edit"), "{error}");
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_everything_runs_in_auto_all() {
+    let place = place!();
+    let mut scene = place.start(SessionConfig { mode: mode(ApprovalMode::AutoAll), ..place.config() }).await;
+    scene.turn("[[tool:touch a.txt]][[next]][[write:b.txt:x]]").await;
+    assert!(place.scratch.path("a.txt").exists() && place.scratch.path("b.txt").exists(), "{:#?}", scene.told);
+    assert_eq!(notes(&scene.told, "sandbox").len(), 1);
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_tells_about_itself() {
+    let place = place!();
+    let config = with_server(&place, place.config());
+    let mut scene = place.start(config).await;
+    scene.turn("[[text:hi]]").await;
+    for (what, subtype, key) in [
+        (Query::Models, "models", "models"),
+        (Query::Commands, "commands", "commands"),
+        (Query::McpStatus, "mcpStatus", "mcpServers"),
+        (Query::Account, "account", "requiresOpenaiAuth"),
+        (Query::Context, "context", "usedTokens"),
+    ] {
+        scene.send(Command::Query { what }).await;
+        let note = scene.until(|kind| match kind {
+            EventKind::System(note) if note.subtype == subtype => Some(note.clone()),
+            _ => None,
+        });
+        let note = note.await;
+        assert!(note.data.contains_key(key), "{note:#?}");
+    }
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_prompts_pictures_and_schemas_reach_the_model() {
+    let place = place!();
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"], "additionalProperties": false });
+    let config = SessionConfig {
+        system_prompt: Some("You are the base.".to_owned()),
+        append_system_prompt: Some("And the rest.".to_owned()),
+        output_schema: Some(schema.clone()),
+        model: Some("gpt-5.5".to_owned()),
+        ..place.config()
+    };
+    let mut scene = place.start(config).await;
+    let image = Image { media_type: "image/png".to_owned(), data: PIXEL.to_owned() };
+    let prompt = Prompt { text: r#"[[text:{"a":1}]]"#.to_owned(), images: vec![image], prompt_id: None };
+    scene.send(Command::Prompt(prompt)).await;
+    let end = scene.turn_end().await;
+    assert_eq!(end.structured_output, Some(json!({ "a": 1 })));
+    let request = place.model.requests().pop().unwrap();
+    assert!(request.system().contains("You are the base.") && request.system().contains("And the rest."));
+    assert_eq!(request.body.pointer("/text/format/schema"), Some(&schema));
+    assert_eq!(request.images().len(), 1);
+    scene.close().await;
+}
+
+/// A picture of one pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+#[tokio::test]
+async fn interop_codex_exec_runs_a_process_for_each_turn() {
+    let place = place!();
+    let config = SessionConfig { mode: mode(ApprovalMode::AutoAll), transport: Transport::OneShot, ..place.config() };
+    let mut scene = place.start(config.clone()).await;
+    let end = scene.turn("remember apple [[tool:touch a.txt]][[next]][[text:done]]").await;
+    assert_eq!((end.status, end.text.as_deref()), (TurnStatus::Completed, Some("done")), "{:#?}", scene.told);
+    assert_eq!(end.usage.unwrap().total_tokens, 220);
+    assert!(place.scratch.path("a.txt").exists());
+    let image = Image { media_type: "image/png".to_owned(), data: PIXEL.to_owned() };
+    let prompt =
+        Prompt { text: "[[tool:touch b.txt]][[next]][[recall]]".to_owned(), images: vec![image], prompt_id: None };
+    scene.send(Command::Prompt(prompt)).await;
+    let end = scene.turn_end().await;
+    assert!(end.text.as_deref().is_some_and(|text| text.contains("apple")), "{:#?}", scene.told);
+    assert_eq!(end.usage.unwrap().total_tokens, 220);
+    assert_eq!(place.model.requests().last().unwrap().images().len(), 1);
+    scene.prompt("[[hang]]").await;
+    scene.until(|kind| matches!(kind, EventKind::TurnStarted { .. }).then_some(())).await;
+    scene.send(Command::Cancel).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Cancelled);
+    assert_eq!(scene.turn("[[text:alive]]").await.status, TurnStatus::Completed);
+    let told = scene.close().await;
+    let ends = told.iter().filter(|kind| matches!(kind, EventKind::SessionEnded(_))).count();
+    let starts = told.iter().filter(|kind| matches!(kind, EventKind::SessionStarted(_))).count();
+    assert_eq!((starts, ends), (1, 1));
+    let tools = told.iter().filter(|kind| matches!(kind, EventKind::ToolStarted(_))).count();
+    assert_eq!(tools, 2);
+
+    let error = place.try_start(SessionConfig { mode: mode(ApprovalMode::Ask), ..config.clone() }).await.err().unwrap();
+    assert!(error.to_string().contains("codex cannot honour approval mode ask"), "{error}");
+
+    let lost = Resume::Session { native_id: "01a1ddd1-b382-75b2-80b5-000000000000".to_owned(), at: None };
+    let mut scene = place.start(SessionConfig { resume: lost, ..config }).await;
+    assert_eq!(scene.turn("hi").await.status, TurnStatus::Failed);
+    assert!(
+        scene
+            .told
+            .iter()
+            .any(|kind| matches!(kind, EventKind::Error(error) if error.kind == AgentErrorKind::SessionNotFound)),
+        "{:#?}",
+        scene.told
+    );
+    scene.close().await;
+}
