@@ -36,42 +36,34 @@ impl CodexCodec {
                 return;
             }
         };
-        if kind.rejects() {
-            if let Some(tool) = &open.question.tool_id {
-                self.tools.deny(tool.as_str());
-            }
-            self.say_why(&open, decide, out);
-        }
-        match &open.via {
+        let line = match &open.via {
             Via::Event => {
-                let line = json!({
-                    "jsonrpc": "2.0",
-                    "id": self.requests.next_id(),
-                    "method": "respondToApproval",
-                    "params": decision,
-                });
-                out.lines.push(line.to_string());
+                let id = self.requests.next_id();
+                json!({ "jsonrpc": "2.0", "id": id, "method": "respondToApproval", "params": decision }).to_string()
             }
-            _ => out.lines.push(answer(&open.request, &decision)),
+            _ => answer(&open.request, &decision),
+        };
+        if kind.rejects()
+            && let Some(tool) = &open.question.tool_id
+        {
+            self.tools.deny(tool.as_str());
+        }
+        // A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
+        let words = decide.feedback.as_deref().filter(|words| kind.rejects() && !words.trim().is_empty());
+        let words = words.filter(|_| !matches!(open.via, Via::Event | Via::Legacy));
+        match words.and_then(|words| self.steer(words, Some(line.clone()))) {
+            Some(steer) => out.lines.push(steer),
+            None => out.lines.push(line),
         }
         self.questions.settle(&decide.question_id);
     }
 
-    /// A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
-    fn say_why(&mut self, open: &Open, decide: &Decide, out: &mut Step) {
-        let Some(words) = decide.feedback.as_deref().filter(|words| !words.trim().is_empty()) else { return };
-        if matches!(open.via, Via::Event | Via::Legacy) {
-            return;
-        }
-        out.lines.extend(self.steer(words));
-    }
-
-    /// The line that adds words to the running turn; nothing if none runs.
-    pub(super) fn steer(&mut self, words: &str) -> Option<String> {
-        let (thread, turn) = (self.session.native_id()?.to_owned(), self.turns.native()?.to_owned());
+    /// The line that adds words to the running turn; nothing if none runs. `then` is written once Codex has them.
+    pub(super) fn steer(&mut self, words: &str, then: Option<String>) -> Option<String> {
+        let (thread, turn) = (self.session.native_id()?.to_owned(), self.turns.begun()?.to_owned());
         let input = json!([{ "type": "text", "text": words, "text_elements": [] }]);
         let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });
-        Some(self.requests.ask(Asked::Steer, "turn/steer", params))
+        Some(self.requests.ask(Asked::Steer { then }, "turn/steer", params))
     }
 }
 
