@@ -2,15 +2,19 @@
 
 use multitap_event::{Command, Timestamp};
 
+use crate::acp::AcpCodec;
 use crate::claude::ClaudeCodec;
 use crate::codec::{Codec, End, Step};
 use crate::codex::CodexCodec;
+use crate::gemini::GeminiCodec;
 
 /// One of the codecs.
 #[derive(Debug)]
 pub enum AnyCodec {
     Claude(Box<ClaudeCodec>),
     Codex(Box<CodexCodec>),
+    Gemini(Box<GeminiCodec>),
+    Acp(Box<AcpCodec>),
 }
 
 impl AnyCodec {
@@ -18,6 +22,8 @@ impl AnyCodec {
         match self {
             Self::Claude(codec) => codec.as_mut(),
             Self::Codex(codec) => codec.as_mut(),
+            Self::Gemini(codec) => codec.as_mut(),
+            Self::Acp(codec) => codec.as_mut(),
         }
     }
 }

@@ -81,6 +81,12 @@ impl Step {
     pub fn line(line: String) -> Self {
         Self { lines: vec![line], ..Self::default() }
     }
+
+    /// The session cannot begin.
+    pub(crate) fn fail(&mut self, error: AgentError) {
+        self.events.push(EventKind::Error(error));
+        self.give_up = true;
+    }
 }
 
 /// Why nothing more comes.

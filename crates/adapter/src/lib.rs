@@ -5,21 +5,27 @@
 //!
 //! Must not come in: clients, doors, the hub, anything that owns a log.
 
+mod acp;
 mod any;
 mod base64;
 mod claude;
 mod codec;
 mod codex;
 mod diff;
+mod gemini;
 mod line;
 mod pump;
 mod spec;
+mod track;
 mod turns;
+mod words;
 
+pub use acp::AcpCodec;
 pub use any::AnyCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
 pub use codex::CodexCodec;
+pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
 pub use pump::drafts;

@@ -221,11 +221,14 @@ impl<C: Codec> Pump<C> {
 
     /// The owner let go: end the running turn, ask the child to end, and pass on what it still has to say.
     async fn wind_down(&mut self) -> Exit {
-        let step = self.codec.encode(Command::Cancel, Timestamp::now());
-        for line in step.lines {
+        let mut step = self.codec.encode(Command::Cancel, Timestamp::now());
+        for line in std::mem::take(&mut step.lines) {
             // A child that takes no more lines is stopped all the same.
             self.child.stdin.write(line, Duration::ZERO).await.ok();
         }
+        // That there was nothing to cancel is not worth telling.
+        step.events.retain(|kind| !matches!(kind, EventKind::Error(_)));
+        self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
         self.child.stdin.close();
         let deadline = Instant::now() + Patience::default().after_eof;
         while let Ok(Ok(Some(line))) = timeout_at(deadline, self.child.stdout.next()).await {

@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Transport, Unsupported, link,
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Timestamp, Transport, Unsupported, link,
 };
 use multitap_process::{Keeper, Patience, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use crate::acp::{AcpCodec, Flavor};
 use crate::any::AnyCodec;
 use crate::codec::{Codec, DiskFiles};
 use crate::pump::Pump;
 use crate::turns::TurnPump;
-use crate::{claude, codex};
+use crate::{acp, claude, codex, gemini};
 
 /// How long the probe of a sandbox may take; one that takes longer is not told of.
 const PROBE_PATIENCE: Duration = Duration::from_secs(10);
@@ -75,8 +76,8 @@ pub(crate) struct TurnPlan<C> {
 /// The agents this version can drive.
 pub fn drivable(agent: AgentType) -> bool {
     match agent {
-        AgentType::Claude | AgentType::Codex => true,
-        AgentType::Gemini | AgentType::Acp | AgentType::Builtin => false,
+        AgentType::Claude | AgentType::Codex | AgentType::Gemini | AgentType::Acp => true,
+        AgentType::Builtin => false,
     }
 }
 
@@ -100,7 +101,9 @@ pub fn recorded(agent: AgentType) -> Option<AnyCodec> {
     match agent {
         AgentType::Claude => Some(AnyCodec::Claude(Box::new(claude::ClaudeCodec::recorded()))),
         AgentType::Codex => Some(AnyCodec::Codex(Box::new(codex::CodexCodec::recorded()))),
-        AgentType::Gemini | AgentType::Acp | AgentType::Builtin => None,
+        AgentType::Gemini => Some(AnyCodec::Gemini(Box::new(gemini::GeminiCodec::recorded()))),
+        AgentType::Acp => Some(AnyCodec::Acp(Box::new(AcpCodec::recorded(Flavor::Plain)))),
+        AgentType::Builtin => None,
     }
 }
 
@@ -128,7 +131,33 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
             let plan = codex::exec::plan(&spec.config, Box::new(DiskFiles))?;
             start_turns(spec, agent, plan, tasks)
         }
-        (AgentKind::Gemini | AgentKind::Acp { .. } | AgentKind::Builtin, _) => {
+        (AgentKind::Gemini, Transport::Default) => {
+            let mut spec = spec;
+            let stored = gemini::take_up(&mut spec.config, Timestamp::now())?;
+            let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
+            let started = start(spec, agent, plan, tasks).await;
+            if let Some(stored) = stored {
+                stored.tidy();
+            }
+            started
+        }
+        (AgentKind::Acp { command }, Transport::Default) => {
+            let program = acp::program(command)?;
+            let plan = acp::plan(&spec.config, Box::new(DiskFiles))?;
+            let config = SessionConfig { program: Some(program), ..spec.config };
+            start(LaunchSpec { config, ..spec }, agent, plan, tasks).await
+        }
+        (AgentKind::Acp { .. }, Transport::OneShot) => {
+            let why = "ACP needs one process for all turns".to_owned();
+            Err(Unsupported { agent, setting: "one-shot transport".to_owned(), why }.into())
+        }
+        (AgentKind::Gemini, Transport::OneShot) => {
+            let mut spec = spec;
+            gemini::find(&mut spec.config)?;
+            let plan = gemini::plan_turns(&spec.config, Box::new(DiskFiles))?;
+            start_turns(spec, agent, plan, tasks)
+        }
+        (AgentKind::Builtin, _) => {
             let message = format!("this version of multitap cannot drive {agent} yet");
             Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into())
         }
@@ -186,7 +215,8 @@ fn program(
     } else {
         own.command
     };
-    let env = own.env.into_iter().chain(env).chain(spec.config.environment.clone());
+    // What the plan needs wins, or the agent could not be driven.
+    let env = own.env.into_iter().chain(spec.config.environment.clone()).chain(env);
     Ok(Program {
         program,
         args: own.args.into_iter().chain(args).map(Into::into).collect(),

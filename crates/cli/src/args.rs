@@ -100,6 +100,10 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Option<String>,
 
+    /// Words of a prompt that nobody quoted; taken in only to say so.
+    #[arg(hide = true, value_name = "WORD")]
+    pub(crate) more: Vec<String>,
+
     /// Ask without a terminal UI, print the answer, exit ("-" reads the prompt from stdin)
     ///
     /// Text that is piped in is put before PROMPT.
@@ -284,6 +288,21 @@ fn agent_type() -> impl clap::builder::TypedValueParser<Value = AgentType> {
     PossibleValuesParser::new(AgentType::ALL.map(AgentType::as_str)).try_map(|word| {
         AgentType::ALL.into_iter().find(|agent| agent.as_str() == word).ok_or_else(|| format!("unknown agent {word}"))
     })
+}
+
+impl RunArgs {
+    /// The prompt, wherever it stands.
+    pub(crate) fn prompt_words(&self) -> Result<Option<String>, String> {
+        let first = self.print.iter().flatten();
+        let mut words = first.chain(&self.words).chain(&self.more);
+        let prompt = words.next().cloned();
+        match words.next() {
+            Some(second) => Err(format!(
+                "the prompt is one argument, but \"{second}\" follows it: quote the prompt, as in multitap -p \"explain this folder\""
+            )),
+            None => Ok(prompt),
+        }
+    }
 }
 
 impl SessionArgs {

@@ -3,8 +3,7 @@
 use multitap_event::ToolKind;
 use serde_json::{Map, Value};
 
-/// The longest title.
-const TITLE: usize = 120;
+pub(super) use crate::words::one_line;
 
 /// Server and tool of `mcp__SERVER__TOOL`.
 pub(super) fn mcp(name: &str) -> Option<(&str, &str)> {
@@ -42,14 +41,4 @@ pub(super) fn title(name: &str, arguments: &Map<String, Value>) -> String {
         _ => mcp(name).map(|(server, tool)| format!("{tool} ({server})")),
     };
     one_line(title.as_deref().unwrap_or(name))
-}
-
-/// The first line, shortened.
-pub(super) fn one_line(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    match line.char_indices().nth(TITLE) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None if line.len() < text.trim().len() => format!("{line} …"),
-        None => line.to_owned(),
-    }
 }

@@ -8,6 +8,9 @@ mod claude_recordings;
 mod codex_encode;
 mod codex_older;
 mod codex_recordings;
+mod gemini_anything;
+mod gemini_recordings;
+mod gemini_shapes;
 #[cfg(unix)]
 mod interop_claude;
 #[cfg(unix)]

@@ -21,11 +21,11 @@ const PUBLISHED: [&str; 8] = [
     "sessionEnded",
 ];
 
-fn schema(name: &str) -> Value {
+pub(crate) fn schema(name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(fixtures(name)).unwrap()).unwrap()
 }
 
-fn validator(schema: &Value) -> Validator {
+pub(crate) fn validator(schema: &Value) -> Validator {
     jsonschema::options().should_validate_formats(true).build(schema).unwrap()
 }
 
@@ -69,7 +69,7 @@ fn every_recording_fits_both_schemas() {
 }
 
 /// Values that fit a schema: enough of them that every field is seen with every sort of value it may have.
-fn instances(schema: &Value) -> Vec<Value> {
+pub(crate) fn instances(schema: &Value) -> Vec<Value> {
     if let Some(value) = schema.get("const") {
         return vec![value.clone()];
     }
@@ -86,6 +86,7 @@ fn instances(schema: &Value) -> Vec<Value> {
 
 fn of_kind(kind: &str, schema: &Value) -> Vec<Value> {
     match kind {
+        "string" if schema["format"] == "date-time" => vec![json!("2025-12-03T10:00:00.000Z")],
         "string" => vec![json!("text"), json!("")],
         "integer" => vec![json!(3), json!(0)],
         "number" => vec![json!(1.5), json!(0), json!(7)],

@@ -152,7 +152,7 @@ pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
     } else {
         table(&agents)
     };
-    out::print(&text).context("write to stdout")?;
+    out::print(&text).context("cannot write to stdout")?;
     Ok(Exit::Completed)
 }
 
@@ -168,7 +168,7 @@ pub(crate) async fn welcome() -> Result<Exit, Problem> {
     });
     text.push_str("See what it does: multitap -p \"…\" --output-format stream-json\n");
     text.push_str("Is all well?      multitap doctor        All options: multitap --help\n");
-    out::print(&text).context("write to stdout")?;
+    out::print(&text).context("cannot write to stdout")?;
     Ok(Exit::Completed)
 }
 

@@ -87,7 +87,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     } else {
         report(&checks, usable)
     };
-    out::print(&text).context("write to stdout")?;
+    out::print(&text).context("cannot write to stdout")?;
     Ok(if usable { Exit::Completed } else { Exit::Failed })
 }
 

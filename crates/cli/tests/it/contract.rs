@@ -93,11 +93,15 @@ fn usage_errors_end_with_2_and_name_what_is_wrong() {
         (&["-p", "x", "--image", "text.png"], "PNG"),
         (&["-p", "x", "--env", "NOVALUE"], "NAME=VALUE"),
         (&["-p", "x", "--question-timeout=-1"], "question-timeout"),
+        (&["-p", "one", "two"], "quote the prompt"),
+        (&["-p", "one", "two", "three", "agents"], "quote the prompt"),
+        (&["-p", "--model", "m", "one", "two"], "quote the prompt"),
+        (&["-p", "one", "--input-format", "stream-json", "two"], "quote the prompt"),
         (&["-p", ""], "empty"),
         (&["-p", "-"], "empty"),
         (&["-p", "-", "--input-format", "stream-json"], "stream-json"),
         (&["--output-format", "json"], "--print"),
-        (&["decode", "--agent", "codex"], "codex"),
+        (&["decode", "--agent", "builtin"], "builtin"),
         (&["decode"], "--agent"),
     ] {
         let run = scene.run(args).exits(2);

@@ -430,6 +430,7 @@ mod tests {
             title: "Run rm -rf /".into(),
             options: vec![Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce)],
             details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
+            edits: Vec::new(),
             reason: None,
         };
         let ruling = Ruling {

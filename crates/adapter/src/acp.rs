@@ -1,0 +1,101 @@
+//! Any agent that speaks the Agent Client Protocol: how it is started. Its dialect is in the files beside this one.
+
+mod content;
+mod decode;
+mod encode;
+mod flavor;
+mod message;
+mod open;
+mod question;
+mod reply;
+mod rpc;
+mod session;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod turn;
+mod wire;
+
+use std::path::PathBuf;
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentProgram, AgentType, PermissionPath, Resume, SessionConfig, Unsupported,
+};
+use multitap_process::StdinMode;
+
+pub use decode::AcpCodec;
+pub(crate) use flavor::Flavor;
+pub(crate) use session::Wishes;
+pub(crate) use wire::soft;
+
+use crate::codec::Files;
+use crate::spec::{LaunchError, Plan};
+
+/// The codec for one session; the program is told everything in the protocol itself.
+pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
+    if let Some((setting, why)) = cannot(config) {
+        let why = why.to_owned();
+        return Err(Unsupported { agent: AgentType::Acp, setting: setting.to_owned(), why }.into());
+    }
+    let wishes = Wishes {
+        add_dirs: config.add_dirs.iter().map(|path| path.display().to_string()).collect(),
+        mode: config.mode.clone(),
+        model: config.model.clone(),
+        ..wishes(config)?
+    };
+    let codec = AcpCodec::live(Flavor::Plain, wishes, files);
+    Ok(Plan { args: config.agent_args.clone(), env: Vec::new(), stdin: StdinMode::Piped, codec, files: Vec::new() })
+}
+
+/// What every session is opened with.
+pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, AgentError> {
+    let cwd = match &config.working_directory {
+        Some(folder) => std::path::absolute(folder),
+        None => std::env::current_dir(),
+    };
+    let agent = config.agent.agent_type();
+    let cwd = cwd.map_err(|error| {
+        AgentError::new(AgentErrorKind::ProcessSpawnFailed, format!("cannot find the folder for {agent}: {error}"))
+            .of(agent)
+    })?;
+    Ok(Wishes {
+        stated: config.stated(),
+        cwd: cwd.display().to_string(),
+        resume: config.resume.clone(),
+        fork: config.fork,
+        add_dirs: Vec::new(),
+        mcp_servers: config.mcp_servers.clone(),
+        mode: None,
+        model: None,
+    })
+}
+
+/// A setting that the protocol has no word for, if one was given.
+fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
+    let rules = "ACP has no word for it; set it in the agent's own settings, or pass its option with --agent-arg";
+    let given = [
+        ("allowed tools", !config.allowed_tools.is_empty()),
+        ("blocked tools", !config.blocked_tools.is_empty()),
+        ("max turns", config.max_turns.is_some()),
+        ("sandbox", config.sandbox.is_some()),
+        ("system prompt", config.system_prompt.is_some()),
+        ("append system prompt", config.append_system_prompt.is_some()),
+        ("output schema", config.output_schema.is_some()),
+        ("resume at a message", matches!(config.resume, Resume::Session { at: Some(_), .. })),
+        ("permission by an MCP tool", config.permission_path == PermissionPath::Mcp),
+    ];
+    given.into_iter().find(|(_, given)| *given).map(|(setting, _)| (setting, rules))
+}
+
+/// The program of a command line, with its arguments.
+pub(crate) fn program(command: &str) -> Result<AgentProgram, AgentError> {
+    let failed = |why: String| AgentError::new(AgentErrorKind::ProcessSpawnFailed, why).of(AgentType::Acp);
+    let words = shell_words::split(command).map_err(|error| failed(format!("acp:{command}: {error}")))?;
+    let mut words = words.into_iter();
+    let name = words.next().ok_or_else(|| failed("acp: needs a command".to_owned()))?;
+    let found =
+        which::which(&name).and_then(|path| std::path::absolute(path).map_err(|_| which::Error::CannotFindBinaryPath));
+    let command: PathBuf =
+        found.map_err(|_| failed(format!("no program '{name}' for acp:{command}: it is not on PATH")))?;
+    Ok(AgentProgram { command, args: words.collect(), ..AgentProgram::default() })
+}

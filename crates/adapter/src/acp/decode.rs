@@ -1,0 +1,203 @@
+//! An ACP agent's lines to events: one line in, what it tells out.
+//!
+//! Here is only the fork in the road; each sort of line has its file beside this one.
+
+use std::fmt;
+
+use multitap_event::{Command, EventKind, SystemNote, Timestamp};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::flavor::Flavor;
+use super::message::Texts;
+use super::question::Native;
+use super::rpc::{self, Requests};
+use super::session::{Session, Wishes};
+use super::tools::More;
+use super::turn::Spent;
+use super::wire::{Call, CancelRequest, Head, Reply, Updated};
+use crate::codec::{Codec, End, Files, NoFiles, Step};
+use crate::line::unrecognized;
+use crate::track::{Questions, Tools, Turns};
+
+/// The dialect of agents that speak the Agent Client Protocol, version 1; we are the client.
+pub struct AcpCodec {
+    pub(super) flavor: Flavor,
+    pub(super) files: Box<dyn Files>,
+    pub(super) session: Session,
+    pub(super) turns: Turns,
+    pub(super) spent: Spent,
+    pub(super) texts: Texts,
+    pub(super) tools: Tools<More>,
+    pub(super) questions: Questions<Native>,
+    pub(super) requests: Requests,
+}
+
+impl fmt::Debug for AcpCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcpCodec").field("flavor", &self.flavor).finish_non_exhaustive()
+    }
+}
+
+impl AcpCodec {
+    /// For a recorded stream: no process, no files, nothing known beforehand.
+    pub(crate) fn recorded(flavor: Flavor) -> Self {
+        Self {
+            flavor,
+            files: Box::new(NoFiles),
+            session: Session::recorded(),
+            turns: Turns::new(flavor.agent()),
+            spent: Spent::default(),
+            texts: Texts::default(),
+            tools: Tools::default(),
+            questions: Questions::default(),
+            requests: Requests::default(),
+        }
+    }
+
+    /// For a running program.
+    pub(crate) fn live(flavor: Flavor, wishes: Wishes, files: Box<dyn Files>) -> Self {
+        Self { files, session: Session::live(wishes), ..Self::recorded(flavor) }
+    }
+
+    /// The time, where it means something: a recorded stream is read at another time than it was written.
+    pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
+        self.session.is_live().then_some(now)
+    }
+
+    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
+    fn read<'a, T: Deserialize<'a>>(
+        &mut self,
+        line: &'a str,
+        out: &mut Step,
+        then: impl FnOnce(&mut Self, T, &mut Step),
+    ) {
+        match serde_json::from_str(line) {
+            Ok(read) => then(self, read, out),
+            Err(error) => out.events.push(unrecognized(line, error.to_string())),
+        }
+    }
+
+    /// The same for an update of the session.
+    fn update<U: DeserializeOwned>(&mut self, line: &str, out: &mut Step, then: impl FnOnce(&mut Self, U, &mut Step)) {
+        self.read(line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
+    }
+
+    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
+        if !line.trim_start().starts_with('{') {
+            out.events.push(unrecognized(line, "not a JSON object"));
+            return;
+        }
+        let head: Head = match serde_json::from_str(line) {
+            Ok(head) => head,
+            Err(error) => {
+                out.events.push(unrecognized(line, error.to_string()));
+                return;
+            }
+        };
+        match (head.method.as_deref(), head.id) {
+            (Some("session/update"), _) => {
+                let params = head.params;
+                let id = params.as_ref().and_then(|params| params.session_id.as_deref());
+                if self.session.is_foreign(id) {
+                    out.events.push(unrecognized(line, "an update of another session"));
+                    return;
+                }
+                let kind = params.and_then(|params| params.update?.session_update).unwrap_or_default();
+                self.session_update(&kind, line, now, out);
+            }
+            (Some("session/request_permission"), Some(id)) => self.request_permission(&id, line, now, out),
+            (Some("$/cancel_request"), _) => self.read(line, out, |codec, call: Call<CancelRequest>, out| {
+                codec.request_taken_back(&call.params.request_id, out);
+            }),
+            (Some(method), Some(id)) => {
+                let message = format!("multitap does not serve {method}");
+                out.lines.push(rpc::refusal(&id, rpc::NO_METHOD, &message));
+                let message = self.session.is_live().then_some("refused: not served");
+                self.note_line(method, message, line, out);
+            }
+            (Some(method), None) => self.note_line(method, None, line, out),
+            (None, Some(id)) if head.result.is_some() || head.error.is_some() => {
+                self.read(line, out, |codec, reply: Reply, out| codec.reply(&id, reply, now, out));
+            }
+            (None, _) => out.events.push(unrecognized(line, "neither a request nor a reply")),
+        }
+    }
+
+    fn session_update(&mut self, kind: &str, line: &str, now: Timestamp, out: &mut Step) {
+        if self.session.is_replay() && self.replayed(kind) {
+            return;
+        }
+        match kind {
+            "agent_message_chunk" => self.update(line, out, |codec, chunk, out| codec.speech(chunk, now, out)),
+            "agent_thought_chunk" => self.update(line, out, |codec, chunk, out| codec.thought(chunk, now, out)),
+            "user_message_chunk" => self.update(line, out, Self::user_message),
+            "tool_call" | "tool_call_update" => {
+                self.update(line, out, |codec, call, out| codec.tool_call(call, now, out));
+            }
+            "plan" => self.update(line, out, |codec, plan, out| codec.plan(plan, now, out)),
+            "available_commands_update"
+            | "current_mode_update"
+            | "config_option_update"
+            | "session_info_update"
+            | "usage_update"
+            | "notice"
+            | "compaction_update"
+            | "compaction_summary_chunk"
+            | "plan_update"
+            | "plan_removed"
+            | "subagent_update"
+            | "session_message"
+            | "session_message_chunk" => {
+                self.update(line, out, |codec, update, out| codec.state_update(kind, update, out));
+            }
+            "" => out.events.push(unrecognized(line, "an update without a kind")),
+            _ => out.events.push(unrecognized(line, format!("unknown update '{kind}'"))),
+        }
+    }
+
+    /// A `system` event with the parameters of a line that says something we do not act on.
+    fn note_line(&mut self, method: &str, message: Option<&str>, line: &str, out: &mut Step) {
+        self.read(line, out, |_, mut call: Map<String, Value>, out| {
+            let data = match call.shift_remove("params") {
+                Some(Value::Object(data)) => data,
+                Some(Value::Null) | None => Map::new(),
+                Some(other) => Map::from_iter([("params".to_owned(), other)]),
+            };
+            out.events.push(note(method, message.map(str::to_owned), data));
+        });
+    }
+}
+
+/// A `system` event.
+pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
+    for key in ["sessionUpdate", "sessionId"] {
+        data.shift_remove(key);
+    }
+    EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
+}
+
+impl Codec for AcpCodec {
+    fn begin(&mut self, _now: Timestamp) -> Step {
+        Step::line(self.initialize())
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.line(line, now, &mut out);
+        out
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.command(command, now, &mut out);
+        out
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.ended(end, now, &mut out);
+        out
+    }
+}

@@ -1,0 +1,102 @@
+//! Commands to the agent's lines.
+
+use multitap_event::{
+    AgentError, AgentErrorKind, Command, EventKind, Mode, Prompt, Query, SystemSubtype, Timestamp, TurnEnd, TurnStatus,
+};
+use serde_json::{Map, Value, json};
+
+use super::decode::{AcpCodec, note};
+use super::rpc::{self, Asked};
+use crate::codec::Step;
+
+impl AcpCodec {
+    pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
+        match command {
+            Command::Prompt(prompt) => {
+                self.session.prompts.push_back(prompt);
+                self.prompt_next(now, out);
+            }
+            Command::Decide(decide) => self.decide(&decide, now, out),
+            Command::Cancel if self.turns.is_open() => {
+                self.turns.cancel();
+                let params = json!({ "sessionId": self.session.native_id });
+                out.lines.push(rpc::notification("session/cancel", params));
+                self.withdraw_all("the turn was cancelled", out);
+            }
+            Command::Cancel => out.events.push(EventKind::Error(self.refused("there is no turn to cancel").warning())),
+            Command::SetMode { mode } => {
+                let agent = self.flavor.agent();
+                let offered = self.session.offered_modes().contains(&mode);
+                let mode = if offered { Ok(Mode::Native(mode)) } else { Mode::parse(agent, &mode) };
+                let mode = mode.map_err(|unknown| unknown.to_string());
+                match mode.and_then(|mode| self.ask_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
+                    Ok(line) => out.lines.push(line),
+                    Err(why) => out.events.push(EventKind::Error(self.refused(why))),
+                }
+            }
+            Command::SetModel { model } => match self.ask_model(&model) {
+                Ok(line) => out.lines.push(line),
+                Err(unsupported) => out.events.push(EventKind::Error(self.refused(unsupported.to_string()))),
+            },
+            Command::SetThinking { .. } => {
+                let unsupported = self.unsupported("a limit for thinking", "ACP has no such thing");
+                out.events.push(EventKind::Error(self.refused(unsupported.to_string())));
+            }
+            Command::Query { what } => self.query(what, out),
+        }
+    }
+
+    /// Hands over the next prompt, unless a turn runs: a second one in it would end the first with some agents.
+    pub(super) fn prompt_next(&mut self, now: Timestamp, out: &mut Step) {
+        if self.turns.is_open() {
+            return;
+        }
+        let Some(prompt) = self.session.prompts.pop_front() else { return };
+        self.turns.begin(now, out);
+        if !prompt.images.is_empty() && !self.session.capabilities.images() {
+            let why = self.unsupported("pictures in a prompt", "it takes text only").to_string();
+            out.events.push(EventKind::Error(self.refused(&why)));
+            self.turn_over(TurnEnd { error: Some(why), ..TurnEnd::of(TurnStatus::Failed) }, now, out);
+            return;
+        }
+        let params = json!({ "sessionId": self.session.native_id, "prompt": blocks(&prompt) });
+        out.lines.push(self.requests.ask(Asked::Prompt, "session/prompt", params));
+    }
+
+    fn query(&mut self, what: Query, out: &mut Step) {
+        let (word, key) = match what {
+            Query::Commands => (SystemSubtype::COMMANDS, "commands"),
+            Query::Models => (SystemSubtype::MODELS, "models"),
+            Query::Context => (SystemSubtype::CONTEXT, SystemSubtype::CONTEXT),
+            Query::McpStatus => (SystemSubtype::MCP_STATUS, ""),
+            Query::Account => (SystemSubtype::ACCOUNT, ""),
+        };
+        let models =
+            || (what == Query::Models).then(|| self.session.option("model").map(|option| option.options.clone()));
+        let known = self.session.told.get(key).cloned().or_else(|| models().flatten());
+        match known {
+            Some(Value::Object(data)) => out.events.push(note(word, None, data)),
+            Some(known) => out.events.push(note(word, None, Map::from_iter([(word.to_owned(), known)]))),
+            None => {
+                let why = format!("{} has not told its {word}", self.flavor.agent());
+                out.events.push(EventKind::Error(self.refused(why)));
+            }
+        }
+    }
+
+    /// A command that cannot be carried out.
+    pub(super) fn refused(&self, why: impl Into<String>) -> AgentError {
+        AgentError::new(AgentErrorKind::ProtocolError, why).of(self.flavor.agent())
+    }
+}
+
+/// A prompt as content blocks: pictures first, then the text.
+fn blocks(prompt: &Prompt) -> Vec<Value> {
+    let image =
+        |image: &multitap_event::Image| json!({ "type": "image", "mimeType": image.media_type, "data": image.data });
+    let mut blocks: Vec<Value> = prompt.images.iter().map(image).collect();
+    if !prompt.text.is_empty() || blocks.is_empty() {
+        blocks.push(json!({ "type": "text", "text": prompt.text }));
+    }
+    blocks
+}

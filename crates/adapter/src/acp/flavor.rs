@@ -1,0 +1,148 @@
+//! What an agent does in its own way, beside the protocol.
+
+use multitap_event::{AgentType, ApprovalMode, Mode, ToolKind};
+use serde_json::{Map, Value};
+
+use super::content::Shown;
+use super::wire::ToolCall;
+use crate::gemini::name as gemini;
+
+/// Which ways to expect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flavor {
+    /// The protocol's own.
+    Plain,
+    /// Gemini CLI's.
+    Gemini,
+}
+
+impl Flavor {
+    pub(super) fn agent(self) -> AgentType {
+        match self {
+            Self::Plain => AgentType::Acp,
+            Self::Gemini => AgentType::Gemini,
+        }
+    }
+
+    /// The tool's own name. Gemini tells it only as the beginning of the call's id.
+    pub(super) fn tool_name(self, call: &ToolCall) -> Option<String> {
+        let claude = call.meta.as_ref().and_then(|meta| meta.claude.as_ref()?.tool_name.clone());
+        call.name.clone().or(claude).or_else(|| match self {
+            Self::Plain => None,
+            Self::Gemini => gemini::of_call(&call.tool_call_id).map(str::to_owned),
+        })
+    }
+
+    /// Server and tool of a call to an MCP server.
+    pub(super) fn mcp(self, name: &str, title: Option<&str>) -> Option<(String, String)> {
+        let (server, tool) = match self {
+            Self::Plain => name.strip_prefix("mcp__")?.split_once("__")?,
+            Self::Gemini => gemini::mcp(name, title)?,
+        };
+        Some((server.to_owned(), tool.to_owned()))
+    }
+
+    /// What sort of tool it is, by the protocol's word for it and by its name.
+    pub(super) fn tool_kind(self, kind: &str, name: &str) -> ToolKind {
+        match kind {
+            "execute" => ToolKind::Shell,
+            "read" => ToolKind::Read,
+            "edit" | "delete" | "move" => ToolKind::Edit,
+            "search" => ToolKind::Search,
+            "fetch" => ToolKind::Fetch,
+            _ => match self {
+                Self::Plain => match name {
+                    "Agent" | "Task" => ToolKind::Agent,
+                    "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskList" => ToolKind::Todo,
+                    _ => ToolKind::Other,
+                },
+                Self::Gemini => gemini::kind(name),
+            },
+        }
+    }
+
+    /// A call's arguments. Gemini shows only what it makes of them, so they are put together from that.
+    pub(super) fn arguments(self, call: &ToolCall, shown: &Shown, is_mcp: bool) -> Map<String, Value> {
+        match (&call.raw_input, self) {
+            (Some(Value::Object(arguments)), _) => arguments.clone(),
+            (Some(Value::Null) | None, Self::Plain) => Map::new(),
+            (Some(Value::Null) | None, Self::Gemini) => {
+                let text = |key: &str, value: Option<&str>| {
+                    value.map(|value| (key.to_owned(), Value::from(value))).into_iter().collect()
+                };
+                match call.kind.as_deref() {
+                    Some("execute") => text("command", call.title.as_deref()),
+                    _ if is_mcp => serde_json::from_str(&shown.text).unwrap_or_default(),
+                    _ => text("file_path", shown.path.as_deref()),
+                }
+            }
+            (Some(other), _) => Map::from_iter([("input".to_owned(), other.clone())]),
+        }
+    }
+
+    /// The mode that a piece of text announces, where an agent does so.
+    pub(super) fn mode_in_text(self, text: &str) -> Option<&str> {
+        match self {
+            Self::Plain => None,
+            Self::Gemini => text.strip_prefix("[MODE_UPDATE] ").map(str::trim),
+        }
+    }
+
+    /// Whether a loaded conversation is still being told after the load was answered.
+    pub(super) fn replays_after_load(self) -> bool {
+        self == Self::Gemini
+    }
+
+    /// Whether nothing more is told of a call that somebody said no to.
+    pub(super) fn silent_after_refusal(self) -> bool {
+        self == Self::Gemini
+    }
+
+    /// Whether a call that ended well by its status was in truth stopped.
+    pub(super) fn was_stopped(self, text: &str) -> bool {
+        self == Self::Gemini && (text.contains("cancelled by user") || text.contains("Operation cancelled"))
+    }
+
+    /// Whether a call that failed was in truth refused by a rule.
+    pub(super) fn was_denied(self, text: &str) -> bool {
+        self == Self::Gemini && text.contains("denied by policy")
+    }
+
+    /// The agent's word for a mode, of those it offers; else why not.
+    pub(super) fn mode_word(self, mode: &Mode, offered: &[String]) -> Result<String, String> {
+        let known = |word: &str| offered.iter().find(|one| one.eq_ignore_ascii_case(word)).cloned();
+        let found = match (mode, self) {
+            (Mode::Native(word), _) => known(word),
+            (Mode::Unified(mode), Self::Gemini) => {
+                let word = mode.native(AgentType::Gemini).map(|native| native.word);
+                word.and_then(|word| if offered.is_empty() { Some(word.to_owned()) } else { known(word) })
+            }
+            (Mode::Unified(mode), Self::Plain) => usual_words(*mode).iter().find_map(|word| known(word)),
+        };
+        found.ok_or_else(|| {
+            if offered.is_empty() { "it has no modes".to_owned() } else { format!("it offers {}", offered.join(", ")) }
+        })
+    }
+
+    /// The unified word for the agent's.
+    pub(super) fn unified_mode(self, word: &str) -> Option<ApprovalMode> {
+        match self {
+            Self::Gemini => ApprovalMode::from_native(AgentType::Gemini, word),
+            Self::Plain => ApprovalMode::ALL
+                .into_iter()
+                .find(|mode| usual_words(*mode).iter().any(|usual| usual.eq_ignore_ascii_case(word))),
+        }
+    }
+}
+
+/// What agents usually call a mode. The first that an agent offers is taken.
+fn usual_words(mode: ApprovalMode) -> &'static [&'static str] {
+    match mode {
+        ApprovalMode::Ask => &["ask", "default", "manual", "normal"],
+        ApprovalMode::AskDangerous => &["askDangerous", "on-request", "auto"],
+        ApprovalMode::AutoEdit => &["autoEdit", "acceptEdits", "auto_edit", "auto-edit", "accept-edits"],
+        ApprovalMode::AutoAll => &["autoAll", "bypassPermissions", "yolo", "full-access", "agent-full-access"],
+        ApprovalMode::Plan => &["plan", "read-only"],
+        ApprovalMode::DontAsk => &["dontAsk", "dont-ask"],
+    }
+}

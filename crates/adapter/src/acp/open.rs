@@ -1,0 +1,285 @@
+//! The way to a session: greeting, conversation, and what was wished for it. Then the agent is ready.
+
+use multitap_event::{AgentError, AgentErrorKind, McpServer, Mode, Resume, Unsupported};
+use serde::Deserialize as _;
+use serde_json::{Map, Value, json};
+
+use super::decode::AcpCodec;
+use super::rpc::{self, Asked};
+use super::wire::{Initialized, Listed, RpcError};
+use crate::codec::Step;
+
+/// The version of the protocol that we speak.
+const VERSION: u64 = 1;
+
+impl AcpCodec {
+    /// The first line to the agent.
+    pub(super) fn initialize(&mut self) -> String {
+        let mut capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
+        if !self.flavor.replays_after_load() {
+            // Several agents then show what a command writes while it runs, and its exit code.
+            capabilities["_meta"] = json!({ "terminal_output": true });
+        }
+        let params = json!({
+            "protocolVersion": VERSION,
+            "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
+            "clientCapabilities": capabilities,
+        });
+        self.requests.ask(Asked::Initialize, "initialize", params)
+    }
+
+    pub(super) fn initialized(&mut self, raw: &Value, out: &mut Step) {
+        let reply = Initialized::deserialize(raw).unwrap_or_default();
+        for key in ["agentInfo", "agentCapabilities"] {
+            if let Some(value) = raw.get(key) {
+                self.session.told.insert(key.to_owned(), value.clone());
+            }
+        }
+        self.session.version = reply.agent_info.and_then(|info| info.version);
+        self.session.capabilities = reply.agent_capabilities.unwrap_or_default();
+        self.session.sign_in = reply.auth_methods.unwrap_or_default().into_iter().map(|method| method.name).collect();
+        if !self.session.is_live() {
+            return;
+        }
+        match reply.protocol_version {
+            Some(VERSION) | None => self.open(out),
+            Some(other) => {
+                let why = format!("the agent speaks version {other} of ACP; multitap speaks version {VERSION}");
+                out.fail(AgentError::new(AgentErrorKind::ProtocolError, why).of(self.flavor.agent()));
+            }
+        }
+    }
+
+    /// Asks for the conversation that was wished for.
+    fn open(&mut self, out: &mut Step) {
+        let Some(wishes) = &self.session.wishes else { return };
+        if let Some(refused) = self.cannot_open() {
+            out.fail(self.refused(refused.to_string()));
+            return;
+        }
+        match wishes.resume.clone() {
+            Resume::New => {
+                let params = self.place(None);
+                out.lines.push(self.requests.ask(Asked::New, "session/new", params));
+            }
+            Resume::Session { native_id, .. } => self.take_up(native_id, out),
+            Resume::Latest => {
+                let params = json!({ "cwd": wishes.cwd });
+                out.lines.push(self.requests.ask(Asked::List, "session/list", params));
+            }
+        }
+    }
+
+    /// What was wished for and the agent has not, as far as it can be known by now.
+    fn cannot_open(&self) -> Option<Unsupported> {
+        let wishes = self.session.wishes.as_ref()?;
+        let can = &self.session.capabilities;
+        let over_http = wishes.mcp_servers.iter().find(|(_, server)| matches!(server, McpServer::Http { .. }));
+        let (setting, why) = match (&wishes.resume, over_http) {
+            (Resume::Latest, _) if !can.session("list") => ("continue", "it cannot list its conversations"),
+            (Resume::Session { .. }, _) if !wishes.fork && !can.load_session && !can.session("resume") => {
+                ("resume", "it cannot take up a conversation")
+            }
+            (Resume::New, _) if wishes.fork => ("fork", "there is nothing to fork without a session to resume"),
+            _ if wishes.fork && !can.session("fork") => ("fork", "it cannot fork a conversation"),
+            _ if !wishes.add_dirs.is_empty() && !can.session("additionalDirectories") => {
+                ("added directories", "it takes one folder")
+            }
+            (_, Some((name, _))) if !can.mcp_over_http() => {
+                let why = format!("it does not take MCP servers over HTTP ({name})");
+                return Some(self.unsupported("MCP servers", &why));
+            }
+            _ => return None,
+        };
+        Some(self.unsupported(setting, why))
+    }
+
+    pub(super) fn unsupported(&self, setting: impl Into<String>, why: &str) -> Unsupported {
+        Unsupported { agent: self.flavor.agent(), setting: setting.into(), why: why.to_owned() }
+    }
+
+    /// Folder and servers of the session, for whichever request opens it.
+    fn place(&self, session: Option<&str>) -> Value {
+        let mut params = Map::new();
+        if let Some(id) = session {
+            params.insert("sessionId".to_owned(), id.into());
+        }
+        if let Some(wishes) = &self.session.wishes {
+            params.insert("cwd".to_owned(), wishes.cwd.as_str().into());
+            let servers = wishes.mcp_servers.iter().map(|(name, server)| mcp_server(name, server));
+            params.insert("mcpServers".to_owned(), servers.collect());
+            if !wishes.add_dirs.is_empty() {
+                params.insert("additionalDirectories".to_owned(), json!(wishes.add_dirs));
+            }
+        }
+        params.into()
+    }
+
+    pub(super) fn listed(&mut self, raw: &Value, out: &mut Step) {
+        let listed = Listed::deserialize(raw).map(|listed| listed.sessions).unwrap_or_default();
+        let cwd = self.session.wishes.as_ref().map(|wishes| wishes.cwd.as_str());
+        let here = listed.into_iter().filter(|session| session.cwd.is_none() || session.cwd.as_deref() == cwd);
+        // Without times the agent's own order stands: the newest first.
+        let newest = here.enumerate().max_by_key(|(at, session)| (session.updated_at.clone(), std::cmp::Reverse(*at)));
+        match newest {
+            Some((_, session)) => self.take_up(session.session_id, out),
+            None => {
+                let why = "the agent has no conversation in this folder to continue";
+                out.fail(AgentError::new(AgentErrorKind::SessionNotFound, why).of(self.flavor.agent()));
+            }
+        }
+    }
+
+    fn take_up(&mut self, id: String, out: &mut Step) {
+        let fork = self.session.wishes.as_ref().is_some_and(|wishes| wishes.fork);
+        let params = self.place(Some(&id));
+        let line = if fork {
+            self.requests.ask(Asked::Fork, "session/fork", params)
+        } else if self.session.capabilities.session("resume") {
+            self.session.native_id = Some(id.clone());
+            self.requests.ask(Asked::Resume(id), "session/resume", params)
+        } else {
+            self.session.native_id = Some(id.clone());
+            self.session.begin_replay();
+            self.requests.ask(Asked::Load(id), "session/load", params)
+        };
+        out.lines.push(line);
+    }
+
+    /// The conversation is open.
+    pub(super) fn opened(&mut self, raw: &Value, by: &Asked, out: &mut Step) {
+        self.session.learn(raw);
+        if let Some(id) = raw.get("sessionId").and_then(Value::as_str) {
+            self.session.native_id = Some(id.to_owned());
+        }
+        if !self.session.is_live() {
+            self.session.start(self.flavor, out);
+        } else if matches!(by, Asked::Load(_)) && self.flavor.replays_after_load() {
+            self.fence(out);
+        } else {
+            self.session.end_replay();
+            self.next_wish(out);
+        }
+    }
+
+    /// Asks for nothing, to hear when the history is over: while it lasts, some of it comes before each answer.
+    fn fence(&mut self, out: &mut Step) {
+        let seen = self.session.replayed();
+        out.lines.push(self.requests.ask(Asked::Fence { seen }, "_multitap/fence", json!({})));
+    }
+
+    /// A fence was answered, most likely with the error that there is no such method.
+    pub(super) fn fence_answered(&mut self, seen: u64, out: &mut Step) {
+        if self.session.replayed() > seen {
+            self.fence(out);
+        } else {
+            self.session.end_replay();
+            self.next_wish(out);
+        }
+    }
+
+    /// Sets what was wished for, one after the other; then the agent is ready.
+    pub(super) fn next_wish(&mut self, out: &mut Step) {
+        let Some(wishes) = &mut self.session.wishes else { return };
+        let asked = if let Some(mode) = wishes.mode.take() {
+            self.ask_mode(&mode)
+        } else if let Some(model) = wishes.model.take() {
+            self.ask_model(&model)
+        } else {
+            out.ready = true;
+            self.session.start(self.flavor, out);
+            return;
+        };
+        match asked {
+            Ok(line) => out.lines.push(line),
+            Err(unsupported) => out.fail(self.refused(unsupported.to_string())),
+        }
+    }
+
+    /// The line that sets a mode, by the way that the agent has for it.
+    pub(super) fn ask_mode(&mut self, mode: &Mode) -> Result<String, Unsupported> {
+        let offered = self.session.offered_modes();
+        let word = self.flavor.mode_word(mode, &offered);
+        let word = word.map_err(|why| self.unsupported(format!("approval mode {mode}"), &why))?;
+        let session = self.session.native_id.clone();
+        let option = self.session.option("mode").filter(|_| self.session.modes.is_empty()).map(|one| one.id.clone());
+        Ok(match option {
+            Some(option) => {
+                let params = json!({ "sessionId": session, "configId": option, "value": word });
+                self.requests.ask(Asked::Mode(word), "session/set_config_option", params)
+            }
+            None => {
+                let params = json!({ "sessionId": session, "modeId": word });
+                self.requests.ask(Asked::Mode(word), "session/set_mode", params)
+            }
+        })
+    }
+
+    /// The line that sets a model.
+    pub(super) fn ask_model(&mut self, model: &str) -> Result<String, Unsupported> {
+        let session = self.session.native_id.clone();
+        let asked = Asked::Model(model.to_owned());
+        match self.session.option("model").map(|option| option.id.clone()) {
+            Some(option) => {
+                let params = json!({ "sessionId": session, "configId": option, "value": model });
+                Ok(self.requests.ask(asked, "session/set_config_option", params))
+            }
+            None if self.session.has_models => {
+                let params = json!({ "sessionId": session, "modelId": model });
+                Ok(self.requests.ask(asked, "session/set_model", params))
+            }
+            None => Err(self.unsupported(format!("model {model}"), "it offers no choice of models")),
+        }
+    }
+
+    /// The agent refused something on the way: the session cannot begin.
+    pub(super) fn cannot_begin(&mut self, asked: &Asked, error: &RpcError, out: &mut Step) {
+        let agent = self.flavor.agent();
+        let said = said(error);
+        let (kind, message) = match asked {
+            Asked::Load(_) | Asked::Resume(_) | Asked::Fork if is_not_found(error, &said) => {
+                (AgentErrorKind::SessionNotFound, format!("{agent} has no such conversation: {said}"))
+            }
+            _ if error.code == rpc::AUTH_REQUIRED => {
+                let ways = self.session.sign_in.join(", ");
+                let ways = if ways.is_empty() { ways } else { format!(" (it knows: {ways})") };
+                (AgentErrorKind::PermissionDenied, format!("{agent} wants somebody to sign in first{ways}: {said}"))
+            }
+            _ => (AgentErrorKind::ProtocolError, format!("{agent} refused {}: {said}", asked.named())),
+        };
+        out.fail(AgentError::new(kind, message).of(agent).native(said).code(error.code.to_string()));
+    }
+}
+
+/// Whether an error says that there is no such conversation.
+pub(super) fn is_not_found(error: &RpcError, said: &str) -> bool {
+    let said = said.to_lowercase();
+    let named = ["session not found", "invalid session", "no such session", "unknown session", "no conversation"];
+    error.code == -32002 || named.into_iter().any(|words| said.contains(words))
+}
+
+/// What an error says, with the details that some agents put beside it.
+pub(super) fn said(error: &RpcError) -> String {
+    let data = error.data.as_ref();
+    let details = data.and_then(|data| data.as_str().or_else(|| data.get("details")?.as_str()));
+    match details.filter(|details| !error.message.contains(*details)) {
+        Some(details) if error.message.is_empty() || error.message == "Internal error" => details.to_owned(),
+        Some(details) => format!("{}: {details}", error.message),
+        None if error.message.is_empty() => format!("error {}", error.code),
+        None => error.message.clone(),
+    }
+}
+
+fn mcp_server(name: &str, server: &McpServer) -> Value {
+    let pairs = |map: &std::collections::BTreeMap<String, String>| -> Value {
+        map.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
+    };
+    match server {
+        McpServer::Stdio { command, args, env } => {
+            json!({ "name": name, "command": command, "args": args, "env": pairs(env) })
+        }
+        McpServer::Http { url, headers } => {
+            json!({ "type": "http", "name": name, "url": url, "headers": pairs(headers) })
+        }
+    }
+}

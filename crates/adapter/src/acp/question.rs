@@ -1,0 +1,228 @@
+//! Questions: what the agent wants to do, told so that anybody can answer; and the answers, as it wants to hear them.
+
+use multitap_event::{Choice, ChoiceKind, Decide, Details, EventKind, Question, Timestamp, ToolKind, option};
+use serde_json::{Map, Value, json};
+
+use super::decode::AcpCodec;
+use super::rpc;
+use super::wire::{AskPermission, Call, PermissionOption};
+use crate::codec::Step;
+use crate::line::unrecognized;
+use crate::track::Forgotten;
+
+/// Not in the shared words: no to this and its like from now on.
+const CANCEL_ALWAYS: &str = "cancel_always";
+
+/// What the agent needs to hear to take an answer.
+#[derive(Debug)]
+pub(super) struct Native {
+    request_id: Value,
+    /// Our option ids and the agent's.
+    options: Vec<(String, String)>,
+}
+
+impl AcpCodec {
+    pub(super) fn request_permission(&mut self, id: &Value, line: &str, now: Timestamp, out: &mut Step) {
+        let asked: AskPermission = match serde_json::from_str::<Call<AskPermission>>(line) {
+            Ok(call) => call.params,
+            Err(error) => {
+                out.lines.push(no_answer(id));
+                out.events.push(unrecognized(line, format!("a question that cannot be read: {error}")));
+                return;
+            }
+        };
+        let (choices, options) = choices(&asked.options);
+        if choices.is_empty() {
+            out.lines.push(no_answer(id));
+            out.events.push(unrecognized(line, "a question without an answer that is known here"));
+            return;
+        }
+        self.at_work(now, out);
+        self.texts.pause();
+        let tool = asked.tool_call.tool_call_id.clone();
+        if !self.tools.is_over(&tool) {
+            self.merge(asked.tool_call, now);
+            self.tools.tell(&tool, out);
+        }
+        let details = self.details(&tool);
+        let open = self.tools.find(&tool);
+        let name = open.map(|tool| tool.name.clone());
+        let title = open.and_then(|tool| tool.title.clone()).or_else(|| name.clone());
+        let title = title.unwrap_or_else(|| "The agent asks for permission".to_owned());
+        let question = Question {
+            // A request id is unique in one process only, and a log outlives it.
+            question_id: format!("{tool}#{}", plain_id(id)).into(),
+            tool_id: open.map(|tool| tool.id.clone()),
+            tool_name: name,
+            title: match &details {
+                Details::Command { command, .. } => format!("Run {}", crate::words::one_line(command)),
+                Details::Plan { .. } => "Go ahead with this plan?".to_owned(),
+                _ => title,
+            },
+            options: choices,
+            details,
+            edits: Vec::new(),
+            reason: None,
+        };
+        self.questions.ask(question, Native { request_id: id.clone(), options }, out);
+    }
+
+    /// What the question about an open call is about.
+    fn details(&mut self, tool: &str) -> Details {
+        let cwd = self.session.wishes.as_ref().map(|wishes| wishes.cwd.clone());
+        let (flavor, files) = (self.flavor, self.files.as_ref());
+        let Some(tool) = self.tools.find_mut(tool) else {
+            return Details::Text { text: String::new(), arguments: Map::new() };
+        };
+        let text = |key: &str| tool.arguments.get(key).and_then(Value::as_str).map(str::to_owned);
+        let shown = &tool.more.shown;
+        if let Some(first) = shown.changes.first() {
+            let (path, alone) = (first.path.clone(), shown.changes.len() == 1);
+            let changes: Vec<_> = shown.changes.iter().map(|change| change.clone().preview(files)).collect();
+            let diff: String = changes.iter().filter_map(super::content::Change::diff).collect();
+            let (before, after) = match changes.first().filter(|_| alone) {
+                Some(change) => (change.before.clone(), Some(change.after.clone())),
+                None => (None, None),
+            };
+            tool.more.foreseen = changes;
+            return Details::FileEdit { file_path: path, before, after, diff: Some(diff).filter(|d| !d.is_empty()) };
+        }
+        if let Some((server, name)) = flavor.mcp(&tool.name, tool.title.as_deref()) {
+            return Details::Mcp { server, tool: name, arguments: tool.arguments.clone() };
+        }
+        if tool.kind == ToolKind::Shell {
+            let (directory, description) = place(&shown.text);
+            return Details::Command {
+                command: text("command").or_else(|| tool.title.clone()).unwrap_or_default(),
+                directory: text("cwd").or(directory).or(cwd),
+                description: text("description").or(description),
+            };
+        }
+        if let Some(plan) = text("plan") {
+            return Details::Plan { plan };
+        }
+        let about = Some(shown.text.clone()).filter(|text| !text.is_empty());
+        Details::Text {
+            text: about.or_else(|| tool.title.clone()).unwrap_or_else(|| tool.name.clone()),
+            arguments: tool.arguments.clone(),
+        }
+    }
+
+    /// Somebody answered. An answer that does not fit changes nothing, and the question is asked again.
+    pub(super) fn decide(&mut self, decide: &Decide, now: Timestamp, out: &mut Step) {
+        let agent = self.flavor.agent();
+        let open = match self.questions.answered(decide, agent) {
+            Ok(open) => open,
+            Err(refused) => {
+                out.events.push(EventKind::Error(refused));
+                return;
+            }
+        };
+        let extra = [
+            ("newContent", decide.new_content.is_some()),
+            ("newInput", decide.new_input.is_some()),
+            ("answers", decide.answers.is_some()),
+        ];
+        let question = &open.question;
+        let choice = question.choice(&decide.option_id).map(|choice| choice.kind);
+        if let Some((field, _)) = extra.into_iter().find(|(_, given)| *given && choice.is_some_and(ChoiceKind::allows))
+        {
+            let id = &decide.question_id;
+            let why = format!("question {id} stays open: {agent} cannot honour {field}: it takes a yes or a no");
+            out.events.push(EventKind::Error(self.refused(why)));
+            out.events.push(EventKind::PermissionAsked(question.clone()));
+            return;
+        }
+        let native = open.native.options.iter().find(|(ours, _)| ours == decide.option_id.as_str());
+        let native = native.map_or_else(|| decide.option_id.to_string(), |(_, theirs)| theirs.clone());
+        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": native } });
+        out.lines.push(rpc::result(&open.native.request_id, outcome));
+        let tool = question.tool_id.clone();
+        self.questions.settle(decide);
+        if let Some(tool) = tool.filter(|_| choice.is_some_and(ChoiceKind::rejects)) {
+            if let Some(tool) = self.tools.find_mut(tool.as_str()) {
+                tool.denied = true;
+            }
+            if self.flavor.silent_after_refusal() {
+                self.tools.close(Forgotten::Denied, self.turns.why_no_end(), self.clock(now), out);
+            }
+        }
+    }
+
+    /// In a recording answers are not seen. With an agent that is silent after a refusal, one that speaks while its
+    /// question is open was refused.
+    pub(super) fn refused_elsewhere(&mut self, out: &mut Step) {
+        if self.session.is_live() || !self.flavor.silent_after_refusal() {
+            return;
+        }
+        for open in self.questions.withdraw("the agent went on without an answer from here", |_| true, out) {
+            let tool = open.question.tool_id.as_ref().and_then(|tool| self.tools.find_mut(tool.as_str()));
+            if let Some(tool) = tool {
+                tool.denied = true;
+            }
+        }
+    }
+
+    /// Nobody will answer any more: the agent is told so for each open question.
+    pub(super) fn withdraw_all(&mut self, reason: &str, out: &mut Step) {
+        for open in self.questions.withdraw(reason, |_| true, out) {
+            out.lines.push(no_answer(&open.native.request_id));
+        }
+    }
+
+    /// The agent takes a question back.
+    pub(super) fn request_taken_back(&mut self, id: &Value, out: &mut Step) {
+        let asked = |open: &crate::track::Open<Native>| open.native.request_id == *id;
+        for open in self.questions.withdraw("the agent no longer asks", asked, out) {
+            let message = "the request was taken back";
+            out.lines.push(rpc::refusal(&open.native.request_id, rpc::CANCELLED, message));
+        }
+    }
+}
+
+fn no_answer(id: &Value) -> String {
+    rpc::result(id, json!({ "outcome": { "outcome": "cancelled" } }))
+}
+
+fn plain_id(id: &Value) -> String {
+    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
+}
+
+/// The answers in our words, and which of the agent's options each stands for.
+fn choices(options: &[PermissionOption]) -> (Vec<Choice>, Vec<(String, String)>) {
+    let mut choices: Vec<Choice> = Vec::new();
+    let mut ids = Vec::new();
+    for one in options {
+        let native = one.option_id.as_str();
+        let (id, kind) = match one.kind.as_str() {
+            "allow_once" => (option::PROCEED_ONCE, ChoiceKind::AllowOnce),
+            "allow_always" if native.contains("server") => (option::PROCEED_ALWAYS_SERVER, ChoiceKind::AllowAlways),
+            "allow_always" if native.contains("save") => (option::PROCEED_ALWAYS_AND_SAVE, ChoiceKind::AllowAlways),
+            "allow_always" if native.contains("tool") => (option::PROCEED_ALWAYS_TOOL, ChoiceKind::AllowAlways),
+            "allow_always" => (option::PROCEED_ALWAYS, ChoiceKind::AllowAlways),
+            "reject_once" => (option::CANCEL, ChoiceKind::RejectOnce),
+            "reject_always" => (CANCEL_ALWAYS, ChoiceKind::RejectAlways),
+            // What it would do is not known, so nobody can choose it.
+            _ => continue,
+        };
+        let taken = |id: &str| choices.iter().any(|choice| choice.id.as_str() == id);
+        // A second of its kind keeps the agent's own word.
+        let id = if taken(id) { native } else { id };
+        if taken(id) {
+            continue;
+        }
+        choices.push(Choice::new(id, one.name.clone(), kind));
+        ids.push((id.to_owned(), native.to_owned()));
+    }
+    (choices, ids)
+}
+
+/// Where a command would run and what for, as Gemini puts it: `[current working directory /w] (list files)`.
+fn place(text: &str) -> (Option<String>, Option<String>) {
+    let Some((head, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+        return (None, None);
+    };
+    let directory = head.strip_prefix("current working directory ").or_else(|| head.strip_prefix("in "));
+    let description = rest.trim().strip_prefix('(').and_then(|rest| rest.rsplit_once(')')).map(|(text, _)| text);
+    (directory.map(str::to_owned), description.map(str::to_owned))
+}

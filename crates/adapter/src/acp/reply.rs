@@ -1,0 +1,99 @@
+//! Replies: which of our requests each answers, and what follows from it.
+
+use multitap_event::{AgentError, AgentErrorKind, EventKind, Timestamp};
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+
+use super::decode::{AcpCodec, note};
+use super::open::{is_not_found, said};
+use super::rpc::Asked;
+use super::wire::{PromptDone, Reply, RpcError};
+use crate::codec::Step;
+
+impl AcpCodec {
+    pub(super) fn reply(&mut self, id: &Value, reply: Reply, now: Timestamp, out: &mut Step) {
+        let asked = self.requests.answered(id);
+        if let Some(error) = reply.error {
+            self.error_reply(asked.as_ref(), &error, now, out);
+            return;
+        }
+        let raw = reply.result.unwrap_or_default();
+        match asked.or_else(|| guess(&raw)) {
+            Some(Asked::Initialize) => self.initialized(&raw, out),
+            Some(Asked::List) if self.session.is_live() => self.listed(&raw, out),
+            Some(by @ (Asked::New | Asked::Load(_) | Asked::Resume(_) | Asked::Fork)) => self.opened(&raw, &by, out),
+            Some(Asked::Fence { seen }) => self.fence_answered(seen, out),
+            Some(Asked::Mode(mode)) => {
+                self.options_changed(&raw, out);
+                self.session.mode_is(&mode, self.flavor, out);
+                self.set(out);
+            }
+            Some(Asked::Model(model)) => {
+                self.options_changed(&raw, out);
+                self.session.model_is(&model, out);
+                self.set(out);
+            }
+            Some(Asked::Prompt) => {
+                self.under_way(out);
+                self.prompt_done(PromptDone::deserialize(raw).unwrap_or_default(), now, out);
+            }
+            Some(Asked::List) | None => {
+                let data = match raw {
+                    Value::Object(data) => data,
+                    Value::Null => Map::new(),
+                    other => Map::from_iter([("result".to_owned(), other)]),
+                };
+                // An empty reply in a recording says that something was done, but not what.
+                if !data.is_empty() {
+                    out.events.push(note("reply", None, data));
+                }
+            }
+        }
+    }
+
+    /// Something that was wished for is set; on to the next, if the session has not begun.
+    fn set(&mut self, out: &mut Step) {
+        if self.session.is_live() && !self.session.has_started() {
+            self.next_wish(out);
+        }
+    }
+
+    fn error_reply(&mut self, asked: Option<&Asked>, error: &RpcError, now: Timestamp, out: &mut Step) {
+        match asked {
+            Some(Asked::Fence { seen }) => self.fence_answered(*seen, out),
+            Some(Asked::Prompt) => self.prompt_failed(error, now, out),
+            Some(asked) if !self.session.has_started() => self.cannot_begin(asked, error, out),
+            // A recording does not show what was asked. An HTTP status is what the model's server said.
+            None if self.turns.is_open() || (self.session.has_started() && error.code > 0) => {
+                self.prompt_failed(error, now, out);
+            }
+            _ => {
+                let (agent, said) = (self.flavor.agent(), said(error));
+                let what = asked.map_or_else(|| "a request".to_owned(), Asked::named);
+                let message = format!("{agent} refused {what}: {said}");
+                let kind = match is_not_found(error, &said) {
+                    true => AgentErrorKind::SessionNotFound,
+                    false => AgentErrorKind::ProtocolError,
+                };
+                self.session.refused(&message);
+                let refused = AgentError::new(kind, message).of(agent).native(said);
+                out.events.push(EventKind::Error(refused.code(error.code.to_string())));
+            }
+        }
+    }
+}
+
+/// What a recorded reply answers, when the request is not in the recording.
+fn guess(raw: &Value) -> Option<Asked> {
+    if raw.get("protocolVersion").is_some() {
+        Some(Asked::Initialize)
+    } else if raw.get("stopReason").is_some() {
+        Some(Asked::Prompt)
+    } else if raw.get("sessionId").is_some() {
+        Some(Asked::New)
+    } else if raw.get("modes").is_some() || raw.get("models").is_some() {
+        Some(Asked::Load(String::new()))
+    } else {
+        None
+    }
+}

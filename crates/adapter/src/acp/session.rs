@@ -1,0 +1,332 @@
+//! What is known of the session itself: that it began, its id, its mode and model, what the agent can do.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use multitap_event::{
+    AgentType, EventKind, McpServer, Mode, Prompt, Resume, SessionStart, StatedConfig, SystemNote, SystemSubtype,
+};
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+
+use super::decode::{AcpCodec, note};
+use super::flavor::Flavor;
+use super::wire::{Capabilities, ConfigOption, SessionState};
+use crate::codec::Step;
+
+/// How we drive it, in `sessionStarted`.
+const TRANSPORT: &str = "acp";
+
+/// How a session is to begin.
+#[derive(Debug)]
+pub(crate) struct Wishes {
+    pub(crate) stated: StatedConfig,
+    /// An absolute path.
+    pub(crate) cwd: String,
+    pub(crate) resume: Resume,
+    pub(crate) fork: bool,
+    pub(crate) add_dirs: Vec<String>,
+    pub(crate) mcp_servers: BTreeMap<String, McpServer>,
+    pub(crate) mode: Option<Mode>,
+    pub(crate) model: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Session {
+    /// A recorded stream has none.
+    pub(super) wishes: Option<Wishes>,
+    started: bool,
+    pub(super) native_id: Option<String>,
+    mode: Option<String>,
+    model: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) capabilities: Capabilities,
+    /// The modes it offers, by id.
+    pub(super) modes: Vec<String>,
+    pub(super) has_models: bool,
+    pub(super) options: Vec<ConfigOption>,
+    /// What it told of itself, word for word.
+    pub(super) told: Map<String, Value>,
+    /// The ways to sign in that the agent knows.
+    pub(super) sign_in: Vec<String>,
+    /// Prompts that wait for the running turn to end.
+    pub(super) prompts: VecDeque<Prompt>,
+    /// A conversation that was taken up is being told again.
+    replay: bool,
+    replayed: u64,
+    /// In a recording: what comes now was said earlier.
+    history: bool,
+    /// Why the session has not begun.
+    refusal: Option<String>,
+}
+
+impl Session {
+    pub(super) fn recorded() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn live(wishes: Wishes) -> Self {
+        Self { wishes: Some(wishes), ..Self::default() }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.wishes.is_some()
+    }
+
+    pub(super) fn has_started(&self) -> bool {
+        self.started
+    }
+
+    /// Whether an update belongs to another session than ours.
+    pub(super) fn is_foreign(&self, id: Option<&str>) -> bool {
+        self.is_live() && matches!((id, &self.native_id), (Some(id), Some(ours)) if id != ours)
+    }
+
+    pub(super) fn is_replay(&self) -> bool {
+        self.replay
+    }
+
+    /// From here on the agent tells what was said before.
+    pub(super) fn begin_replay(&mut self) {
+        self.replay = true;
+    }
+
+    pub(super) fn end_replay(&mut self) {
+        self.replay = false;
+    }
+
+    /// The agent refused something; before the session began, that is why it did not.
+    pub(super) fn refused(&mut self, why: &str) {
+        if !self.started && self.refusal.is_none() {
+            self.refusal = Some(why.to_owned());
+        }
+    }
+
+    /// Why the session never began, if it did not.
+    pub(super) fn never_began(&mut self) -> Option<String> {
+        self.refusal.take().filter(|_| !self.started)
+    }
+
+    /// Whether what a recording shows now was said earlier.
+    pub(super) fn is_history(&self) -> bool {
+        self.history
+    }
+
+    pub(super) fn history_told(&mut self) {
+        self.history = true;
+    }
+
+    pub(super) fn history_over(&mut self) {
+        self.history = false;
+    }
+
+    /// How much of the history was told again so far.
+    pub(super) fn replayed(&self) -> u64 {
+        self.replayed
+    }
+
+    pub(super) fn count_replayed(&mut self) {
+        self.replayed += 1;
+    }
+
+    /// What the reply to opening a session, or a later change, says of its state. The raw reply is kept for the log.
+    pub(super) fn learn(&mut self, raw: &Value) {
+        let state = SessionState::deserialize(raw).unwrap_or_default();
+        for key in ["modes", "models", "configOptions"] {
+            if let Some(value) = raw.get(key).filter(|value| !value.is_null()) {
+                self.told.insert(key.to_owned(), value.clone());
+            }
+        }
+        if let Some(modes) = state.modes {
+            self.modes = modes.available_modes.into_iter().map(|mode| mode.id).collect();
+            self.mode = modes.current_mode_id.or(self.mode.take());
+        }
+        if let Some(models) = state.models {
+            self.has_models = true;
+            self.model = models.current_model_id.or(self.model.take());
+        }
+        if let Some(options) = state.config_options {
+            self.options = options;
+            let current = |options: &[ConfigOption], category: &str| {
+                let option = options.iter().find(|option| option.category.as_deref() == Some(category))?;
+                option.current_value.as_str().map(str::to_owned)
+            };
+            if self.modes.is_empty() {
+                self.mode = current(&self.options, "mode").or(self.mode.take());
+            }
+            if !self.has_models {
+                self.model = current(&self.options, "model").or(self.model.take());
+            }
+        }
+    }
+
+    /// The option that stands for the mode or the model, where the agent has such.
+    pub(super) fn option(&self, category: &str) -> Option<&ConfigOption> {
+        self.options.iter().find(|option| option.category.as_deref() == Some(category))
+    }
+
+    /// The modes it offers, one way or the other.
+    pub(super) fn offered_modes(&self) -> Vec<String> {
+        if !self.modes.is_empty() {
+            return self.modes.clone();
+        }
+        self.option("mode").map(|option| values(&option.options)).unwrap_or_default()
+    }
+
+    /// Tells `sessionStarted`, once, and what the agent told of itself.
+    pub(super) fn start(&mut self, flavor: Flavor, out: &mut Step) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
+        let agent = flavor.agent();
+        let stated = self.wishes.as_ref().map(|wishes| wishes.stated.clone());
+        let config = stated.unwrap_or_else(|| StatedConfig {
+            agent_type: Some(agent),
+            model: self.model.clone(),
+            approval_mode: self
+                .mode
+                .as_deref()
+                .and_then(|mode| flavor.unified_mode(mode))
+                .filter(|mode| agent == AgentType::Acp || mode.in_printed_schema()),
+            ..StatedConfig::default()
+        });
+        out.events.push(EventKind::SessionStarted(SessionStart {
+            agent_type: agent,
+            config: Some(config),
+            native_session_id: self.native_id.clone(),
+            native_mode: self.mode.clone(),
+            agent_version: self.version.clone(),
+            transport: Some(TRANSPORT.to_owned()),
+        }));
+        if !self.told.is_empty() {
+            out.events.push(note("capabilities", None, self.told.clone()));
+        }
+        if self.replayed > 0 {
+            let message = Some("the conversation so far was told again and is not repeated here".to_owned());
+            let data = Map::from_iter([("updates".to_owned(), self.replayed.into())]);
+            out.events.push(EventKind::System(SystemNote { subtype: "history".to_owned(), message, data }));
+        }
+    }
+
+    /// The agent is in that mode; told if that is news.
+    pub(super) fn mode_is(&mut self, mode: &str, flavor: Flavor, out: &mut Step) {
+        if self.mode.as_deref() == Some(mode) {
+            return;
+        }
+        self.mode = Some(mode.to_owned());
+        if self.started {
+            out.events.push(EventKind::ModeChanged {
+                mode: flavor.unified_mode(mode),
+                native_mode: Some(mode.to_owned()),
+                by: None,
+            });
+        }
+    }
+
+    /// The agent uses that model; told if that is news.
+    pub(super) fn model_is(&mut self, model: &str, out: &mut Step) {
+        if self.model.as_deref() == Some(model) {
+            return;
+        }
+        self.model = Some(model.to_owned());
+        if self.started {
+            out.events.push(EventKind::ModelChanged { model: model.to_owned(), by: None });
+        }
+    }
+}
+
+/// The values of a choice, which may come in groups.
+fn values(options: &Value) -> Vec<String> {
+    let one = |option: &Value| match option.get("value").and_then(Value::as_str) {
+        Some(value) => vec![value.to_owned()],
+        None => option.get("options").map(values).unwrap_or_default(),
+    };
+    options.as_array().into_iter().flatten().flat_map(one).collect()
+}
+
+impl AcpCodec {
+    /// Updates of the session's own state.
+    pub(super) fn state_update(&mut self, kind: &str, mut update: Map<String, Value>, out: &mut Step) {
+        let text = |update: &Map<String, Value>, key: &str| update.get(key).and_then(Value::as_str).map(str::to_owned);
+        match kind {
+            "current_mode_update" => match text(&update, "currentModeId") {
+                Some(mode) => self.session.mode_is(&mode, self.flavor, out),
+                None => out.events.push(note(kind, None, update)),
+            },
+            "config_option_update" => self.options_changed(&Value::Object(update), out),
+            "available_commands_update" => {
+                let commands = update.shift_remove("availableCommands").unwrap_or_default();
+                let data = Map::from_iter([("commands".to_owned(), commands)]);
+                self.session.told.extend(data.clone());
+                self.tell_later(note(SystemSubtype::COMMANDS, None, data), out);
+            }
+            "usage_update" => {
+                self.spent.cost_is(&update);
+                for key in ["sessionUpdate", "_meta"] {
+                    update.shift_remove(key);
+                }
+                self.session.told.insert(SystemSubtype::CONTEXT.to_owned(), update.clone().into());
+                self.tell_later(note(SystemSubtype::CONTEXT, None, update), out);
+            }
+            "session_info_update" => {
+                let title = text(&update, "title");
+                self.tell_later(note("sessionInfo", title, update), out);
+            }
+            _ => {
+                let message = ["message", "text", "title"].into_iter().find_map(|key| text(&update, key));
+                self.tell_later(note(kind, message, update), out);
+            }
+        }
+    }
+
+    /// The settings that the agent offers, all of them, as they stand now.
+    pub(super) fn options_changed(&mut self, raw: &Value, out: &mut Step) {
+        let before = self.session.told.get("configOptions").cloned();
+        let (mode, model) = (self.session.mode.take(), self.session.model.take());
+        self.session.learn(raw);
+        let mode_now = std::mem::replace(&mut self.session.mode, mode);
+        let model_now = std::mem::replace(&mut self.session.model, model);
+        if let Some(mode) = mode_now {
+            self.session.mode_is(&mode, self.flavor, out);
+        }
+        if let Some(model) = model_now {
+            self.session.model_is(&model, out);
+        }
+        let now = self.session.told.get("configOptions");
+        if let Some(options) = now.filter(|now| before.as_ref() != Some(*now)).cloned() {
+            let data = Map::from_iter([("configOptions".to_owned(), options)]);
+            self.tell_later(note("configOptions", None, data), out);
+        }
+    }
+
+    /// Tells something of the session, once the session itself was told. Before that it is remembered only.
+    fn tell_later(&mut self, kind: EventKind, out: &mut Step) {
+        if self.session.started || !self.session.is_live() {
+            self.under_way(out);
+            out.events.push(kind);
+        }
+    }
+
+    /// A recording may lack its beginning: it is told, with what can be known, before the first thing in it.
+    pub(super) fn under_way(&mut self, out: &mut Step) {
+        if !self.session.is_live() {
+            self.session.start(self.flavor, out);
+        }
+    }
+
+    /// An update that may belong to the history of a conversation that was taken up; true if it does.
+    pub(super) fn replayed(&mut self, kind: &str) -> bool {
+        let history = matches!(
+            kind,
+            "user_message_chunk"
+                | "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
+        );
+        if history {
+            self.session.count_replayed();
+        }
+        history
+    }
+}

@@ -1,0 +1,146 @@
+//! Turns: from a prompt to the reply to it, and the end of it all.
+
+use std::collections::BTreeMap;
+
+use multitap_event::{AgentError, AgentErrorKind, EventKind, ModelUsage, Timestamp, TokenUsage, TurnEnd, TurnStatus};
+use serde_json::{Map, Value};
+
+use super::decode::AcpCodec;
+use super::open::said;
+use super::wire::{PromptDone, Quota, RpcError, Usage};
+use crate::codec::{End, Step};
+use crate::track::Forgotten;
+
+/// What the session has used and cost so far.
+#[derive(Debug, Default)]
+pub(super) struct Spent {
+    models: BTreeMap<String, ModelUsage>,
+    cost: Option<f64>,
+    /// What it had cost when the last turn ended.
+    cost_before: f64,
+}
+
+impl Spent {
+    /// `usage_update`: the cost of the whole session.
+    pub(super) fn cost_is(&mut self, update: &Map<String, Value>) {
+        let Some(cost) = update.get("cost") else { return };
+        let dollars = cost.get("currency").and_then(Value::as_str).is_none_or(|currency| currency == "USD");
+        if let Some(amount) = cost.get("amount").and_then(Value::as_f64).filter(|_| dollars) {
+            self.cost = Some(amount);
+        }
+    }
+
+    fn models(&mut self, quota: &Quota) {
+        for one in &quota.model_usage {
+            let usage = TokenUsage::of(one.token_count.input_tokens, one.token_count.output_tokens);
+            let sum = self.models.entry(one.model.clone()).or_default();
+            sum.usage = sum.usage.plus(usage);
+        }
+    }
+
+    fn turn_cost(&mut self) -> Option<f64> {
+        let cost = self.cost?;
+        Some(cost - std::mem::replace(&mut self.cost_before, cost)).filter(|turn| *turn >= 0.0)
+    }
+}
+
+impl AcpCodec {
+    pub(super) fn prompt_done(&mut self, done: PromptDone, now: Timestamp, out: &mut Step) {
+        self.session.history_over();
+        self.turns.begin(now, out);
+        let word = done.stop_reason;
+        let (status, error) = match word.as_str() {
+            "cancelled" => (TurnStatus::Cancelled, None),
+            "max_tokens" => {
+                (TurnStatus::Failed, Some("the answer was cut off: the model's limit of tokens is reached"))
+            }
+            "max_turn_requests" => (TurnStatus::Failed, Some("the limit of model requests in one turn is reached")),
+            "refusal" => (TurnStatus::Failed, Some("the model refuses to go on with this conversation")),
+            _ => (TurnStatus::Completed, None),
+        };
+        if let Some(why) = error {
+            let error = AgentError::new(AgentErrorKind::Unknown, why).of(self.flavor.agent()).code(&word);
+            out.events.push(EventKind::Error(error));
+        }
+        let quota = done.meta.and_then(|meta| meta.quota);
+        if let Some(quota) = &quota {
+            self.spent.models(quota);
+        }
+        let counted = quota.map(|quota| quota.token_count);
+        let usage = done
+            .usage
+            .as_ref()
+            .map(tokens)
+            .or_else(|| counted.map(|count| TokenUsage::of(count.input_tokens, count.output_tokens)));
+        let text = self.texts.closing_words().filter(|_| status == TurnStatus::Completed);
+        let turn = TurnEnd {
+            usage,
+            cost_usd: self.spent.turn_cost(),
+            total_cost_usd: self.spent.cost,
+            model_usage: self.spent.models.clone(),
+            text,
+            error: error.map(str::to_owned),
+            native_status: Some(word),
+            ..TurnEnd::of(status)
+        };
+        self.turn_over(turn, now, out);
+    }
+
+    /// The prompt was answered with an error.
+    pub(super) fn prompt_failed(&mut self, error: &RpcError, now: Timestamp, out: &mut Step) {
+        self.turns.begin(now, out);
+        let said = plain(&said(error));
+        let kind = match error.code {
+            -32000 | 401 | 403 => AgentErrorKind::PermissionDenied,
+            code if (-32700..=-32600).contains(&code) => AgentErrorKind::ProtocolError,
+            _ => AgentErrorKind::Unknown,
+        };
+        let told = AgentError::new(kind, &said).of(self.flavor.agent()).code(error.code.to_string());
+        out.events.push(EventKind::Error(told.native(&error.message)));
+        let status = if self.turns.is_cancelling() { TurnStatus::Cancelled } else { TurnStatus::Failed };
+        self.turn_over(TurnEnd { error: Some(said), ..TurnEnd::of(status) }, now, out);
+    }
+
+    /// Ends the turn, after all that must not outlive it; then the prompt that waits, if one does.
+    pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
+        self.close_turn_work(now, out);
+        let turn = TurnEnd { denials: self.tools.take_denials(), ..turn };
+        self.texts.turn_over();
+        self.turns.complete(turn, self.clock(now), out);
+        self.prompt_next(now, out);
+    }
+
+    fn close_turn_work(&mut self, now: Timestamp, out: &mut Step) {
+        self.questions.withdraw("the turn is over", |_| true, out);
+        self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
+    }
+
+    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+        if self.turns.is_over() {
+            return;
+        }
+        self.close_turn_work(now, out);
+        if let Some(why) = self.session.never_began() {
+            self.turns.failed_for_good(why);
+        }
+        self.turns.end(end, self.clock(now), out);
+    }
+}
+
+fn tokens(usage: &Usage) -> TokenUsage {
+    let sum = TokenUsage::of(usage.input_tokens, usage.output_tokens);
+    TokenUsage {
+        cached_tokens: usage.cached_read_tokens,
+        cache_creation_tokens: usage.cached_write_tokens,
+        reasoning_tokens: usage.thought_tokens,
+        total_tokens: usage.total_tokens.unwrap_or(sum.total_tokens),
+        ..sum
+    }
+}
+
+/// The message inside an error that is itself JSON, as model servers write them.
+fn plain(said: &str) -> String {
+    let inner = serde_json::from_str::<Value>(said).ok();
+    let inner = inner.and_then(|value| value.get("error")?.get("message")?.as_str().map(str::to_owned));
+    inner.unwrap_or_else(|| said.to_owned())
+}

@@ -1,0 +1,363 @@
+//! ACP's JSON, as far as we read it. Agents leave out and add a lot: what we do not need is not looked at, and what
+//! has another shape than we know counts as absent.
+//!
+//! Written by hand: the published types drop updates they do not know and refuse a message for one odd field, while
+//! we keep whatever an agent says.
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+/// A value that is left out when it has another shape than we know.
+pub(crate) fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
+}
+
+/// What a line is: a request, a notification or a reply.
+#[derive(Deserialize)]
+pub(super) struct Head {
+    #[serde(default)]
+    pub(super) id: Option<Value>,
+    pub(super) method: Option<String>,
+    pub(super) result: Option<IgnoredAny>,
+    pub(super) error: Option<IgnoredAny>,
+    pub(super) params: Option<HeadParams>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeadParams {
+    pub(super) session_id: Option<String>,
+    pub(super) update: Option<HeadUpdate>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeadUpdate {
+    pub(super) session_update: Option<String>,
+}
+
+/// A request or notification whose parameters we read as `P`.
+#[derive(Deserialize)]
+pub(super) struct Call<P> {
+    pub(super) params: P,
+}
+
+/// `session/update`, read as one sort of update.
+#[derive(Deserialize)]
+pub(super) struct Updated<U> {
+    pub(super) update: U,
+}
+
+/// A reply to us.
+#[derive(Deserialize)]
+pub(super) struct Reply {
+    pub(super) result: Option<Value>,
+    pub(super) error: Option<RpcError>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct RpcError {
+    #[serde(default)]
+    pub(super) code: i64,
+    #[serde(default)]
+    pub(super) message: String,
+    pub(super) data: Option<Value>,
+}
+
+/// `user_message_chunk`, `agent_message_chunk`, `agent_thought_chunk`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Chunk {
+    #[serde(default)]
+    pub(super) content: Value,
+    pub(super) message_id: Option<String>,
+    #[serde(rename = "_meta", default, deserialize_with = "soft")]
+    pub(super) meta: Option<Meta>,
+}
+
+/// `tool_call`, `tool_call_update`, and the call that a permission is asked for. What is absent stays as it was.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ToolCall {
+    pub(super) tool_call_id: String,
+    pub(super) title: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) kind: Option<String>,
+    pub(super) status: Option<String>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) content: Option<Vec<ToolContent>>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) locations: Option<Vec<Location>>,
+    pub(super) raw_input: Option<Value>,
+    pub(super) raw_output: Option<Value>,
+    #[serde(rename = "_meta", deserialize_with = "soft")]
+    pub(super) meta: Option<Meta>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Location {
+    pub(super) path: String,
+}
+
+/// What a tool call shows: a content block, a diff, or a terminal.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ToolContent {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) content: Option<Value>,
+    pub(super) path: Option<String>,
+    pub(super) old_text: Option<String>,
+    pub(super) new_text: Option<String>,
+    #[serde(rename = "_meta", deserialize_with = "soft")]
+    pub(super) meta: Option<DiffMeta>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct DiffMeta {
+    pub(super) kind: Option<String>,
+}
+
+/// What agents say beside the protocol, as far as it helps.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Meta {
+    #[serde(rename = "claudeCode", deserialize_with = "soft")]
+    pub(super) claude: Option<ClaudeMeta>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) terminal_output: Option<TerminalOutput>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) terminal_exit: Option<TerminalExit>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ClaudeMeta {
+    pub(super) tool_name: Option<String>,
+    pub(super) parent_tool_use_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TerminalOutput {
+    pub(super) data: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TerminalExit {
+    pub(super) exit_code: Option<i32>,
+}
+
+/// `session/request_permission`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AskPermission {
+    pub(super) tool_call: ToolCall,
+    pub(super) options: Vec<PermissionOption>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PermissionOption {
+    pub(super) option_id: String,
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) kind: String,
+}
+
+/// `$/cancel_request`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CancelRequest {
+    pub(super) request_id: Value,
+}
+
+/// The reply to `initialize`.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Initialized {
+    pub(super) protocol_version: Option<u64>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) agent_info: Option<AgentInfo>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) agent_capabilities: Option<Capabilities>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) auth_methods: Option<Vec<AuthMethod>>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub(super) struct AgentInfo {
+    pub(super) name: Option<String>,
+    pub(super) version: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct AuthMethod {
+    pub(super) name: String,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Capabilities {
+    pub(super) load_session: bool,
+    #[serde(deserialize_with = "soft")]
+    pub(super) prompt_capabilities: Option<PromptCapabilities>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) mcp_capabilities: Option<McpCapabilities>,
+    /// By name; a capability is there if its entry is.
+    #[serde(deserialize_with = "soft")]
+    pub(super) session_capabilities: Option<Map<String, Value>>,
+}
+
+impl Capabilities {
+    pub(super) fn images(&self) -> bool {
+        self.prompt_capabilities.as_ref().is_some_and(|prompt| prompt.image)
+    }
+
+    pub(super) fn mcp_over_http(&self) -> bool {
+        self.mcp_capabilities.as_ref().is_some_and(|mcp| mcp.http)
+    }
+
+    pub(super) fn session(&self, name: &str) -> bool {
+        let entry = self.session_capabilities.as_ref().and_then(|all| all.get(name));
+        entry.is_some_and(|entry| !entry.is_null() && *entry != Value::Bool(false))
+    }
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub(super) struct PromptCapabilities {
+    pub(super) image: bool,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub(super) struct McpCapabilities {
+    pub(super) http: bool,
+}
+
+/// The reply to `session/new`, `session/load`, `session/resume` and `session/fork`; also what of it changes later.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct SessionState {
+    pub(super) session_id: Option<String>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) modes: Option<Modes>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) models: Option<Models>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) config_options: Option<Vec<ConfigOption>>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Modes {
+    pub(super) available_modes: Vec<ModeEntry>,
+    pub(super) current_mode_id: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ModeEntry {
+    pub(super) id: String,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Models {
+    pub(super) available_models: Value,
+    pub(super) current_model_id: Option<String>,
+}
+
+/// A setting that the agent offers for the session.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConfigOption {
+    pub(super) id: String,
+    pub(super) category: Option<String>,
+    #[serde(default)]
+    pub(super) current_value: Value,
+    #[serde(default)]
+    pub(super) options: Value,
+}
+
+/// The reply to `session/list`.
+#[derive(Deserialize)]
+pub(super) struct Listed {
+    pub(super) sessions: Vec<ListedSession>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ListedSession {
+    pub(super) session_id: String,
+    pub(super) cwd: Option<String>,
+    pub(super) updated_at: Option<String>,
+}
+
+/// The reply to `session/prompt`.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct PromptDone {
+    pub(super) stop_reason: String,
+    #[serde(deserialize_with = "soft")]
+    pub(super) usage: Option<Usage>,
+    #[serde(rename = "_meta", deserialize_with = "soft")]
+    pub(super) meta: Option<PromptMeta>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Usage {
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+    pub(super) total_tokens: Option<u64>,
+    #[serde(alias = "thoughtTokens")]
+    pub(super) thought_tokens: Option<u64>,
+    pub(super) cached_read_tokens: Option<u64>,
+    pub(super) cached_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PromptMeta {
+    /// How Gemini CLI tells what it used.
+    #[serde(deserialize_with = "soft")]
+    pub(super) quota: Option<Quota>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Quota {
+    pub(super) token_count: TokenCount,
+    pub(super) model_usage: Vec<ModelCount>,
+}
+
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(default)]
+pub(super) struct TokenCount {
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ModelCount {
+    pub(super) model: String,
+    #[serde(default)]
+    pub(super) token_count: TokenCount,
+}
+
+/// `plan`.
+#[derive(Deserialize)]
+pub(super) struct Plan {
+    pub(super) entries: Vec<PlanEntry>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct PlanEntry {
+    #[serde(default)]
+    pub(super) content: String,
+    #[serde(default)]
+    pub(super) status: String,
+}

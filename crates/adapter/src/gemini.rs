@@ -1,0 +1,123 @@
+//! Gemini CLI: how it is started. It speaks ACP; the way it does so in is `acp`, and its other form beside this file.
+
+mod decode;
+pub(crate) mod name;
+mod recorded;
+mod run;
+mod settings;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod turn;
+mod wire;
+
+use multitap_event::{AgentType, ApprovalMode, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported};
+use multitap_process::StdinMode;
+
+pub use decode::StreamCodec;
+pub use recorded::GeminiCodec;
+pub(crate) use run::plan as plan_turns;
+pub(crate) use stored::{find, take_up};
+
+use crate::acp::{self, AcpCodec, Flavor};
+use crate::codec::Files;
+use crate::spec::{LaunchError, Plan};
+
+/// The arguments, private settings and codec for one session.
+pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
+    let mut args = arguments(config)?;
+    let private = settings::private(config, settings::Form::Acp)
+        .map_err(|error| LaunchError::private_file(AgentType::Gemini, &error))?;
+    // Before the caller's own arguments, which come last.
+    let at = args.len() - config.agent_args.len();
+    args.splice(at..at, private.args);
+    let codec = AcpCodec::live(Flavor::Gemini, acp::wishes(config)?, files);
+    Ok(Plan { args, env: private.env, stdin: StdinMode::Piped, codec, files: private.files })
+}
+
+/// What a session over ACP is started with.
+fn arguments(config: &SessionConfig) -> Result<Vec<String>, Unsupported> {
+    let mut args = vec!["--acp".to_owned()];
+    shared_arguments(config, &mut args)?;
+    args.extend(config.agent_args.iter().cloned());
+    Ok(args)
+}
+
+/// The options that both forms know.
+fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<(), Unsupported> {
+    if let Some((setting, why)) = cannot(config) {
+        return Err(unsupported(setting, why));
+    }
+    args.push("--skip-trust".to_owned());
+    let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
+    if let Some(mode) = &config.mode {
+        option("--approval-mode", mode_option(mode)?);
+    }
+    if let Some(model) = &config.model {
+        option("--model", model);
+    }
+    for folder in &config.add_dirs {
+        option("--include-directories", &folder.display().to_string());
+    }
+    match config.sandbox {
+        None => {}
+        Some(SandboxMode::None | SandboxMode::FullAccess) => args.push("--sandbox=false".to_owned()),
+        Some(SandboxMode::WorkspaceWrite) => args.push("--sandbox=true".to_owned()),
+        Some(SandboxMode::ReadOnly) => {
+            return Err(unsupported(
+                "sandbox read-only",
+                "its sandbox lets it write; `--approval-mode plan` reads only",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A setting that Gemini has no place for, if one was given.
+fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
+    let given = [
+        ("append system prompt", config.append_system_prompt.is_some(), "it can only replace its whole prompt"),
+        ("max turns", config.max_turns.is_some(), "it reads a limit only from its settings (model.maxSessionTurns)"),
+        ("output schema", config.output_schema.is_some(), "it has no such thing"),
+        (
+            "blocked tools by command",
+            config.blocked_tools.iter().any(|tool| settings::command_rule(tool).1.is_some()),
+            "it would ask instead; it can block whole tools",
+        ),
+        ("fork", config.fork, "it cannot fork a conversation"),
+        (
+            "resume at a message",
+            matches!(config.resume, Resume::Session { at: Some(_), .. }),
+            "it takes up a conversation only where it ended",
+        ),
+        ("permission by an MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
+        (
+            "sandbox workspace-write with resume",
+            config.sandbox == Some(SandboxMode::WorkspaceWrite) && config.resume != Resume::New,
+            "inside the sandbox it would not see the settings that keep a resumed conversation safe",
+        ),
+    ];
+    given.into_iter().find(|(_, given, _)| *given).map(|(setting, _, why)| (setting, why))
+}
+
+fn unsupported(setting: impl Into<String>, why: &str) -> Unsupported {
+    Unsupported { agent: AgentType::Gemini, setting: setting.into(), why: why.to_owned() }
+}
+
+/// The mode as the command line spells it.
+fn mode_option(mode: &Mode) -> Result<&str, Unsupported> {
+    let word = match mode {
+        Mode::Native(word) => Some(word.as_str()),
+        Mode::Unified(mode) => mode.native(AgentType::Gemini).map(|native| native.word),
+    };
+    match word {
+        Some("autoEdit") => Ok("auto_edit"),
+        Some(word) => Ok(word),
+        None => {
+            let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(AgentType::Gemini).is_some());
+            let known = known.map(ApprovalMode::option_word).collect::<Vec<_>>().join(", ");
+            Err(unsupported(format!("approval mode {mode}"), &format!("it knows {known}")))
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The lines of `gemini -o stream-json` to events: one line in, what it tells out.
+
+use std::fmt;
+
+use multitap_event::{
+    AgentType, Command, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, SystemNote, SystemSubtype,
+    TextChunk, Timestamp,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::run::Runs;
+use super::tools::More;
+use super::turn::Spent;
+use super::wire::{Content, Init, Message, Retried};
+use crate::codec::{Codec, End, Files, NoFiles, Step};
+use crate::line::{type_of, unrecognized};
+use crate::track::{Tools, Turns};
+
+/// How we drive it, in `sessionStarted`.
+const TRANSPORT: &str = "stream-json";
+
+/// Gemini CLI's dialect without ACP: a process for each turn, and nobody can be asked.
+pub struct StreamCodec {
+    pub(super) files: Box<dyn Files>,
+    /// What its processes are started with; a recorded stream has none.
+    pub(super) runs: Option<Runs>,
+    pub(super) turns: Turns,
+    pub(super) tools: Tools<More>,
+    pub(super) spent: Spent,
+    started: bool,
+    pub(super) native_id: Option<String>,
+    model: Option<String>,
+    /// The message under way: its number in the turn, and what was said of it.
+    message: u64,
+    said: String,
+    /// How many calls came whole.
+    pub(super) calls: u64,
+}
+
+impl fmt::Debug for StreamCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamCodec").finish_non_exhaustive()
+    }
+}
+
+impl StreamCodec {
+    /// For a recorded stream: no process, no files, nothing known beforehand.
+    pub(crate) fn recorded() -> Self {
+        Self {
+            files: Box::new(NoFiles),
+            runs: None,
+            turns: Turns::new(AgentType::Gemini),
+            tools: Tools::default(),
+            spent: Spent::default(),
+            started: false,
+            native_id: None,
+            model: None,
+            message: 0,
+            said: String::new(),
+            calls: 0,
+        }
+    }
+
+    /// For a session whose turns are run one by one.
+    pub(super) fn live(runs: Runs, native_id: String, files: Box<dyn Files>) -> Self {
+        Self { files, runs: Some(runs), native_id: Some(native_id), ..Self::recorded() }
+    }
+
+    /// The time, where it means something: a recorded stream is read at another time than it was written.
+    pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
+        self.runs.is_some().then_some(now)
+    }
+
+    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
+    fn read<'a, T: Deserialize<'a>>(
+        &mut self,
+        line: &'a str,
+        out: &mut Step,
+        then: impl FnOnce(&mut Self, T, &mut Step),
+    ) {
+        match serde_json::from_str(line) {
+            Ok(read) => then(self, read, out),
+            Err(error) => out.events.push(unrecognized(line, error.to_string())),
+        }
+    }
+
+    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
+        let kind = match type_of(line) {
+            Ok(kind) => kind,
+            Err(reason) => {
+                out.events.push(unrecognized(line, reason));
+                return;
+            }
+        };
+        match kind.as_str() {
+            "init" => self.read(line, out, |codec, init, out| codec.init(init, now, out)),
+            "message" => self.read(line, out, |codec, message, out| codec.message(message, now, out)),
+            "tool_use" => self.read(line, out, |codec, call, out| codec.tool_use(call, now, out)),
+            "tool_result" => self.read(line, out, |codec, result, out| codec.tool_result(result, now, out)),
+            "result" => self.read(line, out, |codec, done, out| codec.result(done, now, out)),
+            "error" => self.read(line, out, |codec, trouble, out| codec.trouble(trouble, now, out)),
+            // Of older versions.
+            "content" => self.read(line, out, |codec, content: Content, out| {
+                let text = content.value.as_str().map_or_else(|| content.value.to_string(), str::to_owned);
+                codec.speech(text, true, now, out);
+            }),
+            "tool_call" => self.read(line, out, |codec, call, out| codec.whole_call(call, now, out)),
+            "retry" => self.read(line, out, |codec, retried, out| codec.retry(retried, now, out)),
+            _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
+        }
+    }
+
+    fn init(&mut self, init: Init, now: Timestamp, out: &mut Step) {
+        let news = init.session_id.filter(|id| self.native_id.as_ref() != Some(id));
+        let changed = self.started && news.is_some();
+        self.native_id = news.or(self.native_id.take());
+        if !self.started {
+            self.model = init.model.or(self.model.take());
+        }
+        self.start(out);
+        if let Some(id) = self.native_id.as_ref().filter(|_| changed) {
+            let data = Map::from_iter([("nativeSessionId".to_owned(), id.as_str().into())]);
+            let subtype = SystemSubtype::NATIVE_SESSION.to_owned();
+            out.events.push(EventKind::System(SystemNote { subtype, message: None, data }));
+        }
+        if let Some(runs) = &mut self.runs {
+            runs.begun = true;
+        }
+        self.turns.begin(now, out);
+    }
+
+    /// Tells `sessionStarted`, once.
+    pub(super) fn start(&mut self, out: &mut Step) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
+        let stated = self.runs.as_ref().map(|runs| runs.stated.clone());
+        let config = stated.unwrap_or_else(|| StatedConfig {
+            agent_type: Some(AgentType::Gemini),
+            model: self.model.clone(),
+            ..StatedConfig::default()
+        });
+        out.events.push(EventKind::SessionStarted(SessionStart {
+            agent_type: AgentType::Gemini,
+            config: Some(config),
+            native_session_id: self.native_id.clone(),
+            native_mode: self.runs.as_ref().and_then(Runs::mode_word),
+            agent_version: None,
+            transport: Some(TRANSPORT.to_owned()),
+        }));
+    }
+
+    /// Something of a turn comes; a recording may lack its beginning.
+    pub(super) fn at_work(&mut self, now: Timestamp, out: &mut Step) {
+        self.start(out);
+        self.turns.begin(now, out);
+    }
+
+    fn message(&mut self, message: Message, now: Timestamp, out: &mut Step) {
+        // The prompt again.
+        if message.role.as_deref() == Some("user") {
+            return;
+        }
+        self.speech(message.content, message.delta, now, out);
+    }
+
+    fn speech(&mut self, content: String, is_partial: bool, now: Timestamp, out: &mut Step) {
+        self.at_work(now, out);
+        // Some versions end a message that came in pieces with the whole of it.
+        if content.is_empty() || (!is_partial && content == self.said) {
+            return;
+        }
+        if self.said.is_empty() {
+            self.message += 1;
+        }
+        let id = format!("turn-{}:{}", self.turns.count(), self.message);
+        if is_partial {
+            self.said.push_str(&content);
+        } else {
+            self.said.clone_from(&content);
+        }
+        out.events.push(EventKind::TextChunk(TextChunk {
+            content,
+            is_partial,
+            role: Some(Role::Assistant),
+            message_id: Some(MessageId::from(id)),
+            parent_tool_id: None,
+        }));
+    }
+
+    /// Something else happened; what is said next is another message.
+    pub(super) fn pause(&mut self) {
+        self.said.clear();
+    }
+
+    /// What was said last in the turn.
+    pub(super) fn closing_words(&mut self) -> Option<String> {
+        self.message = 0;
+        Some(std::mem::take(&mut self.said)).filter(|text| !text.is_empty())
+    }
+
+    fn retry(&mut self, retried: Retried, now: Timestamp, out: &mut Step) {
+        self.at_work(now, out);
+        out.events.push(EventKind::Retry(Retry {
+            attempt: retried.attempt.unwrap_or(1),
+            max_attempts: retried.max_attempts,
+            delay_ms: retried.delay_ms,
+            status_code: None,
+            reason: retried.reason,
+        }));
+    }
+}
+
+/// A JSON value as text for people.
+pub(super) fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Codec for StreamCodec {
+    fn begin(&mut self, _now: Timestamp) -> Step {
+        let mut out = Step { ready: true, ..Step::default() };
+        self.start(&mut out);
+        self.warn(&mut out);
+        out
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.line(line, now, &mut out);
+        out
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.command(command, now, &mut out);
+        out
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.ended(end, now, &mut out);
+        out
+    }
+
+    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        let mut out = Step::default();
+        self.process_over(end, now, &mut out);
+        out
+    }
+}

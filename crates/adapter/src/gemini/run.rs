@@ -1,0 +1,171 @@
+//! A process for each turn: what each is started with, and the commands that come in between.
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, Mode, Prompt, Query, Resume, SessionConfig,
+    StatedConfig, SystemSubtype, Timestamp, TurnEnd, TurnStatus, Unsupported,
+};
+use uuid::Uuid;
+
+use super::decode::StreamCodec;
+use super::{mode_option, settings, shared_arguments, unsupported};
+use crate::codec::{Files, Run, RunArg, Step};
+use crate::spec::{LaunchError, TurnPlan};
+
+/// What the turns of a session share.
+pub(super) struct Runs {
+    pub(super) stated: StatedConfig,
+    /// Everything but what may change between turns.
+    options: Vec<String>,
+    agent_args: Vec<String>,
+    mode: Option<Mode>,
+    model: Option<String>,
+    /// There is a conversation to go on with.
+    pub(super) begun: bool,
+}
+
+impl Runs {
+    /// The mode in Gemini's own word.
+    pub(super) fn mode_word(&self) -> Option<String> {
+        self.mode.as_ref().and_then(|mode| mode_option(mode).ok()).map(str::to_owned)
+    }
+}
+
+/// The codec for one session whose turns are processes of their own.
+pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<TurnPlan<StreamCodec>, LaunchError> {
+    if let Some(mode) = &config.mode {
+        can_run(mode)?;
+    }
+    if !config.mcp_servers.is_empty() {
+        let why = "without ACP it reads them only from its settings";
+        return Err(unsupported("MCP servers in one-shot transport", why).into());
+    }
+    let mut options = Vec::new();
+    let fixed = SessionConfig { mode: None, model: None, ..config.clone() };
+    shared_arguments(&fixed, &mut options)?;
+    let private = settings::private(config, settings::Form::Stream)
+        .map_err(|error| LaunchError::private_file(AgentType::Gemini, &error))?;
+    options.extend(private.args);
+    let resumed = match &config.resume {
+        Resume::Session { native_id, .. } => Some(native_id.clone()),
+        Resume::New | Resume::Latest => None,
+    };
+    let runs = Runs {
+        stated: config.stated(),
+        options,
+        agent_args: config.agent_args.clone(),
+        mode: config.mode.clone(),
+        model: config.model.clone(),
+        begun: resumed.is_some(),
+    };
+    let native_id = resumed.unwrap_or_else(|| Uuid::new_v4().to_string());
+    let codec = StreamCodec::live(runs, native_id, files);
+    Ok(TurnPlan { env: private.env, codec, files: private.files })
+}
+
+/// Whether a mode works where nobody can be asked.
+fn can_run(mode: &Mode) -> Result<(), Unsupported> {
+    if mode_option(mode)? == "default" {
+        let why = "without ACP it cannot ask, and leaves out every tool it would have to ask for; \
+            use auto-edit, auto-all or plan";
+        return Err(unsupported(format!("approval mode {mode} in one-shot transport"), why));
+    }
+    Ok(())
+}
+
+impl StreamCodec {
+    /// Says what nobody would expect of such a session.
+    pub(super) fn warn(&mut self, out: &mut Step) {
+        if self.runs.as_ref().is_some_and(|runs| runs.mode.is_none()) {
+            let why = "gemini is run turn by turn and cannot ask: unless its own settings allow them, tools that \
+                change something are left out";
+            let warning = AgentError::new(AgentErrorKind::PermissionDenied, why).of(AgentType::Gemini);
+            out.events.push(EventKind::Error(warning.warning()));
+        }
+    }
+
+    pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
+        match command {
+            Command::Prompt(prompt) => self.prompt(&prompt, now, out),
+            Command::Cancel if self.turns.is_open() => {
+                self.turns.cancel();
+                out.stop = true;
+            }
+            Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
+            Command::Decide(decide) => {
+                let why = format!("there is no open question {}", decide.question_id);
+                out.events.push(EventKind::Error(refused(why)));
+            }
+            Command::SetMode { mode } => self.set_mode(&mode, out),
+            Command::SetModel { model } => {
+                if let Some(runs) = &mut self.runs {
+                    runs.model = Some(model.clone());
+                }
+                out.events.push(EventKind::ModelChanged { model, by: None });
+            }
+            Command::SetThinking { .. } => {
+                let why = unsupported("a limit for thinking", "it has no such option").to_string();
+                out.events.push(EventKind::Error(refused(why)));
+            }
+            Command::Query { what } => {
+                let word = match what {
+                    Query::Commands => SystemSubtype::COMMANDS,
+                    Query::Models => SystemSubtype::MODELS,
+                    Query::McpStatus => SystemSubtype::MCP_STATUS,
+                    Query::Account => SystemSubtype::ACCOUNT,
+                    Query::Context => SystemSubtype::CONTEXT,
+                };
+                let why = unsupported(format!("a question about its {word}"), "without ACP it does not tell");
+                out.events.push(EventKind::Error(refused(why.to_string())));
+            }
+        }
+    }
+
+    /// Begins a turn by starting its process. The prompt goes to its stdin: it may be longer than an argument can be.
+    fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
+        self.turns.begin(now, out);
+        if !prompt.images.is_empty() {
+            let why = unsupported("pictures in a prompt", "without ACP it takes text only").to_string();
+            out.events.push(EventKind::Error(refused(&why)));
+            let turn = TurnEnd { error: Some(why), ..TurnEnd::of(TurnStatus::Failed) };
+            self.turns.complete(turn, self.clock(now), out);
+            return;
+        }
+        let (Some(runs), Some(id)) = (&self.runs, &self.native_id) else { return };
+        let mut args: Vec<String> = ["-o", "stream-json"].map(str::to_owned).to_vec();
+        args.extend(runs.options.iter().cloned());
+        let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
+        if let Some(mode) = runs.mode_word() {
+            option("--approval-mode", &mode);
+        }
+        if let Some(model) = &runs.model {
+            option("--model", model);
+        }
+        option(if runs.begun { "--resume" } else { "--session-id" }, id);
+        args.extend(runs.agent_args.iter().cloned());
+        out.run = Some(Run { args: args.into_iter().map(RunArg::word).collect(), stdin: Some(prompt.text.clone()) });
+    }
+
+    fn set_mode(&mut self, word: &str, out: &mut Step) {
+        let mode = Mode::parse(AgentType::Gemini, word).map_err(|unknown| unknown.to_string());
+        let mode = mode.and_then(|mode| can_run(&mode).map(|()| mode).map_err(|why| why.to_string()));
+        let (mode, runs) = match (mode, &mut self.runs) {
+            (Ok(mode), Some(runs)) => (mode, runs),
+            (Ok(_), None) => return,
+            (Err(why), _) => {
+                out.events.push(EventKind::Error(refused(why)));
+                return;
+            }
+        };
+        runs.mode = Some(mode.clone());
+        let unified = match mode {
+            Mode::Unified(mode) => Some(mode),
+            Mode::Native(_) => None,
+        };
+        out.events.push(EventKind::ModeChanged { mode: unified, native_mode: runs.mode_word(), by: None });
+    }
+}
+
+/// A command that cannot be carried out.
+fn refused(why: impl Into<String>) -> AgentError {
+    AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Gemini)
+}

@@ -1,0 +1,169 @@
+//! What makes Gemini drivable, by variables and private files: the user's own settings are read, never written.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use multitap_event::{Resume, SessionConfig};
+use serde_json::Value;
+use tempfile::TempPath;
+
+/// Where Gemini's models are, when no other server is named.
+const MODEL_SERVER: &str = "https://generativelanguage.googleapis.com";
+
+/// Files for one session, the variables and the arguments that name them.
+#[derive(Default)]
+pub(super) struct Private {
+    pub(super) files: Vec<TempPath>,
+    pub(super) env: Vec<(String, String)>,
+    pub(super) args: Vec<String>,
+}
+
+/// Which of its forms Gemini is run in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Acp,
+    Stream,
+}
+
+pub(super) fn private(config: &SessionConfig, form: Form) -> io::Result<Private> {
+    let mut private = Private::default();
+    // With a terminal of its own a finished command shows no output.
+    private.env.push(("GEMINI_PTY_INFO".to_owned(), "child_process".to_owned()));
+    if let Some(prompt) = &config.system_prompt {
+        let path = private.file(".md", prompt)?;
+        private.env.push(("GEMINI_SYSTEM_MD".to_owned(), path));
+    }
+    if !config.blocked_tools.is_empty() || !config.allowed_tools.is_empty() {
+        let path = private.file(".toml", &policy(config))?;
+        // Not `--policy`: that would stand in place of the user's own rules.
+        private.args.extend(["--admin-policy".to_owned(), path]);
+    }
+    if form == Form::Acp && config.resume != Resume::New && must_name_server(config) {
+        private.env.push(("GOOGLE_GEMINI_BASE_URL".to_owned(), MODEL_SERVER.to_owned()));
+    }
+    Ok(private)
+}
+
+impl Private {
+    /// A file that only the user can read.
+    fn file(&mut self, suffix: &str, text: &str) -> io::Result<String> {
+        let mut file = tempfile::Builder::new().prefix("multitap-gemini-").suffix(suffix).tempfile()?;
+        file.write_all(text.as_bytes())?;
+        file.flush()?;
+        let path = file.path().display().to_string();
+        self.files.push(file.into_temp_path());
+        Ok(path)
+    }
+}
+
+/// Rules for the tools of the session. What is allowed may be a shell command by how it begins, such as
+/// `run_shell_command(git status)`; where nothing may be changed, nothing more is allowed.
+fn policy(config: &SessionConfig) -> String {
+    let text = |text: &str| Value::from(text).to_string();
+    let deny = |tool: &String| format!("[[rule]]\ntoolName = {}\ndecision = \"deny\"\npriority = 900\n\n", text(tool));
+    let allow = |tool: &String| {
+        let (name, prefix) = command_rule(tool);
+        let prefix = prefix.map(|prefix| format!("commandPrefix = {}\n", text(prefix))).unwrap_or_default();
+        let rest = "decision = \"allow\"\npriority = 800\nmodes = [\"default\", \"autoEdit\", \"yolo\"]\n\n";
+        format!("[[rule]]\ntoolName = {}\n{prefix}{rest}", text(name))
+    };
+    config.blocked_tools.iter().map(deny).chain(config.allowed_tools.iter().map(allow)).collect()
+}
+
+/// Tool and beginning of the command, of `run_shell_command(git status)`.
+pub(super) fn command_rule(tool: &str) -> (&str, Option<&str>) {
+    match tool.split_once('(') {
+        Some((name, rest)) => (name, Some(rest.strip_suffix(')').unwrap_or(rest))),
+        None => (tool, None),
+    }
+}
+
+/// Over ACP Gemini takes up a conversation only if its settings say how to sign in, or if a model server is named; a key in
+/// the environment alone is enough for new conversations only. So the server is named, where it makes no difference.
+fn must_name_server(config: &SessionConfig) -> bool {
+    let chosen = |folder: PathBuf| {
+        let settings = read(&folder.join(".gemini").join("settings.json"));
+        settings.is_some_and(|settings| settings.pointer("/security/auth/selectedType").is_some_and(Value::is_string))
+    };
+    variable(config, "GEMINI_API_KEY").is_some()
+        && variable(config, "GOOGLE_GEMINI_BASE_URL").is_none()
+        && !home(config).is_some_and(chosen)
+        && !config.working_directory.clone().is_some_and(chosen)
+}
+
+/// The folder that holds Gemini's own folder.
+pub(super) fn home(config: &SessionConfig) -> Option<PathBuf> {
+    let named = ["GEMINI_CLI_HOME", "HOME"].into_iter().find_map(|name| variable(config, name));
+    named.map(PathBuf::from).or_else(std::env::home_dir)
+}
+
+/// A variable as the agent will see it.
+pub(super) fn variable(config: &SessionConfig, name: &str) -> Option<String> {
+    let own = config.program.as_ref().and_then(|program| program.env.get(name));
+    let given = config.environment.get(name).or(own).cloned();
+    given.or_else(|| std::env::var(name).ok()).filter(|value| !value.is_empty())
+}
+
+/// The settings in a file, if there are any.
+fn read(path: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(path).ok()?;
+    serde_json::from_str(&without_comments(&text)).ok()
+}
+
+/// JSON without the comments that Gemini allows in its settings.
+fn without_comments(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '/']) {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = if rest.starts_with('"') {
+            let end = end_of_string(rest);
+            plain.push_str(&rest[..end]);
+            end
+        } else if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else {
+            plain.push('/');
+            1
+        };
+        rest = &rest[end..];
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Where the string ends that the text begins with.
+fn end_of_string(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_go_and_text_stays() {
+        let text = "{ // one\n \"a\": \"http://x/*y*/\\\"\", /* two\n */ \"b\": 1 / 2 }";
+        assert_eq!(without_comments(text), "{ \n \"a\": \"http://x/*y*/\\\"\",  \"b\": 1 / 2 }");
+    }
+
+    #[test]
+    fn tools_become_rules() {
+        let mut config = SessionConfig::new(multitap_event::AgentKind::Gemini);
+        config.blocked_tools = vec!["web_fetch".to_owned()];
+        config.allowed_tools = vec!["run_shell_command(git status)".to_owned()];
+        insta::assert_snapshot!(policy(&config));
+    }
+}

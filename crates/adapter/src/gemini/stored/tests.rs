@@ -1,0 +1,113 @@
+use multitap_event::AgentKind;
+use tempfile::TempDir;
+
+use super::*;
+
+const ID: &str = "f546f7be-6068-455d-a8fa-184fb5dc9ecb";
+const HEAD: &str = r#"{"sessionId":"f546f7be-6068-455d-a8fa-184fb5dc9ecb","projectHash":"x","startTime":"2026-11-15T09:16:04.061Z","kind":"main"}
+{"$set":{"messages":[{"id":"d0","type":"user","content":[{"text":"<session_context>\nThis is the Gemini CLI."}]}]}}
+"#;
+const SAID: &str = r#"{"id":"8c","type":"user","content":[{"text":"hello"}]}
+{"$set":{"lastUpdated":"2026-11-15T09:16:04.176Z"}}
+"#;
+
+/// A home with one project; its conversations are in `chats`.
+struct Place {
+    home: TempDir,
+    chats: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let chats = home.path().join(".gemini/tmp/work/chats");
+        fs::create_dir_all(&chats).unwrap();
+        let projects = serde_json::json!({ "projects": { "/w/work": "work" } });
+        fs::write(home.path().join(".gemini/projects.json"), projects.to_string()).unwrap();
+        Self { home, chats }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.chats.join(name), text).unwrap();
+    }
+
+    fn config(&self, resume: Resume) -> SessionConfig {
+        let mut config = SessionConfig::new(AgentKind::Gemini);
+        config.working_directory = Some("/w/work".into());
+        config.environment.insert("HOME".to_owned(), self.home.path().display().to_string());
+        config.environment.insert("GEMINI_CLI_HOME".to_owned(), String::new());
+        config.resume = resume;
+        config
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(&self.chats).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn session(id: &str) -> Resume {
+    Resume::Session { native_id: id.to_owned(), at: None }
+}
+
+fn at(time: &str) -> Timestamp {
+    Timestamp::parse(time).unwrap()
+}
+
+#[test]
+fn a_conversation_of_this_minute_is_set_back() {
+    let place = Place::new();
+    place.write("session-2026-11-15T09-16-f546f7be.jsonl", &format!("{HEAD}{SAID}"));
+    let mut config = place.config(session(ID));
+    take_up(&mut config, at("2026-11-15T09:16:59Z")).unwrap().unwrap();
+    assert_eq!(place.files(), ["session-2026-11-15T09-15-f546f7be.jsonl"]);
+}
+
+#[test]
+fn an_older_one_stays_where_it_is() {
+    let place = Place::new();
+    place.write("session-2026-11-15T09-16-f546f7be.jsonl", &format!("{HEAD}{SAID}"));
+    let mut config = place.config(Resume::Latest);
+    take_up(&mut config, at("2026-11-15T09:17:00Z")).unwrap().unwrap();
+    assert_eq!(place.files(), ["session-2026-11-15T09-16-f546f7be.jsonl"]);
+    assert_eq!(config.resume, session(ID));
+}
+
+#[test]
+fn the_empty_record_beside_it_is_removed() {
+    let place = Place::new();
+    place.write("session-2026-11-15T09-16-f546f7be.jsonl", &format!("{HEAD}{SAID}"));
+    place.write("session-2026-11-15T09-40-f546f7be.jsonl", HEAD);
+    let mut config = place.config(session("1"));
+    let stored = take_up(&mut config, at("2026-11-15T10:00:00Z")).unwrap().unwrap();
+    assert_eq!(place.files(), ["session-2026-11-15T09-16-f546f7be.jsonl"]);
+    place.write("session-2026-11-15T10-00-f546f7be.jsonl", HEAD);
+    stored.tidy();
+    assert_eq!(place.files(), ["session-2026-11-15T09-16-f546f7be.jsonl"]);
+}
+
+#[test]
+fn a_conversation_without_a_word_is_none_to_take_up() {
+    let place = Place::new();
+    place.write("session-2026-11-15T09-16-f546f7be.jsonl", HEAD);
+    for resume in [Resume::Latest, session(ID), session("1")] {
+        let error = take_up(&mut place.config(resume), at("2026-11-15T10:00:00Z")).unwrap_err();
+        assert_eq!(error.kind, AgentErrorKind::SessionNotFound);
+    }
+    assert_eq!(place.files().len(), 1);
+}
+
+#[test]
+fn older_files_are_read_too() {
+    let place = Place::new();
+    let old = serde_json::json!({
+        "sessionId": "abc123-def456-7890", "projectHash": "x", "startTime": "2025-12-03T10:00:00.000Z",
+        "messages": [{ "id": "msg-001", "type": "user", "content": "Analyze the auth module" }],
+    });
+    place.write("session-2025-12-03T10-00-abc123-d.json", &old.to_string());
+    let mut config = place.config(Resume::Latest);
+    take_up(&mut config, at("2026-11-15T10:00:00Z")).unwrap().unwrap();
+    assert_eq!(config.resume, session("abc123-def456-7890"));
+}

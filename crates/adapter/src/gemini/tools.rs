@@ -1,0 +1,147 @@
+//! Tool calls of `stream-json`: `tool_use` and `tool_result`, or both in one.
+
+use std::path::Path;
+
+use multitap_event::{
+    EventKind, FileChange, FileChangeType, Timestamp, TodoItem, TodoList, TodoStatus, ToolCompleted, ToolOutcome,
+};
+use serde_json::Value;
+
+use super::decode::{StreamCodec, text_of};
+use super::name;
+use super::wire::{Failure, ToolCall, ToolResult, ToolUse};
+use crate::codec::Step;
+use crate::diff;
+use crate::track::OpenTool;
+
+/// What is kept beside an open call: nothing.
+pub(super) type More = ();
+
+impl StreamCodec {
+    pub(super) fn tool_use(&mut self, call: ToolUse, now: Timestamp, out: &mut Step) {
+        self.at_work(now, out);
+        self.pause();
+        let arguments = call.parameters.unwrap_or_default();
+        self.tools.begin(OpenTool {
+            id: call.tool_id.as_str().into(),
+            kind: name::kind(&call.tool_name),
+            title: Some(name::title(&call.tool_name, &arguments)),
+            server: name::mcp(&call.tool_name, None).map(|(server, _)| server.to_owned()),
+            name: call.tool_name,
+            arguments,
+            parent: None,
+            started: now,
+            denied: false,
+            told: false,
+            more: (),
+        });
+        self.tools.tell(&call.tool_id, out);
+    }
+
+    pub(super) fn tool_result(&mut self, result: ToolResult, now: Timestamp, out: &mut Step) {
+        self.at_work(now, out);
+        self.pause();
+        let success = result.status != "error";
+        let tool = self.tools.take(&result.tool_id, out);
+        let said = result.output.as_ref().map(text_of).filter(|text| !text.is_empty());
+        if let Some(tool) = tool.as_ref().filter(|_| success) {
+            out.events.extend(change(tool, said.as_deref(), self).map(EventKind::FileChanged));
+            out.events.extend(todos(tool).map(EventKind::TodoList));
+        }
+        let error = result.error.unwrap_or_default();
+        let outcome = match error.kind.as_deref() {
+            _ if success => ToolOutcome::Completed,
+            Some("policy_violation" | "permission_denied") => ToolOutcome::Denied,
+            _ if self.turns.is_cancelling() => ToolOutcome::Cancelled,
+            _ => ToolOutcome::Failed,
+        };
+        if let Some(tool) = tool.as_ref().filter(|_| outcome == ToolOutcome::Denied) {
+            self.tools.refused(tool);
+        }
+        out.events.push(EventKind::ToolCompleted(ToolCompleted {
+            tool_id: result.tool_id.into(),
+            success,
+            outcome,
+            error: (!success).then(|| {
+                let Failure { kind, message } = error;
+                message.or(said).or(kind).unwrap_or_else(|| "the agent did not say why".to_owned())
+            }),
+            result: result.output.filter(|_| success),
+            exit_code: None,
+            duration_ms: tool.and_then(|tool| Some(self.clock(now)?.millis_since(tool.started))),
+        }));
+    }
+
+    /// Call and result in one line.
+    pub(super) fn whole_call(&mut self, call: ToolCall, now: Timestamp, out: &mut Step) {
+        let call = match call.value {
+            Some(inner) => *inner,
+            None => call,
+        };
+        let tool_name = call.name.unwrap_or_else(|| "tool".to_owned());
+        self.calls += 1;
+        let tool_id = call.id.unwrap_or_else(|| format!("{tool_name}-{}", self.calls));
+        let failed = call.error.as_ref().is_some_and(|error| !error.is_null());
+        let status = if failed { "error".to_owned() } else { call.status.unwrap_or_default() };
+        let message = call
+            .error
+            .as_ref()
+            .map(|error| error.get("message").and_then(Value::as_str).map_or_else(|| text_of(error), str::to_owned));
+        self.tool_use(ToolUse { tool_name, tool_id: tool_id.clone(), parameters: call.args }, now, out);
+        let error = message.map(|message| Failure { kind: None, message: Some(message) });
+        self.tool_result(ToolResult { tool_id, status, output: call.result, error }, now, out);
+    }
+}
+
+/// The change that a file tool made. Gemini shows none here: it is put together from the call.
+fn change(tool: &OpenTool<More>, said: Option<&str>, codec: &StreamCodec) -> Option<FileChange> {
+    let text = |key: &str| tool.arguments.get(key).and_then(Value::as_str);
+    let path = text("file_path").or(text("absolute_path"))?;
+    let (before, after, created) = match tool.name.as_str() {
+        "write_file" => (None, text("content")?, said.is_some_and(|said| said.contains("created"))),
+        "replace" => (Some(text("old_string")?), text("new_string")?, text("old_string") == Some("")),
+        _ => return None,
+    };
+    // A piece of a line is shown as a line.
+    let line = |text: &str| if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
+    let whole = match before {
+        Some(_) => codec.files.read(Path::new(path)),
+        None => Some(after.to_owned()),
+    };
+    let diff = match before {
+        Some(before) => Some(diff::unified(path, Some(&line(before)), &line(after))),
+        None if created => Some(diff::unified(path, None, after)),
+        None => None,
+    };
+    Some(FileChange {
+        file_path: path.to_owned(),
+        change_type: if created { FileChangeType::Created } else { FileChangeType::Modified },
+        diff: diff.filter(|diff| !diff.is_empty()),
+        before: None,
+        after: whole,
+        tool_id: Some(tool.id.clone()),
+        old_path: None,
+    })
+}
+
+/// The plan that `write_todos` wrote.
+fn todos(tool: &OpenTool<More>) -> Option<TodoList> {
+    if tool.name != "write_todos" {
+        return None;
+    }
+    let item = |todo: &Value| {
+        let text = |key: &str| todo.get(key).and_then(Value::as_str);
+        Some(TodoItem {
+            text: text("description").or(text("content"))?.to_owned(),
+            status: match text("status") {
+                Some("in_progress") => TodoStatus::InProgress,
+                Some("completed") => TodoStatus::Completed,
+                Some("cancelled") => TodoStatus::Cancelled,
+                _ => TodoStatus::Pending,
+            },
+            id: None,
+        })
+    };
+    let todos = tool.arguments.get("todos").and_then(Value::as_array)?;
+    Some(TodoList { items: todos.iter().filter_map(item).collect(), explanation: None })
+}

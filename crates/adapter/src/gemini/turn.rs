@@ -1,0 +1,161 @@
+//! Turns of `stream-json`: `result`, `error`, and the end of a turn's process.
+
+use std::collections::BTreeMap;
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, EventKind, ModelUsage, Timestamp, TokenUsage, TurnEnd, TurnStatus,
+};
+use multitap_process::Exit;
+
+use super::decode::{StreamCodec, text_of};
+use super::wire::{Done, Tokens, Trouble};
+use crate::codec::{End, Step};
+use crate::track::Forgotten;
+
+/// What the session has used so far, and the trouble of the turn that runs.
+#[derive(Debug, Default)]
+pub(super) struct Spent {
+    models: BTreeMap<String, ModelUsage>,
+    /// An error that this turn already told.
+    trouble: Option<String>,
+}
+
+impl StreamCodec {
+    pub(super) fn result(&mut self, done: Done, now: Timestamp, out: &mut Step) {
+        self.at_work(now, out);
+        let told = self.spent.trouble.take();
+        let failure = done.error.unwrap_or_default();
+        let (status, why) = match done.status.as_str() {
+            "success" if told.is_none() => (TurnStatus::Completed, None),
+            "cancelled" | "interrupted" => (TurnStatus::Cancelled, None),
+            _ => {
+                let why = failure.message.as_deref().map(plain).or(told.clone());
+                (TurnStatus::Failed, Some(why.unwrap_or_else(|| "the turn failed without a reason".to_owned())))
+            }
+        };
+        if let Some(why) = why.as_ref().filter(|why| told.as_ref() != Some(*why)) {
+            let mut error = AgentError::new(kind_of(why), why).of(AgentType::Gemini);
+            error.native_code = failure.kind;
+            error.native_error = failure.message.filter(|message| message != why);
+            out.events.push(EventKind::Error(error));
+        }
+        let stats = done.stats;
+        for (model, tokens) in stats.iter().flat_map(|stats| &stats.models) {
+            let sum = self.spent.models.entry(model.clone()).or_default();
+            sum.usage = sum.usage.plus(usage(tokens));
+        }
+        let text = self.closing_words().filter(|_| status == TurnStatus::Completed);
+        let turn = TurnEnd {
+            usage: stats.as_ref().map(|stats| usage(&stats.tokens)),
+            // A turn that failed is told to have taken no time.
+            duration_ms: stats.and_then(|stats| stats.duration_ms).filter(|millis| *millis > 0),
+            model_usage: self.spent.models.clone(),
+            text,
+            error: why,
+            native_status: Some(done.status),
+            ..TurnEnd::of(status)
+        };
+        self.turn_over(turn, now, out);
+    }
+
+    /// A warning ends nothing; an error is the end of the turn.
+    pub(super) fn trouble(&mut self, trouble: Trouble, now: Timestamp, out: &mut Step) {
+        self.at_work(now, out);
+        let inner = trouble.value.as_ref().map(|value| value.get("message").map_or_else(|| text_of(value), text_of));
+        let message = trouble.message.or(inner).unwrap_or_else(|| "the agent reports an error".to_owned());
+        let error = AgentError::new(kind_of(&message), &message).of(AgentType::Gemini);
+        if trouble.severity.as_deref() == Some("warning") {
+            out.events.push(EventKind::Error(error.warning()));
+            return;
+        }
+        out.events.push(EventKind::Error(error));
+        if self.runs.is_none() {
+            self.turns.failed_for_good(message.clone());
+        }
+        self.spent.trouble = Some(message);
+    }
+
+    fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
+        self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
+        let turn = TurnEnd { denials: self.tools.take_denials(), ..turn };
+        self.turns.complete(turn, self.clock(now), out);
+    }
+
+    /// The process of a turn is gone. Most often its result has told how the turn ended.
+    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+        if !self.turns.is_open() {
+            return;
+        }
+        let (status, error) = match end {
+            End::Stopped(_) => (TurnStatus::Cancelled, None),
+            End::Broken { why, .. } => (TurnStatus::Interrupted, Some(why.clone())),
+            End::Exited(_) if self.turns.is_cancelling() => (TurnStatus::Cancelled, None),
+            End::Exited(exit) => {
+                let error = died(exit);
+                let early = error.kind != AgentErrorKind::ProcessExitError || self.spent.trouble.is_some();
+                (if early { TurnStatus::Failed } else { TurnStatus::Interrupted }, Some(error))
+            }
+            End::InputEnded => (TurnStatus::Interrupted, None),
+        };
+        let told = self.spent.trouble.take();
+        let why = told.clone().or_else(|| error.as_ref().map(|error| error.message.clone()));
+        if let Some(error) = error.filter(|_| told.is_none()) {
+            out.events.push(EventKind::Error(error));
+        }
+        self.closing_words();
+        self.turn_over(TurnEnd { error: why, ..TurnEnd::of(status) }, now, out);
+    }
+
+    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+        if self.turns.is_over() {
+            return;
+        }
+        self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
+        self.turns.end(end, self.clock(now), out);
+    }
+}
+
+fn usage(tokens: &Tokens) -> TokenUsage {
+    let sum = TokenUsage::of(tokens.input_tokens, tokens.output_tokens);
+    TokenUsage {
+        cached_tokens: tokens.cached,
+        reasoning_tokens: tokens.thought_tokens,
+        total_tokens: tokens.total_tokens.unwrap_or(sum.total_tokens),
+        ..sum
+    }
+}
+
+/// Without the brackets that Gemini puts around what the model's server said.
+fn plain(message: &str) -> String {
+    let inner = message.strip_prefix("[API Error: ").and_then(|rest| rest.strip_suffix(']')).unwrap_or(message);
+    let json = serde_json::from_str::<serde_json::Value>(inner).ok();
+    let said = json.and_then(|json| json.get("error")?.get("message")?.as_str().map(str::to_owned));
+    said.unwrap_or_else(|| inner.to_owned())
+}
+
+fn kind_of(message: &str) -> AgentErrorKind {
+    let message = message.to_lowercase();
+    if message.contains("api key") || message.contains("unauthenticated") || message.contains("permission denied") {
+        AgentErrorKind::PermissionDenied
+    } else {
+        AgentErrorKind::Unknown
+    }
+}
+
+/// What a process that ended without a result says by its exit code.
+fn died(exit: &Exit) -> AgentError {
+    let last = exit.stderr_tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let not_found = exit.stderr_tail.lines().find(|line| line.contains("Error resuming session"));
+    let (kind, message) = match exit.code {
+        Some(42) if not_found.is_some() => {
+            (AgentErrorKind::SessionNotFound, not_found.unwrap_or_default().trim().to_owned())
+        }
+        Some(41) => (AgentErrorKind::PermissionDenied, format!("gemini wants somebody to sign in first: {last}")),
+        Some(42) => (AgentErrorKind::ProtocolError, format!("gemini did not take the prompt: {last}")),
+        Some(53) => (AgentErrorKind::Unknown, "the limit of turns in gemini's settings is reached".to_owned()),
+        Some(55) => (AgentErrorKind::PermissionDenied, "gemini does not trust this folder".to_owned()),
+        _ => (AgentErrorKind::ProcessExitError, format!("gemini ended in the middle of a turn with {exit}")),
+    };
+    let error = AgentError::new(kind, message).of(AgentType::Gemini).exited(exit.code);
+    if exit.stderr_tail.is_empty() { error } else { error.native(exit.stderr_tail.clone()) }
+}

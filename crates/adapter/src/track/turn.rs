@@ -1,0 +1,145 @@
+//! The turn that runs, what the ones before it came to, and the end of it all.
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, EventKind, SessionEnd, SessionEndReason, Timestamp, TokenUsage, TurnEnd,
+    TurnId, TurnStatus,
+};
+use multitap_process::Exit;
+
+use crate::codec::{End, Step};
+
+#[derive(Debug)]
+pub(crate) struct Turns {
+    agent: AgentType,
+    count: u64,
+    open: Option<OpenTurn>,
+    cancelling: bool,
+    /// How the last turn ended, and why if it failed.
+    last: Option<(TurnStatus, Option<String>)>,
+    used: Option<TokenUsage>,
+    /// An error that ended the session as such.
+    fatal: Option<String>,
+    ended: bool,
+}
+
+#[derive(Debug)]
+struct OpenTurn {
+    id: TurnId,
+    started: Timestamp,
+}
+
+impl Turns {
+    pub(crate) fn new(agent: AgentType) -> Self {
+        Self { agent, count: 0, open: None, cancelling: false, last: None, used: None, fatal: None, ended: false }
+    }
+
+    /// A turn begins, unless one runs.
+    pub(crate) fn begin(&mut self, now: Timestamp, out: &mut Step) {
+        if self.open.is_some() {
+            return;
+        }
+        self.count += 1;
+        let id = TurnId::from(format!("turn-{}", self.count));
+        out.events.push(EventKind::TurnStarted { turn_id: id.clone() });
+        self.open = Some(OpenTurn { id, started: now });
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// How many turns have begun.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(crate) fn cancel(&mut self) {
+        self.cancelling = true;
+    }
+
+    pub(crate) fn is_cancelling(&self) -> bool {
+        self.cancelling
+    }
+
+    /// Why a call has no end of its own.
+    pub(crate) fn why_no_end(&self) -> &'static str {
+        if self.cancelling { "the turn was cancelled" } else { "the agent did not tell how this call ended" }
+    }
+
+    /// The session cannot go on, whatever the program does next.
+    pub(crate) fn failed_for_good(&mut self, why: String) {
+        self.fatal = Some(why);
+    }
+
+    /// Whether the session is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended
+    }
+
+    /// The turn is over; with a `clock` it also tells how long it took.
+    pub(crate) fn complete(&mut self, mut turn: TurnEnd, clock: Option<Timestamp>, out: &mut Step) {
+        self.cancelling = false;
+        if let Some(open) = self.open.take() {
+            turn.duration_ms = turn.duration_ms.or(clock.map(|now| now.millis_since(open.started)));
+            turn.turn_id = Some(open.id);
+        }
+        self.used = match (self.used, turn.usage) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
+            (before, now) => now.or(before),
+        };
+        self.last = Some((turn.status, turn.error.clone()));
+        out.events.push(EventKind::TurnCompleted(turn));
+    }
+
+    /// Nothing more comes: ends the turn that runs, then the session. The caller has closed the turn's work.
+    pub(crate) fn end(&mut self, end: End<'_>, clock: Option<Timestamp>, out: &mut Step) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let (exit, asked) = match end {
+            End::Exited(exit) | End::Broken { exit, .. } => (Some(exit), false),
+            End::Stopped(exit) => (Some(exit), true),
+            End::InputEnded => (None, false),
+        };
+        let in_turn = self.open.is_some();
+        let failed_before = self.last.as_ref().is_some_and(|(status, _)| *status != TurnStatus::Completed);
+        let died = match end {
+            End::Broken { why, .. } => Some(why.clone()),
+            _ => exit
+                .filter(|exit| !asked && (in_turn || !(exit.success() || failed_before)))
+                .map(|exit| died(self.agent, exit, in_turn)),
+        };
+        let mut error = self.fatal.take();
+        let fatal = error.is_some();
+        if let Some(died) = died {
+            error.get_or_insert_with(|| died.message.clone());
+            out.events.push(EventKind::Error(died));
+        }
+        if in_turn {
+            let status = match (fatal, asked) {
+                (true, _) => TurnStatus::Failed,
+                (false, true) => TurnStatus::Cancelled,
+                (false, false) => TurnStatus::Interrupted,
+            };
+            self.complete(TurnEnd { error: error.clone(), ..TurnEnd::of(status) }, clock, out);
+        }
+        let (reason, why) = match (&error, self.last.take()) {
+            (Some(_), _) => (SessionEndReason::Failed, None),
+            (None, Some((status, why))) => (status.into(), why),
+            (None, None) => (SessionEndReason::Completed, None),
+        };
+        out.events.push(EventKind::SessionEnded(SessionEnd {
+            reason,
+            error: error.or(why),
+            final_usage: self.used,
+            exit_code: exit.and_then(|exit| exit.code),
+        }));
+    }
+}
+
+fn died(agent: AgentType, exit: &Exit, in_turn: bool) -> AgentError {
+    let when = if in_turn { " in the middle of a turn" } else { "" };
+    let message = format!("{agent} ended{when} with {exit}");
+    let error = AgentError::new(AgentErrorKind::ProcessExitError, message).of(agent).exited(exit.code);
+    if exit.stderr_tail.is_empty() { error } else { error.native(exit.stderr_tail.clone()) }
+}

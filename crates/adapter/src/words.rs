@@ -1,0 +1,14 @@
+//! Words for people.
+
+/// The longest title.
+const TITLE: usize = 120;
+
+/// The first line, shortened.
+pub(crate) fn one_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < text.trim().len() => format!("{line} …"),
+        None => line.to_owned(),
+    }
+}
