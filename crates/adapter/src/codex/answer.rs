@@ -11,29 +11,28 @@ use super::rpc::{Asked, answer};
 use crate::codec::Step;
 
 impl CodexCodec {
-    /// Somebody answered. An answer that does not fit changes nothing, and the question is asked again.
+    /// Somebody answered. An answer that does not fit changes nothing. One that does, and cannot be carried out, is a no
+    /// that says why: the ruling stands, and Codex must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
         let Some(open) = self.questions.find(&decide.question_id).cloned() else {
             let why = format!("there is no open question {}", decide.question_id);
             out.events.push(EventKind::Error(refused(why)));
             return;
         };
-        let Some(choice) = open.question.choice(&decide.option_id) else {
-            let offered: Vec<String> = open.question.option_ids().iter().map(ToString::to_string).collect();
-            let (id, option) = (&decide.question_id, &decide.option_id);
-            let why = format!("question {id} does not offer {option}: it offers {}", offered.join(", "));
-            out.events.push(EventKind::Error(refused(why)));
-            return;
-        };
-        let kind = choice.kind;
-        let decision = match decision(&open, choice, decide) {
-            Ok(decision) => decision,
+        let choice = match open.question.check(decide) {
+            Ok(choice) => choice,
             Err(why) => {
-                let why = format!("question {} stays open: {why}", decide.question_id);
-                out.events.push(EventKind::Error(refused(why)));
-                // Whoever owns the session took it as settled.
-                out.events.push(EventKind::PermissionAsked(open.question));
+                out.events.push(EventKind::Error(refused(why.to_string())));
                 return;
+            }
+        };
+        let (kind, decision) = match decision(&open, choice, decide) {
+            Ok(decision) => (choice.kind, decision),
+            Err(why) => {
+                let why = format!("the answer could not be carried out, so nothing was done: {why}");
+                out.events.push(EventKind::Error(refused(why)));
+                let no = Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce);
+                (no.kind, self::decision(&open, &no, decide).unwrap_or_else(|_| declined()))
             }
         };
         let line = match &open.via {
@@ -69,9 +68,6 @@ impl CodexCodec {
 
 /// The decision in Codex's words, or why there is none.
 fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, String> {
-    if choice.kind.allows() && (decide.new_content.is_some() || decide.new_input.is_some()) {
-        return Err("codex runs what it asked for or nothing, it cannot be given other input".to_owned());
-    }
     let (kind, id) = (choice.kind, choice.id.as_str());
     Ok(match &open.via {
         Via::Command { rule } => json!({ "decision": match (kind, id, rule) {
@@ -81,7 +77,7 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
             _ => word(kind).into(),
         }}),
         Via::Patch => json!({ "decision": word(kind) }),
-        Via::McpTool if kind.rejects() => json!({ "action": "decline", "content": null }),
+        Via::McpTool | Via::Form { .. } if kind.rejects() => declined(),
         Via::McpTool => {
             let lasting = match id {
                 option::PROCEED_ALWAYS_TOOL => json!({ "persist": "session" }),
@@ -90,7 +86,6 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
             };
             json!({ "action": "accept", "content": {}, "_meta": lasting })
         }
-        Via::Form { .. } if kind.rejects() => json!({ "action": "decline", "content": null }),
         Via::Form { fields } => {
             let questions = match &open.question.details {
                 Details::Input { questions } => questions.as_slice(),
@@ -141,6 +136,11 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
             params.into()
         }
     })
+}
+
+/// What an MCP server hears of a no.
+fn declined() -> Value {
+    json!({ "action": "decline", "content": null })
 }
 
 /// The app-server's word. A refusal is one that lets the turn go on.

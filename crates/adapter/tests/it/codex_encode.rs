@@ -307,7 +307,9 @@ fn answers_to_a_form() {
     };
     let more = [
         answered(json!({ "Your name": "Ann", "age": 7, "ok": "no", "colors": ["red", "blue"] })),
-        answered(json!({ "Your name": "Ann", "age": "old" })),
+        answered(json!({ "Your name": "Ann", "age": null, "ok": "", "colors": [] })),
+        answered(json!({ "Your name": "", "age": null, "ok": "", "colors": [] })),
+        answered(json!({ "Your name": "Ann", "age": "old", "ok": "yes", "colors": [] })),
     ];
     let one = json!({ "type": "object", "properties": { "color": { "type": "string", "enum": ["red", "blue"] } } });
     let mut single = request.clone();
