@@ -45,7 +45,7 @@ const INPUT_ENDED: &str = "nobody is there to answer: the input has ended";
 /// Runs a session without a screen.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let folder = launch::folder(args.session.cwd.as_deref())?;
-    let settings = Settings::load(&folder).map_err(|error| Problem::usage(error.to_string()))?;
+    let settings = Settings::load(Some(&folder)).map_err(|error| Problem::usage(error.to_string()))?;
     for warning in &settings.warnings {
         out::say(&format!("multitap: {warning}"));
     }
@@ -112,7 +112,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
 
 fn when_busy(chosen: BusyArg) -> WhenBusy {
     match chosen {
-        // No agent that can be steered is driven yet; the launch refuses.
+        // No session takes a prompt into a running turn yet; the launch refuses.
         BusyArg::Queue | BusyArg::Steer => WhenBusy::Queue,
         BusyArg::Interrupt => WhenBusy::Interrupt,
     }

@@ -79,6 +79,7 @@ fn a_question_that_nobody_can_answer_is_denied_at_once() {
     let run = scene.run(&["-p", "please ask"]).exits(4);
     assert_eq!(run.stdout, "answer\n");
     assert!(run.stderr.contains("[tool] Bash") && run.stderr.contains("[denied]"), "{run:#?}");
+    assert_eq!(run.stderr.matches("denied").count(), 1, "once is enough: {run:#?}");
 }
 
 #[test]
