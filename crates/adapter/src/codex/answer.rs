@@ -32,7 +32,7 @@ impl CodexCodec {
                 let why = format!("the answer could not be carried out, so nothing was done: {why}");
                 out.events.push(EventKind::Error(refused(why)));
                 let no = Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce);
-                (no.kind, self::decision(&open, &no, decide).unwrap_or_else(|_| declined()))
+                (no.kind, decision(&open, &no, decide).unwrap_or_else(|_| declined()))
             }
         };
         let line = match &open.via {
