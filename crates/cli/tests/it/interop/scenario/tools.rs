@@ -83,11 +83,10 @@ pub(crate) fn a_command_is_allowed_always(agent: Agent) {
 fn refuses_other_content(mut stage: Stage<'_>, question: &Value) {
     let refused = stage.next("error");
     assert!(refused["message"].as_str().unwrap().contains("newContent"), "{refused:#}");
-    stage.decide(question, "cancel", &json!({}));
     stage.send(&json!({"type": "cancel"}));
-    stage.turn();
+    assert_eq!(stage.next("permissionWithdrawn")["questionId"], question["questionId"]);
+    assert_eq!(stage.turn()["status"], "cancelled");
     let run = stage.finish();
-    run.exits(0);
     assert!(run.all("toolCompleted").iter().all(|end| end["success"] == false), "{}", run.story());
     assert!(run.all("fileChanged").is_empty());
 }
