@@ -25,7 +25,7 @@ pub const CODEX: Cli = Cli { agent: "codex", package: "@openai/codex", version: 
 pub const GEMINI: Cli = Cli { agent: "gemini", package: "@google/gemini-cli", version: "0.61.0" };
 
 /// The CLIs that the interop tests drive today.
-pub const INTEROP: &[Cli] = &[CLAUDE];
+pub const INTEROP: &[Cli] = &[CLAUDE, CODEX];
 
 impl Cli {
     /// The pinned CLI of that name.

@@ -202,6 +202,21 @@ fn a_prompt_that_is_refused_is_a_turn_that_failed() {
     assert_eq!(kinds, [r#""turnStarted""#, r#""error""#, r#""turnCompleted""#]);
 }
 
+#[test]
+fn a_refusal_waits_for_its_reason() {
+    for reply in [r#"{"id":4,"result":{"turnId":"turn1"}}"#, r#"{"error":{"code":-32600,"message":"no"},"id":4}"#] {
+        let mut codec = in_a_turn();
+        let request = json!({ "method": "item/commandExecution/requestApproval", "id": 0, "params": { "threadId": "t1", "turnId": "turn1", "itemId": "c1", "command": "ls" } });
+        let asked = question(codec.decode(&request.to_string(), now()));
+        let decide = Decide::new(&asked.question_id, "cancel").with_feedback("not now");
+        let step = codec.encode(Command::Decide(decide), now());
+        assert_eq!(step.lines.len(), 1);
+        assert!(step.lines[0].contains("turn/steer") && step.lines[0].contains("not now"));
+        let step = codec.decode(reply, now());
+        assert_eq!(step.lines, [r#"{"id":0,"result":{"decision":"decline"}}"#]);
+    }
+}
+
 fn question(step: Step) -> Question {
     let asked = step.events.into_iter().find_map(|kind| match kind {
         EventKind::PermissionAsked(asked) => Some(asked),
@@ -292,7 +307,9 @@ fn answers_to_a_form() {
     };
     let more = [
         answered(json!({ "Your name": "Ann", "age": 7, "ok": "no", "colors": ["red", "blue"] })),
-        answered(json!({ "Your name": "Ann", "age": "old" })),
+        answered(json!({ "Your name": "Ann", "age": null, "ok": "", "colors": [] })),
+        answered(json!({ "Your name": "", "age": null, "ok": "", "colors": [] })),
+        answered(json!({ "Your name": "Ann", "age": "old", "ok": "yes", "colors": [] })),
     ];
     let one = json!({ "type": "object", "properties": { "color": { "type": "string", "enum": ["red", "blue"] } } });
     let mut single = request.clone();
