@@ -32,7 +32,7 @@ use uuid::Uuid;
 pub use decode::ClaudeCodec;
 
 use crate::codec::Files;
-use crate::spec::{LaunchError, Plan};
+use crate::spec::{LaunchError, Plan, folder_text};
 
 /// What every session is started with: one long-lived process, JSON lines both ways, text as it comes.
 const ALWAYS: [&str; 7] = [
@@ -103,7 +103,7 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
         option("--disallowedTools", tool);
     }
     for folder in &config.add_dirs {
-        option("--add-dir", &folder.display().to_string());
+        option("--add-dir", &folder_text(AgentType::Claude, "add-dir", folder)?);
     }
     if let Some(prompt) = &config.system_prompt {
         option("--system-prompt", prompt);

@@ -3,11 +3,12 @@
 //! Outward waits: a full event queue stops the reading, so back-pressure ends at the child's stdout. Inward waits a
 //! bounded while and then says that the agent is not reading. Either end closing ends the loop, and the child.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, Timestamp};
-use multitap_process::{Child, Exit, Line, Patience, StdinClosed};
+use multitap_process::{Child, Exit, Line, MAX_LINE, Patience, StdinClosed};
 use tempfile::TempPath;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -17,12 +18,22 @@ use crate::line::{too_long, type_of};
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a child may live after it closed its stdin.
+const AFTER_STDIN: Duration = Duration::from_secs(2);
 /// How long a child may live after it closed its stdout.
 const AFTER_STDOUT: Duration = Duration::from_secs(2);
 /// How often a silent child is looked at: its end does not show where something else holds its stdout open.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long the rest of the output of a child that is gone may take.
 const REST: Duration = Duration::from_millis(200);
+/// How many events an agent may tell before it is up. Some tell a whole conversation that they take up.
+const EARLY_EVENTS: usize = 65_536;
+/// How many bytes it may write before it is up.
+const EARLY_BYTES: usize = 2 * MAX_LINE;
+/// How many of its last lines are quoted when it wrote more than that.
+const QUOTED_LINES: usize = 3;
+/// How much of each.
+const QUOTED_CHARS: usize = 120;
 
 /// What a line's step becomes on its way to the log. With `keep_raw` the line stands in exactly one of the drafts.
 pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) -> Vec<Draft> {
@@ -48,6 +59,8 @@ pub(crate) struct Pump<C> {
     keep_raw: bool,
     /// Told before the owner listens.
     early: Vec<Draft>,
+    /// It was told that the agent does not read.
+    stuck_told: bool,
     /// Held for the agent to read; gone with the pump.
     _files: Vec<TempPath>,
 }
@@ -58,6 +71,7 @@ struct OwnerGone;
 /// Why the loop ended.
 enum Over {
     StdoutEnded,
+    StdinClosed,
     OwnerGone,
 }
 
@@ -71,7 +85,7 @@ impl<C: Codec> Pump<C> {
         files: Vec<TempPath>,
     ) -> Self {
         let AgentEnd { events, commands } = end;
-        Self { agent, child, codec, events, commands, keep_raw, early: Vec::new(), _files: files }
+        Self { agent, child, codec, events, commands, keep_raw, early: Vec::new(), stuck_told: false, _files: files }
     }
 
     /// Greets the agent and reads until it has shown that it is up.
@@ -81,9 +95,15 @@ impl<C: Codec> Pump<C> {
         let mut ready = step.ready;
         let drafts = self.write(step, None).await;
         self.early.extend(drafts);
+        let mut bytes = 0_usize;
+        let mut last = VecDeque::new();
         while !ready {
             match timeout_at(deadline, self.child.stdout.next()).await {
                 Ok(Ok(Some(line))) => {
+                    let (Line::Text(kept) | Line::TooLong { head: kept, .. }) = &line;
+                    bytes = bytes.saturating_add(kept.len());
+                    last.truncate(QUOTED_LINES - 1);
+                    last.push_front(kept.chars().take(QUOTED_CHARS).collect::<String>());
                     let (step, text) = self.decode(line);
                     ready = step.ready;
                     let give_up = step.give_up;
@@ -92,16 +112,24 @@ impl<C: Codec> Pump<C> {
                     if give_up {
                         return Err(self.gave_up().await);
                     }
+                    if !ready && (self.early.len() >= EARLY_EVENTS || bytes > EARLY_BYTES) {
+                        return Err(self.flooded(last).await);
+                    }
                 }
                 Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await),
                 Err(_) => {
                     let exit = self.child.stop(Patience::default()).await;
-                    let message =
+                    tracing::debug!(agent = %self.agent, ?patience, code = exit.code, "start timed out");
+                    let mut message =
                         format!("{} was not up after {} s and was stopped", self.agent, patience.as_secs_f32());
+                    if let Some(told) = self.last_early_error() {
+                        message = format!("{message}; it said: {}", told.message);
+                    }
                     return Err(self.error(AgentErrorKind::Timeout, message, &exit));
                 }
             }
         }
+        tracing::debug!(agent = %self.agent, pid = self.child.pid(), "ready");
         // An agent may have something to say before it says that it is there.
         let start = self.early.iter().position(|draft| matches!(draft.kind, EventKind::SessionStarted(_)));
         if let Some(at) = start {
@@ -113,14 +141,29 @@ impl<C: Codec> Pump<C> {
     /// The agent runs, but the session cannot begin.
     async fn gave_up(&mut self) -> AgentError {
         let exit = self.child.stop(Patience::default()).await;
-        let told = std::mem::take(&mut self.early).into_iter().rev();
-        let why = told.map(|draft| draft.kind).find_map(|kind| match kind {
-            EventKind::Error(error) => Some(error),
-            _ => None,
-        });
-        why.unwrap_or_else(|| {
+        tracing::debug!(agent = %self.agent, code = exit.code, "start refused");
+        self.last_early_error().unwrap_or_else(|| {
             let message = format!("{} could not begin the session", self.agent);
             self.error(AgentErrorKind::ProtocolError, message, &exit)
+        })
+    }
+
+    /// It writes without end, and none of it says that it is up.
+    async fn flooded(&mut self, last: VecDeque<String>) -> AgentError {
+        let patience = Patience { after_eof: Duration::ZERO, ..Patience::default() };
+        let exit = self.child.stop(patience).await;
+        self.early = Vec::new();
+        tracing::debug!(agent = %self.agent, code = exit.code, "start flooded");
+        let last = last.iter().rev().map(|line| format!("{line:?}")).collect::<Vec<_>>().join(", ");
+        let message =
+            format!("{} wrote too much before it was up and was stopped; its last lines are {last}", self.agent);
+        self.error(AgentErrorKind::ProtocolError, message, &exit)
+    }
+
+    fn last_early_error(&mut self) -> Option<AgentError> {
+        std::mem::take(&mut self.early).into_iter().rev().find_map(|draft| match draft.kind {
+            EventKind::Error(error) => Some(error),
+            _ => None,
         })
     }
 
@@ -161,24 +204,65 @@ impl<C: Codec> Pump<C> {
         let step = match over {
             Over::OwnerGone => {
                 let exit = self.wind_down().await;
+                tracing::debug!(code = exit.code, "stopped");
                 self.codec.end(End::Stopped(&exit), Timestamp::now())
             }
-            Over::StdoutEnded => match timeout(AFTER_STDOUT, self.child.wait()).await {
-                Ok(exit) => self.codec.end(End::Exited(&exit), Timestamp::now()),
-                Err(_) => {
-                    let exit = self.child.stop(Patience::default()).await;
-                    let message = format!("{} closed its output but kept running; it was stopped", self.agent);
-                    let why = self.error(AgentErrorKind::ProtocolError, message, &exit);
-                    self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now())
-                }
-            },
+            Over::StdoutEnded => self.exited_or_broken(AFTER_STDOUT, "output").await,
+            Over::StdinClosed => {
+                self.take_last_words().await;
+                self.exited_or_broken(REST, "input").await
+            }
         };
         // An owner that is gone wants no last words.
         self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
     }
 
+    /// The end of a child that closed that pipe: its own, or ours if it lives on.
+    async fn exited_or_broken(&mut self, patience: Duration, pipe: &str) -> Step {
+        if let Ok(exit) = timeout(patience, self.child.wait()).await {
+            tracing::debug!(code = exit.code, "exited");
+            return self.codec.end(End::Exited(&exit), Timestamp::now());
+        }
+        let exit = self.child.stop(Patience::default()).await;
+        tracing::debug!(code = exit.code, closed = pipe, "stopped");
+        let message = format!("{} closed its {pipe} but kept running; it was stopped", self.agent);
+        let why = self.error(AgentErrorKind::ProtocolError, message, &exit);
+        self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now())
+    }
+
+    /// Nothing can be said to the child any more; what it still says is passed on for a while.
+    async fn take_last_words(&mut self) {
+        let deadline = Instant::now() + AFTER_STDIN;
+        while let Ok(Ok(Some(line))) = timeout_at(deadline, self.child.stdout.next()).await {
+            if self.pass_on(line).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Whether the child closed its stdin and lives. One that has just died is not worth the word.
+    async fn is_deaf(&mut self) -> bool {
+        self.child.stdin.is_broken() && timeout(REST, self.child.wait()).await.is_err()
+    }
+
+    /// An error, once, if the child leaves its stdin unread.
+    fn stuck(&mut self) -> Option<Draft> {
+        let stuck = self.child.stdin.stuck_for().is_some_and(|time| time >= STDIN_PATIENCE);
+        let told = std::mem::replace(&mut self.stuck_told, stuck);
+        (stuck && !told).then(|| self.refused(StdinClosed::NotReading))
+    }
+
     async fn carry(&mut self) -> Over {
         loop {
+            if let Some(stuck) = self.stuck()
+                && self.tell(vec![stuck]).await.is_err()
+            {
+                return Over::OwnerGone;
+            }
+            if self.is_deaf().await {
+                let refused = self.refused(StdinClosed::Closed);
+                return if self.tell(vec![refused]).await.is_err() { Over::OwnerGone } else { Over::StdinClosed };
+            }
             let told = tokio::select! {
                 line = self.child.stdout.next() => {
                     let Ok(Some(line)) = line else { return Over::StdoutEnded };
@@ -264,16 +348,19 @@ impl<C: Codec> Pump<C> {
         let mut drafts = drafts(step, line, self.keep_raw, now);
         for line in lines {
             let Err(refused) = self.child.stdin.write(line, STDIN_PATIENCE).await else { continue };
-            let kind = match refused {
-                StdinClosed::Closed => AgentErrorKind::ProtocolError,
-                StdinClosed::NotReading => AgentErrorKind::Timeout,
-            };
-            let error =
-                AgentError::new(kind, format!("{} did not take a command: {refused}", self.agent)).of(self.agent);
-            drafts.push(Draft::new(now, EventKind::Error(error)));
+            drafts.push(self.refused(refused));
             break;
         }
         drafts
+    }
+
+    fn refused(&self, why: StdinClosed) -> Draft {
+        let kind = match why {
+            StdinClosed::Closed => AgentErrorKind::ProtocolError,
+            StdinClosed::NotReading => AgentErrorKind::Timeout,
+        };
+        let error = AgentError::new(kind, format!("{} did not take a command: {why}", self.agent)).of(self.agent);
+        Draft::new(Timestamp::now(), EventKind::Error(error))
     }
 
     async fn tell(&mut self, drafts: Vec<Draft>) -> Result<(), OwnerGone> {

@@ -1,7 +1,7 @@
 //! Starting an agent: which program, which codec, and the wait until it has shown that it is up.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use multitap_event::{
@@ -172,7 +172,9 @@ async fn start<C: Codec>(
 ) -> Result<AgentLink, LaunchError> {
     let program = program(&spec, agent, plan.args, plan.env, plan.stdin)?;
     let LaunchSpec { config, keeper, .. } = spec;
+    let path = program.program.clone();
     let child = spawn(program, &keeper).await.map_err(|error| spawn_failed(agent, &error))?;
+    tracing::debug!(%agent, program = %path.display(), pid = child.pid(), "spawned");
     let (link, end) = link();
     let mut pump = Pump::new(agent, child, plan.codec, end, config.keep_raw, plan.files);
     pump.wait_until_up(config.start_timeout).await?;
@@ -199,6 +201,14 @@ fn start_turns<C: Codec>(
     let pump = TurnPump::new(agent, program, keeper, plan.codec, end, config.keep_raw, plan.files);
     tasks.spawn(pump.run());
     Ok(link)
+}
+
+/// A folder as an argument or in JSON, which can only be text.
+pub(crate) fn folder_text(agent: AgentType, setting: &str, folder: &Path) -> Result<String, Unsupported> {
+    folder.to_str().map(str::to_owned).ok_or_else(|| {
+        let why = format!("the name of the folder {} is not UTF-8", folder.display());
+        Unsupported { agent, setting: setting.to_owned(), why }
+    })
 }
 
 /// The agent's program with the user's arguments and environment around ours.

@@ -49,7 +49,7 @@ Environment:
 
 /// One live session with any coding agent, reached through every door at once
 ///
-/// Multitap drives coding agents such as Claude Code through one stream of events, the same whatever the agent.
+/// Multitap drives coding agents such as Claude Code, Codex and Gemini CLI through one stream of events, the same whatever the agent.
 #[derive(Debug, Parser)]
 #[command(name = "multitap", version, after_long_help = EXAMPLES, after_help = "`multitap --help` says more, with examples.")]
 #[command(args_conflicts_with_subcommands = true, max_term_width = 100, override_usage = USAGE)]
@@ -100,6 +100,10 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Option<String>,
 
+    /// Words of a prompt that nobody quoted; taken in only to say so.
+    #[arg(hide = true, value_name = "WORD")]
+    pub(crate) more: Vec<String>,
+
     /// Ask without a terminal UI, print the answer, exit ("-" reads the prompt from stdin)
     ///
     /// Text that is piped in is put before PROMPT.
@@ -144,7 +148,8 @@ const HEADLESS: &str = "Without a terminal UI (-p)";
 pub(crate) struct SessionArgs {
     /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed]
     ///
-    /// This version drives claude; the others are named so that scripts can be written for what comes.
+    /// COMMAND starts any agent that speaks the Agent Client Protocol on its stdin and stdout, such as
+    /// "acp:goose acp". This version does not drive builtin yet; it is named so that scripts can be written for it.
     #[arg(long, value_name = "NAME", env = "MULTITAP_AGENT", hide_env_values = true, help_heading = AGENT)]
     pub(crate) agent: Option<String>,
 
@@ -198,7 +203,7 @@ pub(crate) struct SessionArgs {
 
     /// What runs unasked: ask, ask-dangerous, auto-edit, auto-all, plan, dont-ask, or a word of the agent's own
     ///
-    /// ask: everything that changes something is asked. ask-dangerous: only what looks dangerous (not claude).
+    /// ask: everything that changes something is asked. ask-dangerous: only what looks dangerous (codex).
     /// auto-edit: file edits run unasked. auto-all: everything does. plan: look and plan, change nothing.
     /// dont-ask: nothing is asked, and what no rule allows is denied.
     #[arg(long, value_name = "MODE", help_heading = PERMISSIONS)]
@@ -284,6 +289,21 @@ fn agent_type() -> impl clap::builder::TypedValueParser<Value = AgentType> {
     PossibleValuesParser::new(AgentType::ALL.map(AgentType::as_str)).try_map(|word| {
         AgentType::ALL.into_iter().find(|agent| agent.as_str() == word).ok_or_else(|| format!("unknown agent {word}"))
     })
+}
+
+impl RunArgs {
+    /// The prompt, wherever it stands.
+    pub(crate) fn prompt_words(&self) -> Result<Option<String>, String> {
+        let first = self.print.iter().flatten();
+        let mut words = first.chain(&self.words).chain(&self.more);
+        let prompt = words.next().cloned();
+        match words.next() {
+            Some(second) => Err(format!(
+                "the prompt is one argument, but \"{second}\" follows it: quote the prompt, as in multitap -p \"explain this folder\""
+            )),
+            None => Ok(prompt),
+        }
+    }
 }
 
 impl SessionArgs {

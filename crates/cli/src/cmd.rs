@@ -33,6 +33,6 @@ pub(crate) fn man() -> Result<Exit, Problem> {
 }
 
 fn print(text: &str) -> Result<Exit, Problem> {
-    out::print(text).context("write to stdout")?;
+    out::print(text).context("cannot write to stdout")?;
     Ok(Exit::Completed)
 }

@@ -86,7 +86,7 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
             message.push_str(&format!("\n  {install}"));
         }
     }
-    message.push_str("\nor name its program with MULTITAP_CLAUDE_BIN. `multitap doctor` checks again.");
+    message.push_str("\nor name its program with MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN or MULTITAP_GEMINI_BIN,\nor any agent that speaks ACP with --agent acp:COMMAND. `multitap doctor` checks again.");
     Err(Problem::new(Exit::NotStarted, message))
 }
 
@@ -164,6 +164,7 @@ pub(crate) fn config(
     config.start_timeout = args.start_timeout;
     let own = settings.of(agent);
     config.permission_path = own.permission;
+    config.transport = own.transport;
     if CLIS.contains(&agent) {
         let chosen = program(agent, settings);
         // A default that is not there is left to the adapter, which says best what is missing.
@@ -173,6 +174,10 @@ pub(crate) fn config(
             None => PathBuf::new(),
         };
         config.program = Some(AgentProgram { command, args: own.args, env: own.env });
+    } else {
+        // The agent's own name says its program; what is set beside it holds, and what was chosen wins.
+        config.agent_args.splice(0..0, own.args);
+        config.environment = own.env.into_iter().chain(std::mem::take(&mut config.environment)).collect();
     }
     Ok(config)
 }

@@ -1,15 +1,29 @@
 //! The only place that writes to stdout, and the words for people on stderr.
 //!
 //! Stdout is a wire: whoever reads it gets what the output format says and nothing else. A reader that goes away
-//! (`| head -1`) is no error; the program ends quietly.
+//! (`| head -1`) is no error; the program ends quietly. Anything else that keeps a
+//! line from getting out is one.
 
 use std::io::{self, BufWriter, StdoutLock, Write as _};
 
 use tokio::io::AsyncWriteExt as _;
 
-/// Nobody reads stdout any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ReaderGone;
+/// What was to go to stdout did not get there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unwritten {
+    /// Nobody reads it any more.
+    #[error("nobody reads stdout")]
+    ReaderGone,
+    /// It is lost, and somebody may have wanted it.
+    #[error("cannot write to stdout: {0}")]
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe { Self::ReaderGone } else { Self::Failed(error) }
+    }
+}
 
 /// Stdout of a command that prints as things happen.
 #[derive(Debug)]
@@ -23,17 +37,9 @@ impl Out {
     }
 
     /// Writes all of it and sees it out of the door.
-    pub(crate) async fn write(&mut self, text: &str) -> Result<(), ReaderGone> {
-        let written = async {
-            self.stdout.write_all(text.as_bytes()).await?;
-            self.stdout.flush().await
-        };
-        written.await.map_err(|error: io::Error| {
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                tracing::error!(%error, "cannot write to stdout");
-            }
-            ReaderGone
-        })
+    pub(crate) async fn write(&mut self, text: &str) -> Result<(), Unwritten> {
+        self.stdout.write_all(text.as_bytes()).await?;
+        Ok(self.stdout.flush().await?)
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
-use multitap_event::{AgentKind, AgentType, PermissionPath};
+use multitap_event::{AgentKind, AgentType, PermissionPath, Transport};
 use serde_json::{Map, Value};
 
 /// What the files and the environment say.
@@ -32,6 +32,7 @@ pub(crate) struct AgentSettings {
     pub(crate) args: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) permission: PermissionPath,
+    pub(crate) transport: Transport,
 }
 
 impl std::fmt::Debug for AgentSettings {
@@ -68,13 +69,15 @@ pub(crate) fn home() -> Option<PathBuf> {
 }
 
 impl Settings {
-    /// Reads the user's file, then the project's in that folder, then the environment.
-    pub(crate) fn load(folder: &Path) -> Result<Self, SettingsError> {
+    /// Reads the user's file, then the project's in that folder if there is one, then the environment.
+    pub(crate) fn load(folder: Option<&Path>) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         if let Some(home) = home() {
             settings.read(&home.join("settings.json"), Source::User)?;
         }
-        settings.read(&folder.join(".multitap/settings.json"), Source::Project)?;
+        if let Some(folder) = folder {
+            settings.read(&folder.join(".multitap/settings.json"), Source::Project)?;
+        }
         if let Ok(word) = std::env::var("MULTITAP_KEEP_RAW") {
             settings.keep_raw = !matches!(word.as_str(), "" | "0" | "false");
         }
@@ -140,6 +143,7 @@ impl Settings {
                     "args" => settings.args = texts(value, &path)?,
                     "env" => settings.env = variables(value, &path)?,
                     "permission" => settings.permission = permission(value, &path)?,
+                    "transport" => settings.transport = transport(value, &path)?,
                     _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
                 }
             }
@@ -166,6 +170,14 @@ fn permission(value: &Value, path: &str) -> Result<PermissionPath, String> {
         "stream" => Ok(PermissionPath::Stream),
         "mcp" => Ok(PermissionPath::Mcp),
         _ => Err(wrong(path, "\"stream\" or \"mcp\"", value)),
+    }
+}
+
+fn transport(value: &Value, path: &str) -> Result<Transport, String> {
+    match text(value, path)?.as_str() {
+        "default" => Ok(Transport::Default),
+        "oneShot" => Ok(Transport::OneShot),
+        _ => Err(wrong(path, "\"default\" or \"oneShot\"", value)),
     }
 }
 
@@ -260,6 +272,17 @@ mod tests {
         assert_eq!(claude.permission, PermissionPath::Mcp);
         assert_eq!(claude.env["A"], "b");
         assert!(notes.is_empty(), "{notes:?}");
+    }
+
+    #[test]
+    fn an_agent_may_be_driven_in_another_way() {
+        let text = r#"{"agents": {"codex": {"transport": "oneShot"}, "gemini": {"transport": "default"}}}"#;
+        let (settings, notes) = take(text, Source::User).unwrap();
+        assert_eq!(settings.of(AgentType::Codex).transport, Transport::OneShot);
+        assert_eq!(settings.of(AgentType::Gemini).transport, Transport::Default);
+        assert!(notes.is_empty(), "{notes:?}");
+        let error = take(r#"{"agents": {"codex": {"transport": "exec"}}}"#, Source::User).unwrap_err();
+        assert!(error.contains("'agents.codex.transport' must be \"default\" or \"oneShot\""), "{error}");
     }
 
     #[test]

@@ -59,11 +59,7 @@ impl Arbiter {
         }
         let id = &decide.question_id;
         let question = self.open.iter().find(|open| open.question_id == *id).ok_or_else(|| self.why_not(id))?;
-        let choice = question.choice(&decide.option_id).ok_or_else(|| Refused::NotOffered {
-            question: id.clone(),
-            option: decide.option_id.clone(),
-            offered: question.option_ids(),
-        })?;
+        let choice = question.check(decide)?;
         let ruling = Ruling {
             question_id: id.clone(),
             selected_option_id: choice.id.clone(),
@@ -109,7 +105,7 @@ impl Arbiter {
 
 #[cfg(test)]
 mod tests {
-    use multitap_event::{Choice, ChoiceKind, Details, Door, option};
+    use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Door, option};
     use proptest::prelude::*;
 
     use super::*;
@@ -125,6 +121,7 @@ mod tests {
                 Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
             ],
             details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
+            edits: Vec::new(),
             reason: None,
         }
     }
@@ -155,6 +152,28 @@ mod tests {
         let refused = arbiter.answer(&Decide::new(&"q1".into(), "yes please"), by("ann"), at(1)).unwrap_err();
         assert!(matches!(refused, Refused::NotOffered { ref offered, .. } if offered.len() == 2));
         arbiter.answer(&Decide::new(&"q1".into(), option::PROCEED_ONCE), by("ann"), at(2)).unwrap();
+    }
+
+    #[test]
+    fn an_answer_that_does_not_fit_leaves_the_question_open() {
+        let mut arbiter = Arbiter::default();
+        arbiter.asked(question("q"));
+        let mut edited = Decide::new(&"q".into(), option::PROCEED_ONCE);
+        edited.new_content = Some("other".into());
+        let refused = arbiter.answer(&edited, by("ann"), at(1)).unwrap_err();
+        assert!(matches!(&refused, Refused::DoesNotFit { why, .. } if why.contains("newContent")), "{refused}");
+        let asked = |text: &str| AskedQuestion { question: text.into(), ..AskedQuestion::default() };
+        let questions = vec![asked("colour?"), asked("size?")];
+        arbiter.asked(Question { details: Details::Input { questions }, ..question("i") });
+        let mut half = Decide::new(&"i".into(), option::PROCEED_ONCE);
+        half.answers = Some([("colour?".to_owned(), "red".into())].into());
+        let refused = arbiter.answer(&half, by("ann"), at(1)).unwrap_err();
+        assert!(matches!(&refused, Refused::DoesNotFit { why, .. } if why.contains("size?")), "{refused}");
+        // What fits still counts, and a no needs to fit nothing.
+        half.feedback = Some("as you like".into());
+        assert!(arbiter.answer(&half, by("ann"), at(1)).is_ok());
+        edited.option_id = option::CANCEL.into();
+        assert!(arbiter.answer(&edited, by("ann"), at(1)).is_ok());
     }
 
     #[test]

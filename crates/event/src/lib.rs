@@ -37,7 +37,7 @@ pub use item::{
 pub use link::{AgentEnd, AgentLink, COMMAND_QUEUE, EVENT_QUEUE, link};
 pub use mode::{ApprovalMode, Mode, NativeMode, UnknownMode};
 pub use permission::{
-    AskedQuestion, Choice, ChoiceKind, ClientRef, ClientRole, Decide, Details, Door, Question, Refused, Ruling,
+    AskedQuestion, Choice, ChoiceKind, ClientRef, ClientRole, Decide, Details, Door, Edit, Question, Refused, Ruling,
     Withdrawal, option,
 };
 pub use schema::schema;

@@ -40,6 +40,9 @@ pub struct Question {
     /// The only answers that count.
     pub options: Vec<Choice>,
     pub details: Details,
+    /// What an answer that allows may bring along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<Edit>,
     /// Why the agent asks, when it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -56,10 +59,51 @@ impl Question {
         self.options.iter().map(|choice| choice.id.clone()).collect()
     }
 
+    /// The choice an answer makes, if the answer fits: an offered option, only content that this question takes, and
+    /// an answer to everything that was asked.
+    pub fn check(&self, decide: &Decide) -> Result<&Choice, Refused> {
+        let choice = self.choice(&decide.option_id).ok_or_else(|| Refused::NotOffered {
+            question: self.question_id.clone(),
+            option: decide.option_id.clone(),
+            offered: self.option_ids(),
+        })?;
+        match self.misfit(decide).filter(|_| choice.kind.allows()) {
+            Some(why) => Err(Refused::DoesNotFit { question: self.question_id.clone(), why }),
+            None => Ok(choice),
+        }
+    }
+
+    fn misfit(&self, decide: &Decide) -> Option<String> {
+        if decide.new_content.is_some() && !self.edits.contains(&Edit::NewContent) {
+            return Some("it takes no newContent".to_owned());
+        }
+        if decide.new_input.is_some() && !self.edits.contains(&Edit::NewInput) {
+            return Some("it takes no newInput".to_owned());
+        }
+        let Details::Input { questions } = &self.details else { return None };
+        // One question is answered by its option, any number in own words.
+        let in_own_words = decide.feedback.as_deref().is_some_and(|words| !words.is_empty());
+        let by_option = questions.len() == 1 && decide.option_id.as_str() != option::PROCEED_ONCE;
+        let answered =
+            |asked: &AskedQuestion| decide.answers.as_ref().is_some_and(|all| all.contains_key(&asked.question));
+        let open = questions.iter().find(|asked| !answered(asked)).filter(|_| !in_own_words && !by_option)?;
+        Some(format!("it has no answer to \"{}\"", open.question))
+    }
+
     /// The offered answer that refuses, if there is one.
     pub fn refusal(&self) -> Option<&Choice> {
         self.options.iter().find(|choice| choice.kind.rejects())
     }
+}
+
+/// Something an answer may bring that is done instead of what the agent meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Edit {
+    /// The file's new text, or the command.
+    NewContent,
+    /// All of the tool's arguments.
+    NewInput,
 }
 
 /// One answer a question offers.
@@ -237,6 +281,20 @@ pub enum Door {
     Host,
 }
 
+impl fmt::Display for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Terminal => "terminal",
+            Self::A2a => "a2a",
+            Self::Acp => "acp",
+            Self::Web => "web",
+            Self::Headless => "headless",
+            Self::Library => "library",
+            Self::Host => "host",
+        })
+    }
+}
+
 /// What a client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -290,10 +348,12 @@ pub enum Refused {
     UnknownQuestion { question: QuestionId },
     #[error("question {question} does not offer {option}: it offers {}", list(.offered))]
     NotOffered { question: QuestionId, option: OptionId, offered: Vec<OptionId> },
+    #[error("this answer does not fit question {question}: {why}")]
+    DoesNotFit { question: QuestionId, why: String },
     #[error("an observer may not answer")]
     Observer,
     #[error(
-        "question {} was settled by {} ({:?}) with {} at {}",
+        "question {} was settled by {} ({}) with {} at {}",
         .0.question_id, .0.settled_by.client, .0.settled_by.door, .0.selected_option_id, .0.at
     )]
     AlreadySettled(Box<Ruling>),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Lines that may wait for a child to read them.
 const QUEUE: usize = 64;
@@ -24,17 +24,20 @@ pub enum StdinClosed {
 #[derive(Debug)]
 pub struct Stdin {
     tx: Option<mpsc::Sender<String>>,
+    /// Since when the line at the head of the queue is being written.
+    since: watch::Receiver<Option<Instant>>,
 }
 
 impl Stdin {
     /// The input behind that pipe, written by `writer`; without a pipe it is closed from the start.
     pub(crate) fn new(pipe: Option<ChildStdin>, writer: &mut JoinSet<()>) -> Self {
+        let (busy, since) = watch::channel(None);
         let tx = pipe.map(|pipe| {
             let (tx, rx) = mpsc::channel(QUEUE);
-            writer.spawn(write_lines(pipe, rx));
+            writer.spawn(write_lines(pipe, rx, busy));
             tx
         });
-        Self { tx }
+        Self { tx, since }
     }
 
     /// Hands over one line; waits at most `patience` for the child to read what came before.
@@ -50,17 +53,30 @@ impl Stdin {
         }
     }
 
+    /// Whether the child closed its input before we did. It shows only after a line that it did not take.
+    pub fn is_broken(&self) -> bool {
+        self.tx.as_ref().is_some_and(mpsc::Sender::is_closed)
+    }
+
+    /// For how long the child has not taken the oldest line, because the pipe is full.
+    pub fn stuck_for(&self) -> Option<Duration> {
+        self.since.borrow().map(|since| since.elapsed())
+    }
+
     /// End of input, after what was handed over.
     pub fn close(&mut self) {
         self.tx = None;
     }
 }
 
-async fn write_lines(mut pipe: ChildStdin, mut rx: mpsc::Receiver<String>) {
+async fn write_lines(mut pipe: ChildStdin, mut rx: mpsc::Receiver<String>, busy: watch::Sender<Option<Instant>>) {
     while let Some(mut line) = rx.recv().await {
         line.push('\n');
+        busy.send_replace(Some(Instant::now()));
         if pipe.write_all(line.as_bytes()).await.is_err() || pipe.flush().await.is_err() {
-            return;
+            break;
         }
+        busy.send_replace(None);
     }
+    busy.send_replace(None);
 }

@@ -29,7 +29,7 @@ pub const CLAUDE_ACP: Cli =
     Cli { agent: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp", version: "0.99.0" };
 
 /// The CLIs that the interop tests drive today.
-pub const INTEROP: &[Cli] = &[CLAUDE, GEMINI, CLAUDE_ACP];
+pub const INTEROP: &[Cli] = &[CLAUDE, CODEX, GEMINI, CLAUDE_ACP];
 
 impl Cli {
     /// The pinned CLI of that name.

@@ -61,6 +61,7 @@ impl AcpCodec {
             },
             options: choices,
             details,
+            edits: Vec::new(),
             reason: None,
         };
         self.questions.ask(question, Native { request_id: id.clone(), options }, out);

@@ -13,37 +13,40 @@ use super::wire::AskedTool;
 use crate::codec::Step;
 
 impl ClaudeCodec {
-    /// Somebody answered. An answer that does not fit changes nothing, and the question stays open.
+    /// Somebody answered. An answer that was not offered changes nothing. One that was, and cannot be carried out, is a
+    /// no that says why: the ruling stands, and Claude must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
         let Some(open) = self.questions.find(&decide.question_id) else {
             let why = format!("there is no open question {}", decide.question_id);
             out.events.push(EventKind::Error(refused(why)));
             return;
         };
-        let Some(choice) = open.question.choice(&decide.option_id) else {
-            let offered: Vec<String> = open.question.option_ids().iter().map(ToString::to_string).collect();
-            let (id, option) = (&decide.question_id, &decide.option_id);
-            let why = format!("question {id} does not offer {option}: it offers {}", offered.join(", "));
-            out.events.push(EventKind::Error(refused(why)));
-            return;
+        let mut kind = match open.question.check(decide) {
+            Ok(choice) => choice.kind,
+            Err(why) => {
+                out.events.push(EventKind::Error(refused(why.to_string())));
+                return;
+            }
         };
-        let kind = choice.kind;
+        let mut decide = decide.clone();
         let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
-        let input = match input(open, decide, read) {
+        let input = match input(open, &decide, read) {
             Ok(input) => input,
             Err(_) if kind.rejects() => Map::new(),
             Err(why) => {
-                let why = format!("question {} stays open: {why}", decide.question_id);
-                out.events.push(EventKind::Error(refused(why)));
-                return;
+                let why = format!("the answer could not be carried out, so nothing was done: {why}");
+                out.events.push(EventKind::Error(refused(why.as_str())));
+                kind = ChoiceKind::RejectOnce;
+                decide = Decide::new(&decide.question_id, option::CANCEL).with_feedback(why);
+                Map::new()
             }
         };
         // What is allowed or not from now on is what was decided, not what was asked.
         let settled =
             AskedTool { input: if kind.allows() { input } else { open.asked.input.clone() }, ..open.asked.clone() };
         let lasts = !matches!(open.question.details, Details::Plan { .. } | Details::Input { .. });
-        let rule = if lasts { rule(&settled, decide, kind) } else { None };
-        let decision = if kind.allows() { allow(open, decide, &settled.input) } else { deny(open, decide) };
+        let rule = if lasts { rule(&settled, &decide, kind) } else { None };
+        let decision = if kind.allows() { allow(open, &decide, &settled.input) } else { deny(open, &decide) };
         out.lines.push(reply(&open.request_id, &open.via, &decision));
         if let Some(tool) = open.asked.tool_use_id.clone() {
             match decision.get("updatedInput") {

@@ -108,6 +108,8 @@ impl ClaudeCodec {
                 .of(AgentType::Claude)
                 .native(why);
             refused.native_code = error_code;
+            // Without the greeting there is no session.
+            out.give_up = asked == Some(Asked::Initialize);
             out.events.push(EventKind::Error(refused));
             return;
         }

@@ -89,7 +89,18 @@ impl ClaudeCodec {
         };
         // A recording may lack its beginning. The result of a session that could not begin is none of it.
         if !self.session.has_started()
-            && matches!(kind.as_str(), "stream_event" | "assistant" | "user" | "tool_progress")
+            && matches!(
+                kind.as_str(),
+                "stream_event"
+                    | "assistant"
+                    | "user"
+                    | "tool_progress"
+                    | "auth_status"
+                    | "message"
+                    | "tool_use"
+                    | "tool_result"
+                    | "error"
+            )
         {
             let head: Option<wire::SessionHead> = serde_json::from_str(line).ok();
             self.session.under_way(head.and_then(|head| head.session_id).as_deref(), out);

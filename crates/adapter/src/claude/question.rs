@@ -1,7 +1,7 @@
 //! Questions: what Claude wants to do, told so that anybody can answer.
 
 use multitap_event::{
-    AskedQuestion, Choice, ChoiceKind, Details, EventKind, Question, QuestionId, ToolId, Withdrawal, option,
+    AskedQuestion, Choice, ChoiceKind, Details, Edit, EventKind, Question, QuestionId, ToolId, Withdrawal, option,
 };
 use serde_json::{Map, Value};
 
@@ -90,6 +90,7 @@ impl ClaudeCodec {
             tool_name: Some(asked.tool_name.clone()),
             title: headline(&asked, &details),
             options: choices(&asked, &details, &via),
+            edits: edits(&details),
             details,
             reason: asked.decision_reason.clone(),
         };
@@ -158,6 +159,15 @@ fn asked_questions(input: &Map<String, Value>) -> Vec<AskedQuestion> {
         })
     };
     input.get("questions").and_then(Value::as_array).into_iter().flatten().filter_map(one).collect()
+}
+
+/// What an answer may bring: Claude runs what it is told, not what it asked for.
+fn edits(details: &Details) -> Vec<Edit> {
+    match details {
+        Details::Command { .. } | Details::FileEdit { .. } => vec![Edit::NewContent, Edit::NewInput],
+        Details::Mcp { .. } | Details::Text { .. } => vec![Edit::NewInput],
+        Details::Plan { .. } | Details::Input { .. } => Vec::new(),
+    }
 }
 
 /// The option id of the n-th label of a single question.

@@ -55,6 +55,18 @@ impl Turns {
         out.events.push(EventKind::TurnStarted { turn_id });
     }
 
+    /// A result ends a turn, also one whose beginning was not told: a further one to the same prompt. Only the older
+    /// shapes know results without turns.
+    fn begin_for_result(&mut self, out: &mut Step) {
+        if self.open.is_some() || (self.waiting == 0 && self.count == 0) {
+            return;
+        }
+        // What was told since the last turn is of this one.
+        let (told, last_message) = (self.told.take(), self.last_message.take());
+        self.begin(out);
+        (self.told, self.last_message) = (told, last_message);
+    }
+
     pub(super) fn prompted(&mut self) {
         self.waiting += 1;
     }
@@ -90,9 +102,7 @@ impl Turns {
 impl ClaudeCodec {
     pub(super) fn result(&mut self, result: TurnResult, now: Timestamp, out: &mut Step) {
         self.session.identified(result.session_id.clone(), out);
-        if self.turns.waiting > 0 {
-            self.turns.begin(out);
-        }
+        self.turns.begin_for_result(out);
         let status = self.status(&result);
         let why = (status == TurnStatus::Failed).then(|| why(&result));
         if let Some(why) = &why

@@ -11,75 +11,63 @@ use super::rpc::{Asked, answer};
 use crate::codec::Step;
 
 impl CodexCodec {
-    /// Somebody answered. An answer that does not fit changes nothing, and the question is asked again.
+    /// Somebody answered. An answer that does not fit changes nothing. One that does, and cannot be carried out, is a no
+    /// that says why: the ruling stands, and Codex must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
         let Some(open) = self.questions.find(&decide.question_id).cloned() else {
             let why = format!("there is no open question {}", decide.question_id);
             out.events.push(EventKind::Error(refused(why)));
             return;
         };
-        let Some(choice) = open.question.choice(&decide.option_id) else {
-            let offered: Vec<String> = open.question.option_ids().iter().map(ToString::to_string).collect();
-            let (id, option) = (&decide.question_id, &decide.option_id);
-            let why = format!("question {id} does not offer {option}: it offers {}", offered.join(", "));
-            out.events.push(EventKind::Error(refused(why)));
-            return;
-        };
-        let kind = choice.kind;
-        let decision = match decision(&open, choice, decide) {
-            Ok(decision) => decision,
+        let choice = match open.question.check(decide) {
+            Ok(choice) => choice,
             Err(why) => {
-                let why = format!("question {} stays open: {why}", decide.question_id);
-                out.events.push(EventKind::Error(refused(why)));
-                // Whoever owns the session took it as settled.
-                out.events.push(EventKind::PermissionAsked(open.question));
+                out.events.push(EventKind::Error(refused(why.to_string())));
                 return;
             }
         };
-        if kind.rejects() {
-            if let Some(tool) = &open.question.tool_id {
-                self.tools.deny(tool.as_str());
+        let (kind, decision) = match decision(&open, choice, decide) {
+            Ok(decision) => (choice.kind, decision),
+            Err(why) => {
+                let why = format!("the answer could not be carried out, so nothing was done: {why}");
+                out.events.push(EventKind::Error(refused(why)));
+                let no = Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce);
+                (no.kind, decision(&open, &no, decide).unwrap_or_else(|_| declined()))
             }
-            self.say_why(&open, decide, out);
-        }
-        match &open.via {
+        };
+        let line = match &open.via {
             Via::Event => {
-                let line = json!({
-                    "jsonrpc": "2.0",
-                    "id": self.requests.next_id(),
-                    "method": "respondToApproval",
-                    "params": decision,
-                });
-                out.lines.push(line.to_string());
+                let id = self.requests.next_id();
+                json!({ "jsonrpc": "2.0", "id": id, "method": "respondToApproval", "params": decision }).to_string()
             }
-            _ => out.lines.push(answer(&open.request, &decision)),
+            _ => answer(&open.request, &decision),
+        };
+        if kind.rejects()
+            && let Some(tool) = &open.question.tool_id
+        {
+            self.tools.deny(tool.as_str());
+        }
+        // A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
+        let words = decide.feedback.as_deref().filter(|words| kind.rejects() && !words.trim().is_empty());
+        let words = words.filter(|_| !matches!(open.via, Via::Event | Via::Legacy));
+        match words.and_then(|words| self.steer(words, Some(line.clone()))) {
+            Some(steer) => out.lines.push(steer),
+            None => out.lines.push(line),
         }
         self.questions.settle(&decide.question_id);
     }
 
-    /// A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
-    fn say_why(&mut self, open: &Open, decide: &Decide, out: &mut Step) {
-        let Some(words) = decide.feedback.as_deref().filter(|words| !words.trim().is_empty()) else { return };
-        if matches!(open.via, Via::Event | Via::Legacy) {
-            return;
-        }
-        out.lines.extend(self.steer(words));
-    }
-
-    /// The line that adds words to the running turn; nothing if none runs.
-    pub(super) fn steer(&mut self, words: &str) -> Option<String> {
-        let (thread, turn) = (self.session.native_id()?.to_owned(), self.turns.native()?.to_owned());
+    /// The line that adds words to the running turn; nothing if none runs. `then` is written once Codex has them.
+    pub(super) fn steer(&mut self, words: &str, then: Option<String>) -> Option<String> {
+        let (thread, turn) = (self.session.native_id()?.to_owned(), self.turns.begun()?.to_owned());
         let input = json!([{ "type": "text", "text": words, "text_elements": [] }]);
         let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });
-        Some(self.requests.ask(Asked::Steer, "turn/steer", params))
+        Some(self.requests.ask(Asked::Steer { then }, "turn/steer", params))
     }
 }
 
 /// The decision in Codex's words, or why there is none.
 fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, String> {
-    if choice.kind.allows() && (decide.new_content.is_some() || decide.new_input.is_some()) {
-        return Err("codex runs what it asked for or nothing, it cannot be given other input".to_owned());
-    }
     let (kind, id) = (choice.kind, choice.id.as_str());
     Ok(match &open.via {
         Via::Command { rule } => json!({ "decision": match (kind, id, rule) {
@@ -89,7 +77,7 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
             _ => word(kind).into(),
         }}),
         Via::Patch => json!({ "decision": word(kind) }),
-        Via::McpTool if kind.rejects() => json!({ "action": "decline", "content": null }),
+        Via::McpTool | Via::Form { .. } if kind.rejects() => declined(),
         Via::McpTool => {
             let lasting = match id {
                 option::PROCEED_ALWAYS_TOOL => json!({ "persist": "session" }),
@@ -98,7 +86,6 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
             };
             json!({ "action": "accept", "content": {}, "_meta": lasting })
         }
-        Via::Form { .. } if kind.rejects() => json!({ "action": "decline", "content": null }),
         Via::Form { fields } => {
             let questions = match &open.question.details {
                 Details::Input { questions } => questions.as_slice(),
@@ -149,6 +136,11 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
             params.into()
         }
     })
+}
+
+/// What an MCP server hears of a no.
+fn declined() -> Value {
+    json!({ "action": "decline", "content": null })
 }
 
 /// The app-server's word. A refusal is one that lets the turn go on.

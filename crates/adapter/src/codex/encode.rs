@@ -154,10 +154,7 @@ impl CodexCodec {
             Query::McpStatus => ("mcpServerStatus/list", json!({ "threadId": self.session.native_id() })),
             Query::Account => ("account/read", json!({})),
             Query::Context => {
-                match self.turns.usage.context() {
-                    Some(data) => out.events.push(note(SystemSubtype::CONTEXT, None, data)),
-                    None => out.events.push(EventKind::Error(refused("codex has not told how full its context is"))),
-                }
+                out.events.push(note(SystemSubtype::CONTEXT, None, self.turns.usage.context()));
                 return;
             }
         };

@@ -139,7 +139,9 @@ fn given(field: &Field, alone: &[Field], decide: &Decide) -> Option<Vec<String>>
     let answers = decide.answers.as_ref();
     let named = answers.and_then(|answers| answers.get(&field.question).or_else(|| answers.get(&field.name)));
     let own_words = || decide.feedback.clone().filter(|text| !text.is_empty() && !alone.is_empty());
-    named.map(words).or_else(|| own_words().map(|text| vec![text]))
+    // Nothing in the place of an answer leaves the field out.
+    let named = named.map(words).map(|words| words.into_iter().filter(|word| !word.is_empty()).collect());
+    named.or_else(|| own_words().map(|text| vec![text]))
 }
 
 impl Field {

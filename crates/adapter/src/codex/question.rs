@@ -142,7 +142,7 @@ impl CodexCodec {
 
     fn ask(&mut self, question_id: QuestionId, request: Value, asked: Asked, out: &mut Step) {
         let Asked { tool_id, tool_name, title, options, details, reason, via } = asked;
-        let question = Question { question_id, tool_id, tool_name, title, options, details, reason };
+        let question = Question { question_id, tool_id, tool_name, title, options, details, edits: Vec::new(), reason };
         out.events.push(EventKind::PermissionAsked(question.clone()));
         self.questions.open.push(Open { question, request, via });
     }

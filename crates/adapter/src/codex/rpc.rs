@@ -21,27 +21,30 @@ pub(super) struct Requests {
 }
 
 /// One thing we ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Asked {
     Initialize,
     /// The newest conversation of this folder.
     Newest,
     Open,
     Turn,
-    Steer,
+    /// Words for the running turn, and a line that must not overtake them.
+    Steer {
+        then: Option<String>,
+    },
     Interrupt,
     Query(Query),
 }
 
 impl Asked {
     /// For people, after "refused".
-    fn named(self) -> String {
+    fn named(&self) -> String {
         match self {
             Self::Initialize => "to begin".to_owned(),
             Self::Newest => "to list its conversations".to_owned(),
             Self::Open => "to open the conversation".to_owned(),
             Self::Turn => "the prompt".to_owned(),
-            Self::Steer => "a message in the running turn".to_owned(),
+            Self::Steer { .. } => "a message in the running turn".to_owned(),
             Self::Interrupt => "to cancel".to_owned(),
             Self::Query(what) => format!("to tell {what:?}").to_lowercase(),
         }
@@ -108,7 +111,8 @@ impl CodexCodec {
             Some(Asked::Open) => self.opened(&result, out),
             Some(Asked::Turn) => self.turns.announce(result.fields("turn").text("id")),
             Some(Asked::Query(what)) => out.events.push(told(what, result)),
-            Some(Asked::Steer | Asked::Interrupt) => {}
+            Some(Asked::Steer { then }) => out.lines.extend(then),
+            Some(Asked::Interrupt) => {}
             None if result.is_empty() => {}
             None => out.events.push(note("reply", None, result.0)),
         }
@@ -116,7 +120,7 @@ impl CodexCodec {
 
     fn refused(&mut self, asked: Option<Asked>, error: &ReplyError, now: Timestamp, out: &mut Step) {
         let why = error.message.as_deref().unwrap_or("no reason given");
-        let what = asked.map_or_else(|| "a request".to_owned(), Asked::named);
+        let what = asked.as_ref().map_or_else(|| "a request".to_owned(), Asked::named);
         let mut refused =
             AgentError::new(AgentErrorKind::ProtocolError, format!("codex refused {what}: {}", short(why)))
                 .of(AgentType::Codex)
@@ -134,9 +138,11 @@ impl CodexCodec {
             Some(Asked::Turn) => self.turn_refused(refused, now, out),
             // The turn ended just before; what was wanted is so.
             Some(Asked::Interrupt) if why.contains("no active turn") => {}
-            Some(Asked::Interrupt | Asked::Steer | Asked::Query(_)) | None => {
-                out.events.push(EventKind::Error(refused))
+            Some(Asked::Steer { then }) => {
+                out.events.push(EventKind::Error(refused));
+                out.lines.extend(then);
             }
+            Some(Asked::Interrupt | Asked::Query(_)) | None => out.events.push(EventKind::Error(refused)),
         }
     }
 

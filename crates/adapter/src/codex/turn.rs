@@ -115,15 +115,7 @@ impl Turns {
         self.open.is_some() || self.waiting
     }
 
-    /// Codex's id of the turn under way.
-    pub(super) fn native(&self) -> Option<&str> {
-        match &self.open {
-            Some(open) => open.native.as_deref(),
-            None => self.announced.as_deref(),
-        }
-    }
-
-    /// The same, only once the turn has begun: Codex takes no interrupt before.
+    /// Codex's id of the turn under way, once it has begun: no interrupt is taken before.
     pub(super) fn begun(&self) -> Option<&str> {
         self.open.as_ref()?.native.as_deref()
     }

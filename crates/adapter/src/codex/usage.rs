@@ -74,13 +74,14 @@ impl Usage {
         self.session
     }
 
-    /// How full the context is, if anything is known of it.
-    pub(super) fn context(&self) -> Option<Map<String, Value>> {
-        let last = self.last?;
-        let mut data = Map::from_iter([("usedTokens".to_owned(), json!(last.total_tokens))]);
+    /// How full the context is.
+    pub(super) fn context(&self) -> Map<String, Value> {
+        let used = self.last.map_or(0, |last| last.total_tokens);
+        let mut data = Map::from_iter([("usedTokens".to_owned(), json!(used))]);
         data.extend(self.window.map(|window| ("contextWindow".to_owned(), json!(window))));
-        data.extend(serde_json::to_value(last).ok().map(|last| ("lastRequest".to_owned(), last)));
-        Some(data)
+        let last = self.last.and_then(|last| serde_json::to_value(last).ok());
+        data.extend(last.map(|last| ("lastRequest".to_owned(), last)));
+        data
     }
 }
 
@@ -131,7 +132,7 @@ mod tests {
         usage.reported(&report(750, 50), true);
         assert_eq!(usage.turn().unwrap().total_tokens, 50);
         assert_eq!(usage.of_session().unwrap().total_tokens, 250);
-        assert_eq!(usage.context().unwrap()["usedTokens"], 50);
+        assert_eq!(usage.context()["usedTokens"], 50);
     }
 
     #[test]

@@ -202,6 +202,21 @@ fn a_prompt_that_is_refused_is_a_turn_that_failed() {
     assert_eq!(kinds, [r#""turnStarted""#, r#""error""#, r#""turnCompleted""#]);
 }
 
+#[test]
+fn a_refusal_waits_for_its_reason() {
+    for reply in [r#"{"id":4,"result":{"turnId":"turn1"}}"#, r#"{"error":{"code":-32600,"message":"no"},"id":4}"#] {
+        let mut codec = in_a_turn();
+        let request = json!({ "method": "item/commandExecution/requestApproval", "id": 0, "params": { "threadId": "t1", "turnId": "turn1", "itemId": "c1", "command": "ls" } });
+        let asked = question(codec.decode(&request.to_string(), now()));
+        let decide = Decide::new(&asked.question_id, "cancel").with_feedback("not now");
+        let step = codec.encode(Command::Decide(decide), now());
+        assert_eq!(step.lines.len(), 1);
+        assert!(step.lines[0].contains("turn/steer") && step.lines[0].contains("not now"));
+        let step = codec.decode(reply, now());
+        assert_eq!(step.lines, [r#"{"id":0,"result":{"decision":"decline"}}"#]);
+    }
+}
+
 fn question(step: Step) -> Question {
     let asked = step.events.into_iter().find_map(|kind| match kind {
         EventKind::PermissionAsked(asked) => Some(asked),
@@ -231,7 +246,7 @@ fn answers(before: &[Value], request: &Value, more: &[Decide]) -> String {
     shown_all.join("\n---\n")
 }
 
-fn started(item: Value) -> Value {
+fn started(item: &Value) -> Value {
     json!({ "method": "item/started", "params": { "threadId": "t1", "turnId": "turn1", "item": item } })
 }
 
@@ -245,7 +260,7 @@ fn answers_to_a_command() {
         Decide { new_content: Some("ls".to_owned()), ..Decide::new(&id, "proceed_once") },
         Decide::new(&id, "proceed_always_server"),
     ];
-    insta::assert_snapshot!(answers(&[started(item)], &request, &more));
+    insta::assert_snapshot!(answers(&[started(&item)], &request, &more));
 }
 
 #[test]
@@ -254,7 +269,7 @@ fn answers_to_a_patch() {
         { "path": "/w/old.txt", "kind": { "type": "update", "move_path": null }, "diff": "@@ -1,3 +1,3 @@\n alpha\n-beta\n+BETA\n gamma\n" },
     ] });
     let request = json!({ "method": "item/fileChange/requestApproval", "id": 1, "params": { "threadId": "t1", "turnId": "turn1", "itemId": "c1", "reason": null, "grantRoot": null } });
-    insta::assert_snapshot!(answers(&[started(item)], &request, &[]));
+    insta::assert_snapshot!(answers(&[started(&item)], &request, &[]));
 }
 
 #[test]
@@ -265,7 +280,7 @@ fn answers_to_a_patch_of_several_files() {
         { "path": "/w/old.txt", "kind": { "type": "update", "move_path": "/w/moved.txt" }, "diff": "@@ -1,3 +1,3 @@\n alpha\n-beta\n+BETA\n gamma\n\n\nMoved to: /w/moved.txt" },
     ] });
     let request = json!({ "method": "item/fileChange/requestApproval", "id": 1, "params": { "threadId": "t1", "turnId": "turn1", "itemId": "c1", "grantRoot": "/w" } });
-    insta::assert_snapshot!(answers(&[started(item)], &request, &[]));
+    insta::assert_snapshot!(answers(&[started(&item)], &request, &[]));
 }
 
 #[test]
@@ -273,7 +288,7 @@ fn answers_to_an_mcp_tool() {
     let item = json!({ "type": "mcpToolCall", "id": "c1", "server": "tiny", "tool": "echo", "arguments": { "message": "hi" }, "status": "inProgress" });
     let request = json!({ "method": "mcpServer/elicitation/request", "id": 2, "params": { "threadId": "t1", "turnId": "turn1", "serverName": "tiny", "mode": "form", "_meta": { "codex_approval_kind": "mcp_tool_call", "persist": ["session", "always"], "tool_params": { "message": "hi" } }, "message": "Allow the tiny MCP server to run tool \"echo\"?", "requestedSchema": { "type": "object", "properties": {} } } });
     let more = [Decide::new(&"request-2".into(), "cancel").with_feedback("not now")];
-    insta::assert_snapshot!(answers(&[started(item)], &request, &more));
+    insta::assert_snapshot!(answers(&[started(&item)], &request, &more));
 }
 
 #[test]
@@ -292,7 +307,9 @@ fn answers_to_a_form() {
     };
     let more = [
         answered(json!({ "Your name": "Ann", "age": 7, "ok": "no", "colors": ["red", "blue"] })),
-        answered(json!({ "Your name": "Ann", "age": "old" })),
+        answered(json!({ "Your name": "Ann", "age": null, "ok": "", "colors": [] })),
+        answered(json!({ "Your name": "", "age": null, "ok": "", "colors": [] })),
+        answered(json!({ "Your name": "Ann", "age": "old", "ok": "yes", "colors": [] })),
     ];
     let one = json!({ "type": "object", "properties": { "color": { "type": "string", "enum": ["red", "blue"] } } });
     let mut single = request.clone();

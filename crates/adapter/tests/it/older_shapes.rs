@@ -123,7 +123,7 @@ fn words_for_errors_are_kept_apart() {
     }
     let denied =
         told(&[r#"{"type":"error","error":{"type":"permission_denied","message":"Tool execution blocked by user"}}"#]);
-    let [EventKind::Error(error), EventKind::SessionEnded(end)] = denied.as_slice() else { panic!("{denied:#?}") };
+    let [_, EventKind::Error(error), EventKind::SessionEnded(end)] = denied.as_slice() else { panic!("{denied:#?}") };
     assert_eq!(error.kind, AgentErrorKind::PermissionDenied);
     assert_eq!(end.error.as_deref(), Some("Tool execution blocked by user"));
 }
@@ -159,7 +159,7 @@ fn notes_of_the_session() {
     let auth = told(&[
         r#"{"type":"auth_status","session_id":"s","isAuthenticating":true,"output":["Authenticating with API key..."],"error":null}"#,
     ]);
-    let EventKind::AuthStatus(auth) = &auth[0] else { panic!("{auth:#?}") };
+    let EventKind::AuthStatus(auth) = &auth[1] else { panic!("{auth:#?}") };
     assert_eq!((auth.is_authenticating, auth.output.len()), (true, 1));
     let replay = r#"{"type":"user","session_id":"s","message":{"role":"user","content":"again"},"isReplay":true}"#;
     assert_eq!(types(&[replay]), Vec::<String>::new());
@@ -198,4 +198,26 @@ fn a_result_with_everything_in_it() {
     let line = r#"{"type":"result","subtype":"success","uuid":"u","session_id":"s","duration_ms":12500,"duration_api_ms":10200,"is_error":false,"num_turns":3,"result":"Done! I've refactored the auth module.","total_cost_usd":0.0125,"usage":{"input_tokens":5000,"output_tokens":1200,"cache_read_input_tokens":2000,"cache_creation_input_tokens":500,"web_search_requests":0,"costUSD":0.0125,"contextWindow":200000},"modelUsage":{"claude-sonnet-4-20250514":{"inputTokens":5000,"outputTokens":1200,"cacheReadInputTokens":2000,"cacheCreationInputTokens":500,"webSearchRequests":0,"costUSD":0.0125,"contextWindow":200000}},"permission_denials":[],"structured_output":null}"#;
     let told = told(&[line]);
     insta::assert_snapshot!(json(&told[0]).to_string());
+}
+
+#[test]
+fn a_recording_without_its_beginning_begins_with_whatever_comes() {
+    for line in [
+        r#"{"type":"message","role":"assistant","content":"hi"}"#,
+        r#"{"type":"tool_use","id":"t","name":"Read","input":{}}"#,
+        r#"{"type":"tool_result","tool_use_id":"t","content":"x"}"#,
+        r#"{"type":"error","error":{"type":"x","message":"y"}}"#,
+        r#"{"type":"auth_status","isAuthenticating":true,"output":[]}"#,
+    ] {
+        assert!(matches!(told(&[line])[0], EventKind::SessionStarted(_)), "{line}");
+    }
+    // The result of a session that could not begin.
+    assert!(matches!(told(&[r#"{"type":"result","status":"error"}"#])[0], EventKind::Error(_)));
+}
+
+#[test]
+fn each_of_several_results_has_its_turn() {
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"session_id":"s"}"#;
+    let types = types(&[r#"{"type":"system","subtype":"init","session_id":"s"}"#, result, result]);
+    assert_eq!(types, ["system", "turnStarted", "turnCompleted", "turnStarted", "turnCompleted"]);
 }

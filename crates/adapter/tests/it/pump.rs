@@ -178,3 +178,67 @@ async fn dropping_both_ends_ends_the_program() {
     tasks.close();
     timeout(PATIENCE, tasks.wait()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_program_that_floods_us_at_its_start_is_stopped() {
+    let started = Instant::now();
+    let flood = Fake::shell("flood", "exec yes garbage\n").unwrap();
+    let error = refused(SessionConfig { start_timeout: Duration::from_secs(60), ..config(&flood) }).await;
+    assert_eq!(error.kind, AgentErrorKind::ProtocolError);
+    assert!(error.message.ends_with(r#"its last lines are "garbage", "garbage", "garbage""#), "{}", error.message);
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+const REFUSE: &str = r#"read -r line
+echo '{"type":"control_response","response":{"subtype":"error","request_id":"multitap-init","error":"no licence"}}'
+while :; do sleep 1; done
+"#;
+
+#[tokio::test]
+async fn a_refused_greeting_fails_the_start_at_once() {
+    let started = Instant::now();
+    let refuses = Fake::shell("refuses", REFUSE).unwrap();
+    let error = refused(SessionConfig { start_timeout: Duration::from_secs(60), ..config(&refuses) }).await;
+    assert_eq!((error.kind, error.native_error.as_deref()), (AgentErrorKind::ProtocolError, Some("no licence")));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+#[tokio::test]
+async fn a_start_that_takes_too_long_says_what_went_wrong_before() {
+    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"come back later"}}"#;
+    let hangs = Fake::shell("hangs", &format!("echo '{error}'\nwhile :; do sleep 1; done\n")).unwrap();
+    let error = refused(SessionConfig { start_timeout: Duration::from_secs(1), ..config(&hangs) }).await;
+    assert_eq!(error.kind, AgentErrorKind::Timeout);
+    assert!(error.message.ends_with("it said: come back later"), "{}", error.message);
+}
+
+#[tokio::test]
+async fn a_program_that_closes_its_input_and_lives_is_stopped() {
+    let deaf = Fake::shell("deaf", &format!("{GREET}exec <&-\nwhile :; do sleep 1; done\n")).unwrap();
+    let link = start(config(&deaf)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    link.commands.send(Command::Prompt(Prompt::text("go"))).await.unwrap();
+    let told = rest(link).await;
+    let [
+        ..,
+        EventKind::Error(error),
+        EventKind::TurnStarted { .. },
+        EventKind::TurnCompleted(turn),
+        EventKind::SessionEnded(end),
+    ] = told.as_slice()
+    else {
+        panic!("{told:#?}")
+    };
+    assert_eq!((error.kind, turn.status), (AgentErrorKind::ProtocolError, TurnStatus::Interrupted));
+    assert_eq!(end.reason, SessionEndReason::Failed);
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_read_is_told_once() {
+    let deaf = Fake::shell("deaf", &format!("{GREET}sleep 8\n")).unwrap();
+    let link = start(config(&deaf)).await.unwrap();
+    link.commands.send(Command::Prompt(Prompt::text("x".repeat(1_000_000)))).await.unwrap();
+    let told = rest(link).await;
+    let unread = errors(&told).into_iter().filter(|error| error.kind == AgentErrorKind::Timeout);
+    assert_eq!(unread.count(), 1, "{told:#?}");
+}

@@ -81,8 +81,50 @@ fn features(agent: AgentType) -> Features {
             set_model: true,
             images: true,
         },
-        // Not driven yet, so nothing of theirs comes through.
-        AgentType::Codex | AgentType::Gemini | AgentType::Acp | AgentType::Builtin => Features::default(),
+        AgentType::Codex => Features {
+            structured_output: true,
+            resume: true,
+            fork: true,
+            hooks: true,
+            partial_text: true,
+            reasoning: true,
+            mcp: true,
+            permission_questions: true,
+            cancel: true,
+            set_mode: true,
+            set_model: true,
+            images: true,
+            // It tells no prices and counts for all models together, goes back to a message only in a copy, and runs
+            // what it asked for or nothing.
+            cost: false,
+            usage_per_model: false,
+            resume_at_message: false,
+            edited_approval: false,
+        },
+        AgentType::Gemini => Features {
+            usage_per_model: true,
+            resume: true,
+            partial_text: true,
+            reasoning: true,
+            mcp: true,
+            permission_questions: true,
+            cancel: true,
+            set_mode: true,
+            set_model: true,
+            images: true,
+            cost: false,
+            structured_output: false,
+            resume_at_message: false,
+            fork: false,
+            hooks: false,
+            edited_approval: false,
+        },
+        // What every agent has that speaks the protocol; the rest is for each of them to offer.
+        AgentType::Acp => {
+            Features { partial_text: true, mcp: true, permission_questions: true, cancel: true, ..Features::default() }
+        }
+        // Not driven yet, so nothing of it comes through.
+        AgentType::Builtin => Features::default(),
     }
 }
 
@@ -110,6 +152,20 @@ pub(crate) async fn survey(settings: &Settings) -> Result<Vec<Agent>, Problem> {
     Ok(agents)
 }
 
+/// Any agent that speaks ACP: a way to name one, with nothing to look for.
+fn any_acp() -> Agent {
+    Agent {
+        name: AgentType::Acp,
+        installed: false,
+        path: None,
+        version: None,
+        driven: drivable(AgentType::Acp),
+        install: None,
+        features: features(AgentType::Acp),
+        wanted: String::new(),
+    }
+}
+
 /// What a program says its version is: the first word that begins like a number.
 pub(crate) async fn version(path: &Path, keeper: &Keeper) -> Option<String> {
     let program = Program {
@@ -117,7 +173,8 @@ pub(crate) async fn version(path: &Path, keeper: &Keeper) -> Option<String> {
         args: vec!["--version".into()],
         env: Vec::new(),
         env_remove: HIDDEN_ENV.map(Into::into).to_vec(),
-        cwd: None,
+        // Many programs do not even start in a folder that is gone.
+        cwd: std::env::current_dir().is_err().then(std::env::temp_dir),
         stdin: StdinMode::Null,
     };
     let mut child = spawn(program, keeper).await.ok()?;
@@ -145,14 +202,15 @@ fn number(line: &str) -> Option<String> {
 
 /// The command.
 pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
-    let agents = survey(&load()?).await?;
+    let mut agents = survey(&load()?).await?;
+    agents.push(any_acp());
     let text = if args.json {
         let text = serde_json::to_string_pretty(&serde_json::json!({ "agents": agents })).context("write JSON")?;
         format!("{text}\n")
     } else {
         table(&agents)
     };
-    out::print(&text).context("write to stdout")?;
+    out::print(&text).context("cannot write to stdout")?;
     Ok(Exit::Completed)
 }
 
@@ -168,12 +226,14 @@ pub(crate) async fn welcome() -> Result<Exit, Problem> {
     });
     text.push_str("See what it does: multitap -p \"…\" --output-format stream-json\n");
     text.push_str("Is all well?      multitap doctor        All options: multitap --help\n");
-    out::print(&text).context("write to stdout")?;
+    out::print(&text).context("cannot write to stdout")?;
     Ok(Exit::Completed)
 }
 
 fn load() -> Result<Settings, Problem> {
-    let settings = Settings::load(&launch::folder(None)?).map_err(|error| Problem::usage(error.to_string()))?;
+    // A folder that is gone has no settings, and agents are there all the same.
+    let folder = launch::folder(None).ok();
+    let settings = Settings::load(folder.as_deref()).map_err(|error| Problem::usage(error.to_string()))?;
     for warning in &settings.warnings {
         out::say(&format!("multitap: {warning}"));
     }
@@ -189,6 +249,7 @@ fn table(agents: &[Agent]) -> String {
                 let note = if driven { "" } else { "   (found, but this version cannot drive it yet)" };
                 format!("{version:<12} {}{note}", path.display())
             }
+            (None, _) if agent.name == AgentType::Acp => "any agent that speaks ACP: --agent acp:COMMAND".to_owned(),
             (None, driven) => {
                 let note = if driven { "" } else { "   (this version cannot drive it yet)" };
                 format!("not found    get it: {}{note}", agent.install.unwrap_or_default())

@@ -22,7 +22,7 @@ const READ: usize = 64 * 1024;
 /// Decodes stdin to its end.
 pub(crate) fn decode(args: &DecodeArgs) -> Result<Exit, Problem> {
     let Some(codec) = multitap_adapter::recorded(args.agent) else {
-        return Err(Problem::usage(format!("this version cannot decode {}: only claude yet", args.agent)));
+        return Err(Problem::usage(format!("this version cannot decode {}", args.agent)));
     };
     let mut decoder = Decoder { codec, keep_raw: args.raw, log: Log::new(out::buffered()) };
     match decoder.run() {

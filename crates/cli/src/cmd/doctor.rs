@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use multitap_event::AgentType;
+use multitap_event::{AgentKind, AgentType};
 use serde::Serialize;
 
 use super::agents::{Agent, survey, version};
@@ -18,7 +18,9 @@ use crate::settings::{self, Settings};
 fn tested(agent: AgentType) -> Option<&'static str> {
     match agent {
         AgentType::Claude => Some("2.1.325"),
-        AgentType::Codex | AgentType::Gemini | AgentType::Acp | AgentType::Builtin => None,
+        AgentType::Codex => Some("0.166.0"),
+        AgentType::Gemini => Some("0.61.0"),
+        AgentType::Acp | AgentType::Builtin => None,
     }
 }
 
@@ -41,6 +43,8 @@ struct Check {
 #[serde(rename_all = "camelCase")]
 enum Status {
     Ok,
+    /// Not there, and not needed.
+    Skipped,
     Warning,
     Problem,
 }
@@ -62,7 +66,7 @@ impl Check {
 /// The command. Ends well if there is an agent that can be used.
 pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     let mut checks = Vec::new();
-    let settings = match Settings::load(&launch::folder(None)?) {
+    let settings = match Settings::load(launch::folder(None).ok().as_deref()) {
         Ok(settings) => {
             checks.extend(settings_checks(&settings));
             settings
@@ -74,11 +78,26 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     };
     checks.push(home_check());
     let agents = survey(&settings).await?;
+    // The agent that would be asked; nothing if none is there.
+    let named = std::env::var("MULTITAP_AGENT").ok();
+    let chosen = match launch::agent(named.as_deref(), &settings) {
+        Ok(kind) => Some(kind),
+        Err(problem) => {
+            if problem.exit == Exit::Usage {
+                checks.push(Check::problem("agent", problem.to_string(), "correct MULTITAP_AGENT"));
+            }
+            None
+        }
+    };
     for agent in &agents {
-        checks.push(agent_check(agent));
+        checks.push(agent_check(agent, chosen.as_ref().is_none_or(|kind| kind.agent_type() == agent.name)));
         checks.extend(node_check(agent).await?);
     }
-    let usable = agents.iter().any(|agent| agent.installed && agent.driven);
+    let usable = chosen.is_some_and(|kind| match kind {
+        // Whether that command is there shows when it is run.
+        AgentKind::Acp { .. } => true,
+        kind => agents.iter().any(|agent| agent.name == kind.agent_type() && agent.installed && agent.driven),
+    });
     let sound = !checks.iter().any(|check| check.name == "settings" && check.status == Status::Problem);
     let usable = usable && sound;
     let text = if args.json {
@@ -87,7 +106,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     } else {
         report(&checks, usable)
     };
-    out::print(&text).context("write to stdout")?;
+    out::print(&text).context("cannot write to stdout")?;
     Ok(if usable { Exit::Completed } else { Exit::Failed })
 }
 
@@ -130,7 +149,8 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     std::fs::remove_file(&probe)
 }
 
-fn agent_check(agent: &Agent) -> Check {
+/// `needed`: without this agent nothing can be asked.
+fn agent_check(agent: &Agent, needed: bool) -> Check {
     let name = agent.name.as_str();
     let install = agent.install.unwrap_or_default();
     let Some(path) = &agent.path else {
@@ -140,10 +160,10 @@ fn agent_check(agent: &Agent) -> Check {
             format!("not found: {}", agent.wanted)
         };
         let mend = format!("{install}, or name its program with MULTITAP_{}_BIN", name.to_uppercase());
-        return if agent.driven {
+        return if needed {
             Check::problem(name, message, mend)
         } else {
-            Check { mend: Some(mend), ..Check::ok(name, format!("{message} (this version cannot drive it yet)")) }
+            Check { status: Status::Skipped, ..Check::warning(name, message, mend) }
         };
     };
     let path = path.display();
@@ -203,6 +223,7 @@ fn report(checks: &[Check], usable: bool) -> String {
     for check in checks {
         let mark = match check.status {
             Status::Ok => "ok     ",
+            Status::Skipped => "skip   ",
             Status::Warning => "warning",
             Status::Problem => "problem",
         };

@@ -27,7 +27,7 @@ use self::tally::Tally;
 use crate::args::{BusyArg, InputFormat, OutputFormat, RunArgs};
 use crate::exit::{Exit, Problem};
 use crate::launch;
-use crate::out::{self, Out, ReaderGone};
+use crate::out::{self, Out, Unwritten};
 use crate::settings::Settings;
 
 /// After an interrupt: how long the agent has to end its turn.
@@ -45,18 +45,22 @@ const INPUT_ENDED: &str = "nobody is there to answer: the input has ended";
 /// Runs a session without a screen.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let folder = launch::folder(args.session.cwd.as_deref())?;
-    let settings = Settings::load(&folder).map_err(|error| Problem::usage(error.to_string()))?;
+    let settings = Settings::load(Some(&folder)).map_err(|error| Problem::usage(error.to_string()))?;
     for warning in &settings.warnings {
         out::say(&format!("multitap: {warning}"));
     }
-    let words = args.print.flatten().or(args.words);
-    let (prompt, input) = match args.input_format {
-        InputFormat::Text => (Some(input::prompt(words).await?), Input::none()),
-        InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
-    };
     let id = SessionId::fresh();
     let mut show = Show::new(args.output_format, std::io::stdout().is_terminal());
     let mut out = Out::new();
+    let mut signals = Signals::new()?;
+    let words = args.prompt_words().map_err(Problem::usage)?;
+    let (prompt, input) = match args.input_format {
+        InputFormat::Text => tokio::select! {
+            prompt = input::prompt(words) => (Some(prompt?), Input::none()),
+            () = signals.next() => return Ok(interrupted_at_start(&id, &mut show, &mut out).await),
+        },
+        InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
+    };
     let config = match launch::config(&args.session, &settings, folder, prompt) {
         Err(problem) if problem.exit == Exit::NotStarted => {
             let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, problem.to_string());
@@ -65,7 +69,6 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         other => other?,
     };
     let client = launch::client(launch::headless())?;
-    let mut signals = Signals::new()?;
     let started = tokio::select! {
         started = client.start_as(id.clone(), config) => Some(started),
         () = signals.next() => None,
@@ -74,6 +77,9 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let exit = match started {
         Some(Ok(session)) => {
             let mut headless = Headless {
+                id,
+                seq: 0,
+                is_closed: false,
                 session,
                 show,
                 out,
@@ -93,11 +99,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             exit
         }
         Some(Err(error)) => not_started(error, &id, args.output_format, &mut show, &mut out).await,
-        None => {
-            let end = session_end(SessionEndReason::Cancelled, "interrupted at the start".to_owned());
-            tell(&[end], &id, &mut show, &mut out).await;
-            Exit::Interrupted
-        }
+        None => interrupted_at_start(&id, &mut show, &mut out).await,
     };
     let hurry = in_a_hurry.then(|| Instant::now() + HURRY);
     tokio::select! {
@@ -110,7 +112,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
 
 fn when_busy(chosen: BusyArg) -> WhenBusy {
     match chosen {
-        // No agent that can be steered is driven yet; the launch refuses.
+        // No session takes a prompt into a running turn yet; the launch refuses.
         BusyArg::Queue | BusyArg::Steer => WhenBusy::Queue,
         BusyArg::Interrupt => WhenBusy::Interrupt,
     }
@@ -128,16 +130,20 @@ async fn not_started(error: StartError, id: &SessionId, format: OutputFormat, sh
         out::say(&format!("multitap: {}", show::clean(&show::with_native(&error))));
     }
     let end = session_end(SessionEndReason::Failed, error.message.clone());
-    tell(&[EventKind::Error(error), end], id, show, out).await;
-    exit
+    tell(&[EventKind::Error(error), end], id, show, out).await.unwrap_or(exit)
+}
+
+async fn interrupted_at_start(id: &SessionId, show: &mut Show, out: &mut Out) -> Exit {
+    let end = session_end(SessionEndReason::Cancelled, "interrupted at the start".to_owned());
+    tell(&[end], id, show, out).await.unwrap_or(Exit::Interrupted)
 }
 
 fn session_end(reason: SessionEndReason, error: String) -> EventKind {
     EventKind::SessionEnded(SessionEnd { reason, error: Some(error), final_usage: None, exit_code: None })
 }
 
-/// Events of a session that never was.
-async fn tell(kinds: &[EventKind], id: &SessionId, show: &mut Show, out: &mut Out) {
+/// Events of a session that never was. If they cannot be told, that is how it ends.
+async fn tell(kinds: &[EventKind], id: &SessionId, show: &mut Show, out: &mut Out) -> Option<Exit> {
     let mut text = String::new();
     for (seq, kind) in (1..).zip(kinds) {
         let shown = show.event(&Draft::new(Timestamp::now(), kind.clone()).stamp(id.clone(), seq));
@@ -145,12 +151,26 @@ async fn tell(kinds: &[EventKind], id: &SessionId, show: &mut Show, out: &mut Ou
         shown.stderr.iter().for_each(|line| out::say(line));
     }
     text.push_str(&show.end());
-    // Nobody reads it: nothing else is lost.
-    out.write(&text).await.ok();
+    match out.write(&text).await {
+        // Nobody reads it: nothing else is lost.
+        Ok(()) | Err(Unwritten::ReaderGone) => None,
+        Err(error) => Some(lost(&error)),
+    }
+}
+
+/// Says that the output is lost.
+fn lost(error: &Unwritten) -> Exit {
+    out::say(&format!("multitap: {error}"));
+    Exit::Failed
 }
 
 /// A live session and its surroundings.
 struct Headless {
+    id: SessionId,
+    /// The number of the last event.
+    seq: u64,
+    /// What stands at the end of the output was handed over.
+    is_closed: bool,
     session: AgentSession,
     show: Show,
     out: Out,
@@ -179,8 +199,11 @@ enum Leave {
 
 /// The session is not followed to its end.
 enum Cut {
-    ReaderGone,
+    /// The output goes nowhere.
+    Unwritten(Unwritten),
     Interrupted,
+    /// Interrupted, and nobody takes what is written.
+    Stuck,
 }
 
 impl Headless {
@@ -190,6 +213,7 @@ impl Headless {
         }
         let ended = match self.follow().await {
             Ok(()) => {
+                self.is_closed = true;
                 let last = self.show.end();
                 self.write(&last).await
             }
@@ -199,11 +223,34 @@ impl Headless {
             Ok(()) => self.tally.exit(),
             Err(Cut::Interrupted) => {
                 self.in_a_hurry = true;
+                self.last_words().await;
+                Exit::Interrupted
+            }
+            Err(Cut::Stuck) => {
+                self.in_a_hurry = true;
                 Exit::Interrupted
             }
             // Whoever read it has seen enough.
-            Err(Cut::ReaderGone) => Exit::Completed,
+            Err(Cut::Unwritten(Unwritten::ReaderGone)) => Exit::Completed,
+            Err(Cut::Unwritten(error)) => lost(&error),
         }
+    }
+
+    /// The end of a session that is not followed to its own, for whoever takes it at once.
+    async fn last_words(&mut self) {
+        let mut text = String::new();
+        if !self.tally.has_ended() {
+            let end = session_end(SessionEndReason::Cancelled, "interrupted twice".to_owned());
+            let event = Draft::new(Timestamp::now(), end).stamp(self.id.clone(), self.seq + 1);
+            let shown = self.show.event(&event);
+            text.push_str(&shown.stdout);
+            shown.stderr.iter().for_each(|line| out::say(line));
+        }
+        if !self.is_closed {
+            text.push_str(&self.show.end());
+        }
+        // Somebody is in a hurry: nobody is told what did not get out.
+        timeout(HURRY, self.out.write(&text)).await.map(Result::ok).ok();
     }
 
     /// Until the session has ended.
@@ -225,6 +272,7 @@ impl Headless {
 
     async fn on_event(&mut self, event: &Event) -> Result<(), Cut> {
         self.tally.apply(event);
+        self.seq = event.seq;
         let shown = self.show.event(event);
         self.write(&shown.stdout).await?;
         shown.stderr.iter().for_each(|line| out::say(line));
@@ -385,16 +433,16 @@ impl Headless {
         match written.await {
             Written::Undisturbed(Ok(())) => Ok(()),
             Written::Signalled(Ok(())) => self.on_signal().await,
-            Written::Undisturbed(Err(ReaderGone)) | Written::Signalled(Err(ReaderGone)) => Err(Cut::ReaderGone),
-            Written::Stuck => Err(Cut::Interrupted),
+            Written::Undisturbed(Err(error)) | Written::Signalled(Err(error)) => Err(Cut::Unwritten(error)),
+            Written::Stuck => Err(Cut::Stuck),
         }
     }
 }
 
 /// What came of a write to stdout.
 enum Written {
-    Undisturbed(Result<(), ReaderGone>),
-    Signalled(Result<(), ReaderGone>),
+    Undisturbed(Result<(), Unwritten>),
+    Signalled(Result<(), Unwritten>),
     /// A signal came, and nobody reads.
     Stuck,
 }

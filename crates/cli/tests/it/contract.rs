@@ -3,7 +3,7 @@
 use multitap_testkit::fake::Fake;
 use serde_json::Value;
 
-use crate::scene::{Scene, types};
+use crate::scene::{MULTITAP, Scene, types};
 
 #[test]
 fn help_tells_a_newcomer_what_to_do() {
@@ -93,11 +93,15 @@ fn usage_errors_end_with_2_and_name_what_is_wrong() {
         (&["-p", "x", "--image", "text.png"], "PNG"),
         (&["-p", "x", "--env", "NOVALUE"], "NAME=VALUE"),
         (&["-p", "x", "--question-timeout=-1"], "question-timeout"),
+        (&["-p", "one", "two"], "quote the prompt"),
+        (&["-p", "one", "two", "three", "agents"], "quote the prompt"),
+        (&["-p", "--model", "m", "one", "two"], "quote the prompt"),
+        (&["-p", "one", "--input-format", "stream-json", "two"], "quote the prompt"),
         (&["-p", ""], "empty"),
         (&["-p", "-"], "empty"),
         (&["-p", "-", "--input-format", "stream-json"], "stream-json"),
         (&["--output-format", "json"], "--print"),
-        (&["decode", "--agent", "codex"], "codex"),
+        (&["decode", "--agent", "builtin"], "builtin"),
         (&["decode"], "--agent"),
     ] {
         let run = scene.run(args).exits(2);
@@ -117,8 +121,32 @@ fn without_an_agent_it_says_how_to_get_one() {
 
 #[test]
 fn an_agent_that_cannot_be_driven_yet_is_named() {
-    let run = Scene::bare().run(&["-p", "hello", "--agent", "codex"]).exits(3);
-    assert!(run.stderr.contains("codex"), "{run:#?}");
+    let run = Scene::bare().run(&["-p", "hello", "--agent", "builtin"]).exits(3);
+    assert!(run.stderr.contains("cannot drive builtin yet"), "{run:#?}");
+}
+
+#[test]
+fn an_agent_that_is_not_installed_is_named() {
+    let scene = Scene::bare();
+    for agent in ["codex", "gemini"] {
+        let run = scene.run(&["-p", "hello", "--agent", agent]).exits(3);
+        assert!(run.stderr.contains(&format!("{agent} is not installed")), "{run:#?}");
+    }
+    let run = scene.run(&["-p", "hello", "--agent", "acp:no-such-agent acp"]).exits(3);
+    assert!(run.stderr.contains("no program 'no-such-agent'"), "{run:#?}");
+}
+
+#[test]
+fn a_folder_that_is_gone_has_agents_all_the_same() {
+    let fake = Fake::claude().says("hi").version("2.1.325 (Claude Code)").build().unwrap();
+    let scene = Scene::with(&fake);
+    for args in ["", "agents", "doctor"] {
+        let script = format!("mkdir gone && cd gone && rmdir ../gone && exec {MULTITAP} {args}");
+        let output = scene.scratch.command("/bin/sh").args(["-c", &script]).output().unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{args}: {output:#?}");
+        assert!(stdout.contains("2.1.325"), "{args}: {stdout}");
+    }
 }
 
 #[test]
@@ -133,8 +161,25 @@ fn agents_tells_what_is_found_and_claims_nothing_else() {
     assert_eq!(claude["path"], fake.program().to_str().unwrap());
     assert_eq!(claude["features"]["fork"], true);
     let codex = &value["agents"][1];
-    assert_eq!((&codex["installed"], &codex["driven"]), (&false.into(), &false.into()));
-    assert!(codex["features"].as_object().unwrap().values().all(|claim| claim == false));
+    assert_eq!((&codex["installed"], &codex["driven"]), (&false.into(), &true.into()));
+    let claims = |at: usize, feature: &str| value["agents"][at]["features"][feature] == true;
+    for (feature, codex, gemini, acp) in [
+        ("cost", false, false, false),
+        ("usagePerModel", false, true, false),
+        ("structuredOutput", true, false, false),
+        ("resume", true, true, false),
+        ("resumeAtMessage", false, false, false),
+        ("fork", true, false, false),
+        ("partialText", true, true, true),
+        ("permissionQuestions", true, true, true),
+        ("editedApproval", false, false, false),
+        ("cancel", true, true, true),
+    ] {
+        let found = (claims(1, feature), claims(2, feature), claims(3, feature));
+        assert_eq!(found, (codex, gemini, acp), "{feature}");
+    }
+    let table = Scene::with(&fake).run(&["agents"]).exits(0).stdout;
+    assert!(table.contains("acp:COMMAND"), "{table}");
 }
 
 #[test]
@@ -145,6 +190,17 @@ fn doctor_says_how_to_mend() {
     let old = Fake::claude().says("hi").version("1.0.3 (Claude Code)").build().unwrap();
     let run = Scene::with(&old).run(&["doctor"]).exits(0);
     assert!(run.stdout.contains("1.0.3") && run.stdout.contains("tested with 2.1.325"), "{run:#?}");
+    for needless in ["codex", "gemini"] {
+        let line = run.stdout.lines().find(|line| line.contains(&format!(" {needless} "))).unwrap();
+        assert!(line.starts_with("skip "), "{line}");
+    }
+    let mut scene = Scene::with(&old);
+    scene.scratch.set("MULTITAP_AGENT", "codex");
+    let run = scene.run(&["doctor"]).exits(1);
+    assert!(run.stdout.contains("problem  codex"), "it is the one that was chosen: {run:#?}");
+    scene.scratch.set("MULTITAP_AGENT", "claude").set("MULTITAP_CODEX_BIN", old.program());
+    let run = scene.run(&["doctor"]).exits(0);
+    assert!(run.stdout.contains("tested with 0.166.0"), "{run:#?}");
 
     let dumb = Fake::exits(1, "no").unwrap();
     let run = Scene::with(&dumb).run(&["doctor", "--json"]).exits(0);

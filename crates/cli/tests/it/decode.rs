@@ -25,6 +25,34 @@ fn recorded_lines_become_events_of_the_native_session() {
 }
 
 #[test]
+fn lines_of_every_agent_that_is_driven_are_decoded() {
+    let codex = r#"{"type":"thread.started","thread_id":"native"}
+{"type":"turn.started"}
+{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"hello"}}
+{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}
+"#;
+    let gemini = r#"{"type":"init","timestamp":"2026-11-15T10:00:00.000Z","session_id":"native","model":"m"}
+{"type":"message","timestamp":"2026-11-15T10:00:01.000Z","role":"assistant","content":"hello","delta":true}
+{"type":"result","timestamp":"2026-11-15T10:00:02.000Z","status":"success"}
+"#;
+    let acp = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}
+{"jsonrpc":"2.0","id":2,"result":{"sessionId":"native"}}
+{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"native","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"}}}}
+{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}
+"#;
+    for (agent, lines) in [("codex", codex), ("gemini", gemini), ("acp", acp), ("gemini", acp)] {
+        let events = Scene::bare().run_with(&["decode", "--agent", agent], lines).exits(0).events();
+        whole(&events);
+        assert_eq!(events[0]["sessionId"], "native", "{agent}");
+        assert_eq!(the(&events, "sessionStarted")["nativeSessionId"], "native", "{agent}");
+        let text: String = of(&events, "textChunk").iter().map(|chunk| chunk["content"].as_str().unwrap()).collect();
+        assert_eq!(text, "hello", "{agent}");
+        assert_eq!(the(&events, "turnCompleted")["status"], "completed", "{agent}");
+        assert!(of(&events, "unrecognized").is_empty(), "{agent}: {events:#?}");
+    }
+}
+
+#[test]
 fn raw_keeps_every_line_once() {
     let input = format!("{SEED}garbage\n{{\"type\":\"keep_alive\"}}\n");
     let events = Scene::bare().run_with(&["decode", "--agent", "claude", "--raw"], &input).exits(0).events();

@@ -79,6 +79,7 @@ fn a_question_that_nobody_can_answer_is_denied_at_once() {
     let run = scene.run(&["-p", "please ask"]).exits(4);
     assert_eq!(run.stdout, "answer\n");
     assert!(run.stderr.contains("[tool] Bash") && run.stderr.contains("[denied]"), "{run:#?}");
+    assert_eq!(run.stderr.matches("denied").count(), 1, "once is enough: {run:#?}");
 }
 
 #[test]
@@ -228,9 +229,29 @@ fn a_second_interrupt_ends_at_once() {
     live.signal("-INT", &scene.scratch);
     std::thread::sleep(Duration::from_millis(200));
     live.signal("-INT", &scene.scratch);
-    live.wait().exits(130);
+    let events = live.wait().exits(130).events();
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    whole(&events);
+    assert_eq!(the(&events, "sessionEnded")["reason"], "cancelled");
     scene.nothing_left(Duration::from_secs(2));
+}
+
+#[test]
+fn a_second_interrupt_leaves_one_object_in_json() {
+    let fake = Fake::claude().turn([init().into(), assistant("working").into(), Act::Hang]).build().unwrap();
+    let scene = Scene::with(&fake);
+    let mut live = scene.start(&["-p", "hang", "--input-format", "stream-json", "--output-format", "json"]);
+    until_blocking("the turn", Duration::from_secs(10), || {
+        fake.heard().unwrap().iter().any(|line| line.contains("hang")).then_some(())
+    })
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    live.signal("-INT", &scene.scratch);
+    std::thread::sleep(Duration::from_millis(200));
+    live.signal("-INT", &scene.scratch);
+    let run = live.wait().exits(130);
+    assert_eq!(run.stdout.lines().count(), 1, "{run:#?}");
+    assert!(run.events()[0]["sessionId"].is_string(), "{run:#?}");
 }
 
 #[test]
@@ -267,13 +288,59 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 }
 
 #[test]
-fn a_silent_pipe_does_not_hold_it_up_for_ever() {
+fn piped_text_is_waited_for_to_its_end() {
     let fake = Fake::claude().says("ok").build().unwrap();
     let scene = Scene::with(&fake);
     let mut live = scene.start(&["-p", "hi"]);
-    let run = live.wait().exits(0);
+    std::thread::sleep(Duration::from_millis(3500));
+    live.send("LATE ");
+    std::thread::sleep(Duration::from_millis(500));
+    live.send("CONTEXT\n");
+    let run = live.end().exits(0);
     assert_eq!(run.stdout, "ok\n");
-    assert!(run.stderr.contains("nothing came on stdin"), "{run:#?}");
+    assert_eq!(run.stderr, "multitap: waiting for the end of stdin (close it or use </dev/null)…\n");
+    let heard = fake.heard().unwrap().join("\n");
+    assert!(heard.contains(r"LATE CONTEXT\n\nhi"), "{heard}");
+}
+
+#[test]
+fn an_interrupt_is_heard_while_stdin_is_waited_for() {
+    let fake = Fake::claude().says("ok").build().unwrap();
+    let scene = Scene::with(&fake);
+    for signal in ["-INT", "-TERM"] {
+        let mut live = scene.start(&stream(&["-p", "hi"]));
+        std::thread::sleep(Duration::from_millis(500));
+        live.signal(signal, &scene.scratch);
+        let events = live.wait().exits(130).events();
+        whole(&events);
+        assert_eq!(the(&events, "sessionEnded")["reason"], "cancelled");
+    }
+    assert!(fake.heard().unwrap().is_empty(), "nothing was started");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_is_lost_is_a_failure() {
+    let words = "multitap: cannot write to stdout: No space left on device";
+    for format in ["text", "json", "stream-json"] {
+        let fake = Fake::claude().says("hello").build().unwrap();
+        let scene = Scene::with(&fake);
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = scene.command(&["-p", "hi", "--output-format", format]);
+        let output = command.stdin(Stdio::null()).stdout(full).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{format}: {stderr}");
+        assert_eq!(stderr.matches(words).count(), 1, "{format}: {stderr}");
+        scene.nothing_left(Duration::from_secs(5));
+    }
+    // Nor is it told where there was no session.
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let scene = Scene::bare();
+    let mut command = scene.command(&["-p", "hi", "--output-format", "json"]);
+    let output = command.stdin(Stdio::null()).stdout(full).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains(words), "{stderr}");
 }
 
 #[test]

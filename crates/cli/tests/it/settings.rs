@@ -123,3 +123,43 @@ fn the_environment_chooses_the_agent_and_the_option_wins() {
     scene.run(&["-p", "hello"]).exits(3);
     scene.run(&["-p", "hello", "--agent", "claude"]).exits(0);
 }
+
+#[test]
+fn an_agent_is_driven_the_way_that_is_set() {
+    let say = r#"{"type":"thread.started","thread_id":"t"}
+{"type":"turn.started"}
+{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"one shot"}}
+{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}"#;
+    let script = format!("printf '%s ' \"$@\" >> \"$(dirname \"$0\")/heard\"\ncat <<'END'\n{say}\nEND\n");
+    let fake = Fake::shell("codex", &script).unwrap();
+    let mut scene = Scene::bare();
+    scene.scratch.set("MULTITAP_CODEX_BIN", fake.program());
+    user_settings(&scene, r#"{"agent": "codex", "agents": {"codex": {"transport": "oneShot"}}}"#);
+    let run = scene.run(&["-p", "hello"]).exits(0);
+    assert_eq!(run.stdout, "one shot\n");
+    assert!(fake.heard().unwrap()[0].starts_with("exec "), "{:?}", fake.heard());
+}
+
+#[test]
+fn an_acp_command_is_run_with_what_is_set_beside_it() {
+    let script = r#"printf '%s\n' "$*" "$MINE" >> "$(dirname "$0")/heard"
+while IFS= read -r line; do
+  id=${line#*\"id\":}
+  id=${id%%[,\}]*}
+  case $line in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{}}}\n' "$id" ;;
+    *'"session/new"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}\n' "$id" ;;
+    *'"session/prompt"'*)
+      printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"by acp"}}}}\n'
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$id" ;;
+  esac
+done
+"#;
+    let fake = Fake::shell("some-agent", script).unwrap();
+    let scene = Scene::bare();
+    user_settings(&scene, r#"{"agents": {"acp": {"args": ["--set"], "env": {"MINE": "set"}}}}"#);
+    let agent = format!("acp:{} serve 'a b'", fake.program().display());
+    let run = scene.run(&["-p", "hello", "--agent", &agent, "--agent-arg=--chosen"]).exits(0);
+    assert_eq!(run.stdout, "by acp\n");
+    assert_eq!(fake.heard().unwrap(), ["serve a b --set --chosen", "set"]);
+}

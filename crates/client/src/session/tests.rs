@@ -80,6 +80,7 @@ fn asked(id: &str) -> EventKind {
             Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
         ],
         details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
+        edits: Vec::new(),
         reason: None,
     })
 }

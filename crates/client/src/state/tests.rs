@@ -57,6 +57,7 @@ fn asked(id: &str) -> EventKind {
         title: "may I?".into(),
         options: vec![Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce)],
         details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
+        edits: Vec::new(),
         reason: None,
     })
 }

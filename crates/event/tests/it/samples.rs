@@ -128,6 +128,7 @@ pub(crate) fn others() -> Vec<EventKind> {
             directory: Some("/workspace".into()),
             description: Some("list".into()),
         },
+        edits: vec![Edit::NewContent, Edit::NewInput],
         reason: Some("outside the workspace".into()),
     };
     vec![

@@ -1,6 +1,7 @@
 //! What stdin carries: text for the prompt, or lines for the session.
 
 use std::io::IsTerminal as _;
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -12,8 +13,8 @@ use crate::args::is_stdin;
 use crate::exit::Problem;
 use crate::out;
 
-/// A pipe that says nothing for this long is taken for one that nobody writes to.
-const FIRST_BYTE: Duration = Duration::from_secs(3);
+/// How long stdin is waited for before anybody is told.
+const QUIETLY: Duration = Duration::from_secs(3);
 /// The longest text that is taken from stdin.
 const LONGEST: u64 = 16 * 1024 * 1024;
 
@@ -21,14 +22,18 @@ const EMPTY: &str = "the prompt is empty: multitap -p PROMPT";
 
 /// The prompt of a one-shot run: the words, with piped text before them.
 pub(super) async fn prompt(words: Option<String>) -> Result<String, Problem> {
+    let at_terminal = std::io::stdin().is_terminal();
     let prompt = match words {
-        Some(words) if !is_stdin(&words) => match piped(Patience::Short).await? {
-            Some(text) => format!("{}\n\n{words}", text.trim_end()),
-            None => words,
-        },
-        Some(_) => piped(Patience::Long).await?.unwrap_or_default(),
-        None if std::io::stdin().is_terminal() => return Err(Problem::usage(EMPTY)),
-        None => piped(Patience::Long).await?.unwrap_or_default(),
+        Some(words) if !is_stdin(&words) => {
+            // What somebody types into a terminal is not meant for us.
+            let text = if at_terminal { None } else { piped().await? };
+            match text {
+                Some(text) => format!("{}\n\n{words}", text.trim_end()),
+                None => words,
+            }
+        }
+        None if at_terminal => return Err(Problem::usage(EMPTY)),
+        Some(_) | None => piped().await?.unwrap_or_default(),
     };
     if prompt.trim().is_empty() {
         return Err(Problem::usage(EMPTY));
@@ -47,37 +52,24 @@ pub(super) fn first_prompt(words: Option<String>) -> Result<Option<String>, Prob
     }
 }
 
-/// How long to wait for the first byte of a pipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
-    /// The text is welcome but not needed.
-    Short,
-    /// Somebody asked for it.
-    Long,
-}
-
-/// All of stdin; nothing if it is empty or, with little patience, a terminal or silent.
-async fn piped(patience: Patience) -> Result<Option<String>, Problem> {
-    if patience == Patience::Short && std::io::stdin().is_terminal() {
-        return Ok(None);
-    }
-    let mut stdin = tokio::io::stdin();
-    let mut bytes = vec![0; 64 * 1024];
-    let first = stdin.read(&mut bytes);
-    let read = match patience {
-        Patience::Long => first.await,
-        Patience::Short => match timeout(FIRST_BYTE, first).await {
-            Ok(read) => read,
+/// All of stdin; nothing if it is blank. Whoever waits for a pipe that stays open is told so once.
+async fn piped() -> Result<Option<String>, Problem> {
+    let mut bytes = Vec::new();
+    let mut stdin = tokio::io::stdin().take(LONGEST + 1);
+    let ended = {
+        let mut read = pin!(stdin.read_to_end(&mut bytes));
+        match timeout(QUIETLY, &mut read).await {
+            Ok(ended) => ended,
             Err(_) => {
-                out::say("multitap: nothing came on stdin for 3 s; going on without it (< /dev/null says so at once)");
-                return Ok(None);
+                // Somebody who types the prompt knows it.
+                if !std::io::stdin().is_terminal() {
+                    out::say("multitap: waiting for the end of stdin (close it or use </dev/null)…");
+                }
+                read.await
             }
-        },
+        }
     };
-    bytes.truncate(read.context("read stdin")?);
-    if !bytes.is_empty() {
-        stdin.take(LONGEST).read_to_end(&mut bytes).await.context("read stdin")?;
-    }
+    ended.context("read stdin")?;
     if bytes.len() as u64 > LONGEST {
         return Err(Problem::usage(format!("stdin has more than {LONGEST} bytes: too long for a prompt")));
     }

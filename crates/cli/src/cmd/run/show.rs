@@ -88,6 +88,8 @@ pub(super) struct Plain {
     spoke: bool,
     tools: Vec<(ToolId, String)>,
     questions: Vec<Question>,
+    /// Tools whose denial was told with its reason.
+    denied: Vec<ToolId>,
     /// The last error that was told, so that it is not told again as the reason of the end.
     told: Option<String>,
 }
@@ -115,6 +117,7 @@ impl Plain {
                 let at = self.questions.iter().position(|question| question.question_id == ruling.question_id);
                 let question = at.map(|at| self.questions.swap_remove(at));
                 if ruling.kind.rejects() && ruling.settled_by.door == Door::Host {
+                    self.denied.extend(question.as_ref().and_then(|question| question.tool_id.clone()));
                     let title = question.map_or_else(|| "a question".to_owned(), |question| question.title);
                     let why = ruling.feedback.as_deref().unwrap_or("nobody answered");
                     shown.stderr.push(format!("[denied] {title}: {why}"));
@@ -214,8 +217,10 @@ impl Plain {
     fn tool_completed(&mut self, done: &ToolCompleted) -> Option<String> {
         let at = self.tools.iter().position(|(id, _)| *id == done.tool_id);
         let name = at.map_or_else(|| "tool".to_owned(), |at| self.tools.swap_remove(at).1);
+        let told = self.denied.iter().position(|id| *id == done.tool_id).map(|at| self.denied.swap_remove(at));
         let how = match done.outcome {
             ToolOutcome::Completed => return None,
+            ToolOutcome::Denied if told.is_some() => return None,
             ToolOutcome::Failed => "failed",
             ToolOutcome::Denied => "was denied",
             ToolOutcome::Cancelled => "was cancelled",
@@ -425,11 +430,12 @@ mod tests {
     fn a_denial_by_the_host_is_told_with_its_reason() {
         let question = Question {
             question_id: "q".into(),
-            tool_id: None,
+            tool_id: Some("t".into()),
             tool_name: None,
             title: "Run rm -rf /".into(),
             options: vec![Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce)],
             details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
+            edits: Vec::new(),
             reason: None,
         };
         let ruling = Ruling {
@@ -441,9 +447,26 @@ mod tests {
             feedback: Some("nobody is there".into()),
             edited: false,
         };
-        let kinds = vec![EventKind::PermissionAsked(question), EventKind::PermissionSettled(ruling)];
+        let denied = ToolCompleted {
+            tool_id: "t".into(),
+            success: false,
+            outcome: ToolOutcome::Denied,
+            result: None,
+            error: Some("nobody is there".into()),
+            exit_code: None,
+            duration_ms: None,
+        };
+        let kinds = vec![
+            tool("Bash", &json!({})),
+            EventKind::PermissionAsked(question),
+            EventKind::PermissionSettled(ruling),
+            EventKind::ToolCompleted(denied.clone()),
+        ];
         let (_, stderr) = play(OutputFormat::Text, kinds);
-        assert_eq!(stderr, ["[denied] Run rm -rf /: nobody is there"]);
+        assert_eq!(stderr, ["[tool] Bash", "[denied] Run rm -rf /: nobody is there"]);
+        // A denial that was not ours is told where it shows.
+        let (_, stderr) = play(OutputFormat::Text, vec![tool("Bash", &json!({})), EventKind::ToolCompleted(denied)]);
+        assert_eq!(stderr, ["[tool] Bash", "[tool] Bash was denied: nobody is there"]);
     }
 
     #[test]

@@ -34,6 +34,11 @@ impl Tally {
         }
     }
 
+    /// Whether the session itself said that it is over.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
     pub(super) fn exit(&self) -> Exit {
         if self.interrupted {
             return Exit::Interrupted;

@@ -1,29 +1,50 @@
 //! The agents of the table: where their programs are, what they are started with, what they cannot do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use multitap_testkit::interop;
+use multitap_testkit::model::{Reply, Tool};
+use multitap_testkit::{Scratch, interop};
+use serde_json::{Value, json};
 
 /// An agent that joins the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Agent {
     Claude,
+    Codex,
 }
 
-/// How an agent refuses a row: the options that ask for it, and words of the error.
+/// Why an agent cannot do a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cannot {
+    /// It is asked for by options or settings, and refuses them by name.
+    Refuses(Refusal),
+    /// It has no such thing that anybody could ask for; the words say so to whoever reads the table.
+    #[expect(dead_code, reason = "read by people")]
+    Lacks(&'static str),
+}
+
+/// How an agent refuses a row: the options that ask for it, or its own settings, and words of the error.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Refusal {
     pub(crate) options: &'static [&'static str],
+    pub(crate) settings: &'static [(&'static str, &'static str)],
     pub(crate) says: &'static str,
 }
 
+impl Refusal {
+    const fn of(options: &'static [&'static str], says: &'static str) -> Cannot {
+        Cannot::Refuses(Self { options, settings: &[], says })
+    }
+}
+
 impl Agent {
-    pub(crate) const ALL: [Self; 1] = [Self::Claude];
+    pub(crate) const ALL: [Self; 2] = [Self::Claude, Self::Codex];
 
     /// Its word for `--agent`.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Claude => "claude",
+            Self::Codex => "codex",
         }
     }
 
@@ -31,6 +52,7 @@ impl Agent {
     pub(crate) fn program(self) -> Option<PathBuf> {
         match self {
             Self::Claude => interop::claude(),
+            Self::Codex => interop::codex(),
         }
     }
 
@@ -38,6 +60,7 @@ impl Agent {
     pub(crate) fn program_variable(self) -> &'static str {
         match self {
             Self::Claude => "MULTITAP_CLAUDE_BIN",
+            Self::Codex => "MULTITAP_CODEX_BIN",
         }
     }
 
@@ -45,6 +68,7 @@ impl Agent {
     pub(crate) fn other_model(self) -> &'static str {
         match self {
             Self::Claude => "claude-sonnet-4-5",
+            Self::Codex => "gpt-5.4",
         }
     }
 
@@ -52,6 +76,7 @@ impl Agent {
     pub(crate) fn local_command(self) -> &'static str {
         match self {
             Self::Claude => "/context",
+            Self::Codex => "",
         }
     }
 
@@ -59,23 +84,150 @@ impl Agent {
     pub(crate) fn few_retries(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &["--env", "CLAUDE_CODE_MAX_RETRIES=2"],
+            // The settings of the place say so.
+            Self::Codex => &[],
+        }
+    }
+
+    /// Whether an answer may bring other content than the agent asked for.
+    pub(crate) fn takes_other_content(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Codex => false,
+        }
+    }
+
+    /// Whether it asks before it reads a file, when it asks for everything.
+    pub(crate) fn asks_before_reading(self) -> bool {
+        match self {
+            Self::Claude => false,
+            Self::Codex => true,
+        }
+    }
+
+    /// Whether it can be told how many tokens it may think.
+    pub(crate) fn limits_thinking(self) -> bool {
+        match self {
+            Self::Claude => true,
+            Self::Codex => false,
+        }
+    }
+
+    /// Modes, whether a file is written in them, and whether somebody is asked first.
+    pub(crate) fn modes(self) -> &'static [(&'static str, bool, bool)] {
+        match self {
+            Self::Claude => &[
+                ("ask", false, true),
+                ("auto-edit", true, false),
+                ("auto-all", true, false),
+                ("dont-ask", false, false),
+            ],
+            // Without asking it writes in the workspace, and nowhere else.
+            Self::Codex => &[("ask", false, true), ("auto-all", true, false), ("dont-ask", true, false)],
+        }
+    }
+
+    /// A mode in which a file is written unasked.
+    pub(crate) fn unasked_mode(self) -> &'static str {
+        match self {
+            Self::Claude => "autoEdit",
+            Self::Codex => "autoAll",
+        }
+    }
+
+    /// Options that it cannot honour, and the word for them.
+    pub(crate) fn refused_options(self) -> &'static [([&'static str; 2], &'static str)] {
+        match self {
+            Self::Claude => &[
+                (["--approval-mode", "ask-dangerous"], "ask-dangerous"),
+                (["--sandbox", "read-only"], "sandbox"),
+                (["--sandbox", "workspace-write"], "sandbox"),
+            ],
+            Self::Codex => &[
+                (["--approval-mode", "auto-edit"], "auto-edit"),
+                (["--approval-mode", "on-failure"], "on-failure"),
+                (["--max-turns", "3"], "max turns"),
+                (["--allow-tool", "shell"], "allowed tools"),
+                (["--block-tool", "shell"], "blocked tools"),
+            ],
+        }
+    }
+
+    /// The options that give it an MCP server of its own, which `sh` runs.
+    pub(crate) fn mcp_server(self, scratch: &Scratch, name: &str, script: &Path) -> Vec<String> {
+        let script = script.display().to_string();
+        match self {
+            Self::Claude => {
+                let config = json!({"mcpServers": {name: {"command": "/bin/sh", "args": [script]}}});
+                let config = scratch.write("mcp.json", &config.to_string()).unwrap();
+                vec!["--agent-arg".to_owned(), format!("--mcp-config={}", config.display())]
+            }
+            Self::Codex => {
+                let server = format!(r#"mcp_servers.{name}={{command="/bin/sh",args=["{script}"]}}"#);
+                ["--agent-arg=-c".to_owned(), format!("--agent-arg={server}")].to_vec()
+            }
+        }
+    }
+
+    /// What the model does to answer in the shape that was asked for.
+    pub(crate) fn structured_answer(self, answer: &Value) -> Vec<Reply> {
+        match self {
+            Self::Claude => {
+                vec![Reply::call(Tool::native("StructuredOutput", answer.clone())), Reply::text("done")]
+            }
+            Self::Codex => vec![Reply::text(&answer.to_string())],
+        }
+    }
+
+    /// What the model does to plan to look (it is at that) and then to leap; and what lets it plan at all.
+    pub(crate) fn plans(self) -> (Vec<Reply>, &'static [&'static str]) {
+        let task = |name: &str, args| Reply::call(Tool::native(name, args));
+        match self {
+            Self::Claude => (
+                vec![
+                    task(
+                        "TaskCreate",
+                        json!({"subject": "Look", "description": "Look first", "activeForm": "Looking"}),
+                    ),
+                    task("TaskCreate", json!({"subject": "Leap", "description": "Then leap", "activeForm": "Leaping"})),
+                    task("TaskUpdate", json!({"taskId": "1", "status": "in_progress"})),
+                ],
+                &["--model", "claude-sonnet-4-5"],
+            ),
+            Self::Codex => {
+                let plan = json!([{"step": "Look", "status": "in_progress"}, {"step": "Leap", "status": "pending"}]);
+                let options = &["--agent-arg=-c", "--agent-arg=tools.update_plan={enabled=true}"];
+                (vec![task("update_plan", json!({"plan": plan}))], options)
+            }
         }
     }
 
     /// Rows that it cannot do.
-    pub(crate) fn exceptions(self) -> &'static [&'static str] {
+    pub(crate) fn exceptions(self) -> &'static [(&'static str, Cannot)] {
         match self {
             Self::Claude => &[],
+            Self::Codex => CODEX,
         }
     }
 
-    /// What it says when asked for such a row.
-    pub(crate) fn cannot(self, row: &str) -> Option<Refusal> {
-        if !self.exceptions().contains(&row) {
-            return None;
-        }
-        match self {
-            Self::Claude => None,
-        }
+    /// Why it cannot do a row, if it cannot.
+    pub(crate) fn cannot(self, row: &str) -> Option<Cannot> {
+        self.exceptions().iter().find(|(name, _)| *name == row).map(|(_, cannot)| *cannot)
     }
 }
+
+/// Permission through a tool is a setting, not an option.
+const BY_TOOL: Cannot =
+    Cannot::Refuses(Refusal { options: &[], settings: &[("permission", "mcp")], says: "permission by MCP tool" });
+
+const CODEX: &[(&str, Cannot)] = &[
+    ("tools_are_allowed_and_blocked_by_name", Refusal::of(&["--allow-tool", "shell"], "allowed tools")),
+    ("too_many_turns", Refusal::of(&["--max-turns", "2"], "max turns")),
+    ("resume_at_a_message", Refusal::of(&["-r", "01a1", "--at", "turn"], "resume at a message")),
+    ("permission_goes_through_an_mcp_tool", BY_TOOL),
+    ("always_holds_for_the_mcp_tool_too", BY_TOOL),
+    ("the_agent_asks_something_back", Cannot::Lacks("its model has no tool to ask with")),
+    ("a_plan_is_approved", Cannot::Lacks("its plans are not approved, they are told")),
+    ("a_slash_command", Cannot::Lacks("none of its commands answers without the model")),
+    ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("its sub-agents report within the turn")),
+];

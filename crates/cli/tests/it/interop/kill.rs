@@ -40,3 +40,13 @@ fn nothing_is_left_when_it_is_killed_over_claude() {
 fn nothing_is_left_when_it_is_terminated_over_claude() {
     check(Agent::Claude, "-TERM");
 }
+
+#[test]
+fn nothing_is_left_when_it_is_killed_over_codex() {
+    check(Agent::Codex, "-KILL");
+}
+
+#[test]
+fn nothing_is_left_when_it_is_terminated_over_codex() {
+    check(Agent::Codex, "-TERM");
+}

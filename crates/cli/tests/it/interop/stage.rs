@@ -274,6 +274,11 @@ impl Run {
 /// The agent refuses what a row asks for, by name, and nothing is started.
 pub(crate) fn check_refusal(agent: Agent, refusal: Refusal) {
     let place = Place::new(agent, Reply::text("unused"));
+    if !refusal.settings.is_empty() {
+        let own: serde_json::Map<_, _> =
+            refusal.settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+        place.settings(&json!({"agents": {agent.word(): own}}));
+    }
     let run = place.once("hello", refusal.options);
     run.exits(2);
     assert!(run.stderr.contains(agent.word()) && run.stderr.contains(refusal.says), "{}", run.stderr);

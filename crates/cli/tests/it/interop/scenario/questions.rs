@@ -35,6 +35,27 @@ pub(crate) fn an_answer_that_was_not_offered_approves_nothing(agent: Agent) {
     assert!(place.scratch.path("made.txt").exists());
 }
 
+/// Content where none is taken, and an answer to half of what was asked: refused, and the question stays open.
+pub(crate) fn an_answer_that_does_not_fit_is_refused(agent: Agent) {
+    let question = |text: &str| json!({"question": text, "header": "Ask", "multiSelect": false, "options": [{"label": "Red", "description": "a colour"}, {"label": "Big", "description": "a size"}]});
+    let ask = json!({"questions": [question("Which colour?"), question("Which size?")]});
+    let place = Place::new(agent, [Reply::call(Tool::native("AskUserQuestion", ask)), Reply::text("big and red")]);
+    let mut stage = place.open(&[]);
+    stage.prompt("ask me");
+    let asked = stage.question();
+    stage.decide(&asked, "proceed_once", &json!({"answers": {"Which colour?": "Red"}}));
+    assert!(stage.next("error")["message"].as_str().unwrap().contains("Which size?"));
+    stage.decide(&asked, "proceed_once", &json!({"newContent": "zzz"}));
+    assert!(stage.next("error")["message"].as_str().unwrap().contains("newContent"));
+    stage.decide(&asked, "proceed_once", &json!({"answers": {"Which colour?": "Red", "Which size?": "Big"}}));
+    assert_eq!(stage.turn()["status"], "completed");
+    let run = stage.finish();
+    run.exits(0);
+    assert_eq!(run.all("permissionSettled").len(), 1, "{}", run.story());
+    let told = place.model.conversation().last().unwrap().tool_results();
+    assert!(told.iter().any(|result| result.text.contains("Big")), "{told:?}");
+}
+
 /// In a plain `-p` nobody can answer: denied at once, visible, exit code 4.
 pub(crate) fn nobody_to_ask_is_a_refusal(agent: Agent) {
     let place = Place::new(agent, touch());

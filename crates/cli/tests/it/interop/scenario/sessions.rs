@@ -87,14 +87,17 @@ pub(crate) fn mode_and_model_change_while_it_runs(agent: Agent) {
     replies.into_iter().for_each(|reply| place.model.push(reply));
     let mut stage = place.open(&["--approval-mode", "ask"]);
     stage.ask("hello");
-    stage.send(&json!({"type": "setMode", "mode": "autoEdit"}));
-    assert_eq!(stage.next("modeChanged")["mode"], "autoEdit");
+    stage.send(&json!({"type": "setMode", "mode": agent.unasked_mode()}));
+    assert_eq!(stage.next("modeChanged")["mode"], agent.unasked_mode());
     stage.send(&json!({"type": "setModel", "model": agent.other_model()}));
     assert_eq!(stage.next("modelChanged")["model"], agent.other_model());
     stage.send(&json!({"type": "setMode", "mode": "bogus"}));
     assert!(stage.next("error")["message"].as_str().unwrap().contains("bogus"));
     assert_eq!(stage.ask("write")["status"], "completed");
     stage.send(&json!({"type": "setThinking", "tokens": 2048}));
+    if !agent.limits_thinking() {
+        assert!(stage.next("error")["message"].as_str().unwrap().contains("limit for thinking"));
+    }
     assert_eq!(stage.ask("think")["status"], "completed");
     let run = stage.finish();
     run.exits(0);
@@ -103,7 +106,7 @@ pub(crate) fn mode_and_model_change_while_it_runs(agent: Agent) {
     assert_eq!(run.all("modelChanged").len(), 1, "{}", run.story());
     let last = place.model.conversation().pop().unwrap();
     assert_eq!(last.model(), Some(agent.other_model()));
-    assert_eq!(last.thinking_budget(), Some(2048));
+    assert_eq!(last.thinking_budget(), agent.limits_thinking().then_some(2048));
 }
 
 /// R002-53.

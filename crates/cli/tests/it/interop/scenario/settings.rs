@@ -7,10 +7,7 @@ use crate::interop::stage::Place;
 
 /// R002-42, R002-112: what runs unasked in each mode.
 pub(crate) fn modes_do_what_they_say(agent: Agent) {
-    // (mode, the file is written, somebody was asked)
-    for (mode, written, asked) in
-        [("ask", false, true), ("auto-edit", true, false), ("auto-all", true, false), ("dont-ask", false, false)]
-    {
+    for (mode, written, asked) in agent.modes().iter().copied() {
         let place = Place::new(agent, []);
         place.model.push(Reply::call(Tool::write(place.path("new.txt"), "x\n")));
         place.model.push(Reply::text("done"));
@@ -47,11 +44,7 @@ pub(crate) fn tools_are_allowed_and_blocked_by_name(agent: Agent) {
 /// R002-111: named, and nothing started.
 pub(crate) fn a_setting_it_cannot_honour_is_named(agent: Agent) {
     let place = Place::new(agent, [Reply::text("unused")]);
-    for (options, setting) in [
-        (["--approval-mode", "ask-dangerous"], "ask-dangerous"),
-        (["--sandbox", "read-only"], "sandbox"),
-        (["--sandbox", "workspace-write"], "sandbox"),
-    ] {
+    for (options, setting) in agent.refused_options().iter().copied() {
         let output = place.command(&[&["-p", "hi"], &options[..]].concat()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{options:?} {stderr}");

@@ -112,9 +112,9 @@ pub(crate) fn the_system_prompt_is_ours_to_choose(agent: Agent) {
 
 /// R002-18, R002-34.
 pub(crate) fn the_answer_fits_a_schema(agent: Agent) {
-    let schema = json!({"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]});
-    let answer = multitap_testkit::model::Tool::native("StructuredOutput", json!({"colour": "red"}));
-    let place = Place::new(agent, [Reply::call(answer), Reply::text("done")]);
+    let schema = json!({"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"],
+        "additionalProperties": false});
+    let place = Place::new(agent, agent.structured_answer(&json!({"colour": "red"})));
     place.scratch.write("schema.json", &schema.to_string()).unwrap();
     let run = place.once("which colour?", &["--output-schema", "schema.json"]);
     run.exits(0);

@@ -6,7 +6,7 @@ use multitap_testkit::model::{Reply, Tool};
 use serde_json::{Value, json};
 
 use crate::interop::agent::Agent;
-use crate::interop::stage::{Place, Run};
+use crate::interop::stage::{Place, Run, Stage};
 
 fn outcome<'a>(run: &'a Run, tool: &Value) -> &'a Value {
     let fits = |event: &&&Value| event["toolId"] == tool["toolId"];
@@ -53,8 +53,9 @@ pub(crate) fn a_command_is_denied_with_feedback(agent: Agent) {
     let end = outcome(&run, run.one("toolStarted"));
     assert_eq!((&end["success"], &end["outcome"]), (&json!(false), &json!("denied")), "{}", run.story());
     assert_eq!(run.one("permissionSettled")["feedback"], "use another name");
-    let told = place.model.conversation().last().unwrap().tool_results();
-    assert!(told.iter().any(|result| result.text.contains("use another name")), "the model hears why: {told:?}");
+    let heard = place.model.conversation().pop().unwrap();
+    let told = heard.tool_results().into_iter().map(|result| result.text).chain(heard.user_texts());
+    assert!(told.into_iter().any(|text| text.contains("use another name")), "the model hears why");
     assert_eq!(run.text(), "as you wish", "the turn goes on");
 }
 
@@ -78,6 +79,18 @@ pub(crate) fn a_command_is_allowed_always(agent: Agent) {
     assert!(run.all("modeChanged").is_empty(), "a rule, not another mode\n{}", run.story());
 }
 
+/// An agent that cannot do it says so and runs nothing; the question stays open.
+fn refuses_other_content(mut stage: Stage<'_>, question: &Value) {
+    let refused = stage.next("error");
+    assert!(refused["message"].as_str().unwrap().contains("newContent"), "{refused:#}");
+    stage.send(&json!({"type": "cancel"}));
+    assert_eq!(stage.next("permissionWithdrawn")["questionId"], question["questionId"]);
+    assert_eq!(stage.turn()["status"], "cancelled");
+    let run = stage.finish();
+    assert!(run.all("toolCompleted").iter().all(|end| end["success"] == false), "{}", run.story());
+    assert!(run.all("fileChanged").is_empty());
+}
+
 /// R002-44: the client rewrites the command.
 pub(crate) fn a_command_is_edited_before_it_runs(agent: Agent) {
     let place = Place::new(agent, [Reply::call(Tool::shell("touch theirs.txt")), Reply::text("ok")]);
@@ -85,6 +98,9 @@ pub(crate) fn a_command_is_edited_before_it_runs(agent: Agent) {
     stage.prompt("make a file");
     let question = stage.question();
     stage.decide(&question, "proceed_once", &json!({"newContent": "touch ours.txt"}));
+    if !agent.takes_other_content() {
+        return refuses_other_content(stage, &question);
+    }
     assert_eq!(stage.next("permissionSettled")["edited"], true);
     assert_eq!(stage.turn()["status"], "completed");
     stage.finish().exits(0);
@@ -129,6 +145,10 @@ pub(crate) fn a_file_is_edited_with_a_diff(agent: Agent) {
     place.model.push(Reply::text("edited"));
     let mut stage = place.open(&["--approval-mode", "ask"]);
     stage.prompt("edit the file");
+    if agent.asks_before_reading() {
+        let question = stage.question();
+        stage.decide(&question, "proceed_once", &json!({}));
+    }
     let question = stage.question();
     let details = &question["details"];
     assert_eq!(details["before"], "alpha\nbeta\ngamma\n");
@@ -161,6 +181,11 @@ pub(crate) fn a_written_file_gets_other_content(agent: Agent) {
     }
     let mut stage = place.open(&["--approval-mode", "ask"]);
     stage.prompt("write and edit");
+    if !agent.takes_other_content() {
+        let question = stage.question();
+        stage.decide(&question, "proceed_once", &json!({"newContent": "ours\n"}));
+        return refuses_other_content(stage, &question);
+    }
     for text in ["ours\n", "alpha\nours too\n"] {
         let question = stage.question();
         stage.decide(&question, "proceed_once", &json!({"newContent": text}));
@@ -220,10 +245,9 @@ pub(crate) fn an_mcp_tool_is_called(agent: Agent) {
     let place =
         Place::new(agent, [Reply::call(Tool::mcp("echo", "shout", json!({"text": "hello"}))), Reply::text("heard")]);
     let server = place.scratch.write("server.sh", MCP_SERVER).unwrap();
-    let config = json!({"mcpServers": {"echo": {"command": "/bin/sh", "args": [server]}}});
-    let config = place.scratch.write("mcp.json", &config.to_string()).unwrap();
-    let config = format!("--mcp-config={}", config.display());
-    let mut stage = place.open(&["--approval-mode", "ask", "--agent-arg", &config]);
+    let server = agent.mcp_server(&place.scratch, "echo", &server);
+    let options: Vec<&str> = ["--approval-mode", "ask"].into_iter().chain(server.iter().map(String::as_str)).collect();
+    let mut stage = place.open(&options);
     stage.prompt("shout");
     let question = stage.question();
     let details = &question["details"];

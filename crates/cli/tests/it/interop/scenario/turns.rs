@@ -136,17 +136,10 @@ pub(crate) fn work_in_the_background_has_a_turn_of_its_own(agent: Agent) {
 
 /// R002-121: the agent's own list of tasks.
 pub(crate) fn a_plan_is_kept(agent: Agent) {
-    let task = |name: &str, args| Reply::call(Tool::native(name, args));
-    let place = Place::new(
-        agent,
-        [
-            task("TaskCreate", json!({"subject": "Look", "description": "Look first", "activeForm": "Looking"})),
-            task("TaskCreate", json!({"subject": "Leap", "description": "Then leap", "activeForm": "Leaping"})),
-            task("TaskUpdate", json!({"taskId": "1", "status": "in_progress"})),
-            Reply::text("planned"),
-        ],
-    );
-    let run = place.once("plan", &["--model", agent.other_model()]);
+    let (mut replies, options) = agent.plans();
+    replies.push(Reply::text("planned"));
+    let place = Place::new(agent, replies);
+    let run = place.once("plan", options);
     run.exits(0);
     let last = run.all("todoList").last().copied().unwrap_or_else(|| panic!("no plan\n{}", run.story()));
     let items: Vec<_> = last["items"].as_array().unwrap().iter().map(|item| (&item["text"], &item["status"])).collect();
