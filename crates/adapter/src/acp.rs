@@ -82,7 +82,7 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
         ("append system prompt", config.append_system_prompt.is_some()),
         ("output schema", config.output_schema.is_some()),
         ("resume at a message", matches!(config.resume, Resume::Session { at: Some(_), .. })),
-        ("permission by an MCP tool", config.permission_path == PermissionPath::Mcp),
+        ("permission by MCP tool", config.permission_path == PermissionPath::Mcp),
     ];
     given.into_iter().find(|(_, given)| *given).map(|(setting, _)| (setting, rules))
 }

@@ -36,6 +36,11 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
     Ok(Plan { args, env: private.env, stdin: StdinMode::Piped, codec, files: private.files })
 }
 
+/// What cannot be honoured is said before anything is looked for.
+pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
+    shared_arguments(config, &mut Vec::new())
+}
+
 /// What a session over ACP is started with.
 fn arguments(config: &SessionConfig) -> Result<Vec<String>, Unsupported> {
     let mut args = vec!["--acp".to_owned()];
@@ -91,7 +96,7 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
             matches!(config.resume, Resume::Session { at: Some(_), .. }),
             "it takes up a conversation only where it ended",
         ),
-        ("permission by an MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
+        ("permission by MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
         (
             "sandbox workspace-write with resume",
             config.sandbox == Some(SandboxMode::WorkspaceWrite) && config.resume != Resume::New,

@@ -133,6 +133,7 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
         }
         (AgentKind::Gemini, Transport::Default) => {
             let mut spec = spec;
+            gemini::check(&spec.config)?;
             let stored = gemini::take_up(&mut spec.config, Timestamp::now())?;
             let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
             let started = start(spec, agent, plan, tasks).await;
@@ -153,6 +154,7 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
         }
         (AgentKind::Gemini, Transport::OneShot) => {
             let mut spec = spec;
+            gemini::check(&spec.config)?;
             gemini::find(&mut spec.config)?;
             let plan = gemini::plan_turns(&spec.config, Box::new(DiskFiles))?;
             start_turns(spec, agent, plan, tasks)

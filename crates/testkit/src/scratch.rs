@@ -196,8 +196,7 @@ enabled = false
 fn gemini_settings() -> serde_json::Value {
     json!({
         "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "general": {"sessionRetention": {"enabled": false}, "enableAutoUpdate": false},
-        "tools": {"shell": {"enableInteractiveShell": false}},
+        "general": {"enableAutoUpdate": false, "maxAttempts": 2},
         "privacy": {"usageStatisticsEnabled": false},
     })
 }

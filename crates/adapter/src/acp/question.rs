@@ -61,6 +61,7 @@ impl AcpCodec {
             },
             options: choices,
             details,
+            // The protocol takes an answer as it was offered, and nothing beside it.
             edits: Vec::new(),
             reason: None,
         };
@@ -108,38 +109,23 @@ impl AcpCodec {
         }
     }
 
-    /// Somebody answered. An answer that does not fit changes nothing, and the question is asked again.
+    /// Somebody answered. An answer that does not fit changes nothing, and the question stays open.
     pub(super) fn decide(&mut self, decide: &Decide, now: Timestamp, out: &mut Step) {
-        let agent = self.flavor.agent();
-        let open = match self.questions.answered(decide, agent) {
-            Ok(open) => open,
+        let (open, choice) = match self.questions.answered(decide, self.flavor.agent()) {
+            Ok(answered) => answered,
             Err(refused) => {
                 out.events.push(EventKind::Error(refused));
                 return;
             }
         };
-        let extra = [
-            ("newContent", decide.new_content.is_some()),
-            ("newInput", decide.new_input.is_some()),
-            ("answers", decide.answers.is_some()),
-        ];
-        let question = &open.question;
-        let choice = question.choice(&decide.option_id).map(|choice| choice.kind);
-        if let Some((field, _)) = extra.into_iter().find(|(_, given)| *given && choice.is_some_and(ChoiceKind::allows))
-        {
-            let id = &decide.question_id;
-            let why = format!("question {id} stays open: {agent} cannot honour {field}: it takes a yes or a no");
-            out.events.push(EventKind::Error(self.refused(why)));
-            out.events.push(EventKind::PermissionAsked(question.clone()));
-            return;
-        }
+        let rejects = choice.kind.rejects();
         let native = open.native.options.iter().find(|(ours, _)| ours == decide.option_id.as_str());
         let native = native.map_or_else(|| decide.option_id.to_string(), |(_, theirs)| theirs.clone());
         let outcome = json!({ "outcome": { "outcome": "selected", "optionId": native } });
         out.lines.push(rpc::result(&open.native.request_id, outcome));
-        let tool = question.tool_id.clone();
+        let tool = open.question.tool_id.clone();
         self.questions.settle(decide);
-        if let Some(tool) = tool.filter(|_| choice.is_some_and(ChoiceKind::rejects)) {
+        if let Some(tool) = tool.filter(|_| rejects) {
             if let Some(tool) = self.tools.find_mut(tool.as_str()) {
                 tool.denied = true;
             }

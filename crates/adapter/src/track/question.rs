@@ -1,6 +1,6 @@
 //! The questions without an answer.
 
-use multitap_event::{AgentError, AgentErrorKind, AgentType, Decide, EventKind, Question, Withdrawal};
+use multitap_event::{AgentError, AgentErrorKind, AgentType, Choice, Decide, EventKind, Question, Withdrawal};
 
 use crate::codec::Step;
 
@@ -29,18 +29,14 @@ impl<N> Questions<N> {
         self.open.push(Open { question, native });
     }
 
-    /// The question that an answer is to, if it offers that answer; else why it does not count.
-    pub(crate) fn answered(&self, decide: &Decide, agent: AgentType) -> Result<&Open<N>, AgentError> {
+    /// The question that an answer is to, and the choice it makes, if it fits; else why it does not count.
+    pub(crate) fn answered(&self, decide: &Decide, agent: AgentType) -> Result<(&Open<N>, &Choice), AgentError> {
         let id = &decide.question_id;
         let refused = |why: String| AgentError::new(AgentErrorKind::ProtocolError, why).of(agent);
         let open = self.open.iter().find(|open| open.question.question_id == *id);
         let open = open.ok_or_else(|| refused(format!("there is no open question {id}")))?;
-        if open.question.choice(&decide.option_id).is_none() {
-            let offered: Vec<String> = open.question.option_ids().iter().map(ToString::to_string).collect();
-            let (option, offered) = (&decide.option_id, offered.join(", "));
-            return Err(refused(format!("question {id} does not offer {option}: it offers {offered}")));
-        }
-        Ok(open)
+        let choice = open.question.check(decide).map_err(|why| refused(why.to_string()))?;
+        Ok((open, choice))
     }
 
     /// The answer was handed on.

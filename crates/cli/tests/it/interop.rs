@@ -29,6 +29,12 @@ macro_rules! suite {
 
             $($(#[test] fn $scenario() { run(Agent::Codex, stringify!($scenario), scenario::$room::$scenario); })+)+
         }
+
+        mod gemini {
+            use super::*;
+
+            $($(#[test] fn $scenario() { run(Agent::Gemini, stringify!($scenario), scenario::$room::$scenario); })+)+
+        }
     };
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 pub(crate) enum Agent {
     Claude,
     Codex,
+    Gemini,
 }
 
 /// Why an agent cannot do a row.
@@ -38,13 +39,14 @@ impl Refusal {
 }
 
 impl Agent {
-    pub(crate) const ALL: [Self; 2] = [Self::Claude, Self::Codex];
+    pub(crate) const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Gemini];
 
     /// Its word for `--agent`.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -53,6 +55,7 @@ impl Agent {
         match self {
             Self::Claude => interop::claude(),
             Self::Codex => interop::codex(),
+            Self::Gemini => interop::gemini(),
         }
     }
 
@@ -61,6 +64,7 @@ impl Agent {
         match self {
             Self::Claude => "MULTITAP_CLAUDE_BIN",
             Self::Codex => "MULTITAP_CODEX_BIN",
+            Self::Gemini => "MULTITAP_GEMINI_BIN",
         }
     }
 
@@ -69,6 +73,7 @@ impl Agent {
         match self {
             Self::Claude => "claude-sonnet-4-5",
             Self::Codex => "gpt-5.4",
+            Self::Gemini => "gemini-2.5-flash",
         }
     }
 
@@ -77,6 +82,7 @@ impl Agent {
         match self {
             Self::Claude => "/context",
             Self::Codex => "",
+            Self::Gemini => "/memory show",
         }
     }
 
@@ -85,7 +91,7 @@ impl Agent {
         match self {
             Self::Claude => &["--env", "CLAUDE_CODE_MAX_RETRIES=2"],
             // The settings of the place say so.
-            Self::Codex => &[],
+            Self::Codex | Self::Gemini => &[],
         }
     }
 
@@ -93,14 +99,31 @@ impl Agent {
     pub(crate) fn takes_other_content(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex => false,
+            Self::Codex | Self::Gemini => false,
+        }
+    }
+
+    /// Whether its model hears what somebody said with a no.
+    pub(crate) fn hears_feedback(self) -> bool {
+        match self {
+            Self::Claude | Self::Codex => true,
+            Self::Gemini => false,
+        }
+    }
+
+    /// Its name for the shell tool, and a rule that allows `touch`.
+    pub(crate) fn shell_rule(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Claude => ("Bash", "Bash(touch:*)"),
+            Self::Codex => ("shell", "shell"),
+            Self::Gemini => ("run_shell_command", "run_shell_command(touch)"),
         }
     }
 
     /// Whether it asks before it reads a file, when it asks for everything.
     pub(crate) fn asks_before_reading(self) -> bool {
         match self {
-            Self::Claude => false,
+            Self::Claude | Self::Gemini => false,
             Self::Codex => true,
         }
     }
@@ -109,7 +132,7 @@ impl Agent {
     pub(crate) fn limits_thinking(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex => false,
+            Self::Codex | Self::Gemini => false,
         }
     }
 
@@ -124,13 +147,14 @@ impl Agent {
             ],
             // Without asking it writes in the workspace, and nowhere else.
             Self::Codex => &[("ask", false, true), ("auto-all", true, false), ("dont-ask", true, false)],
+            Self::Gemini => &[("ask", false, true), ("auto-edit", true, false), ("auto-all", true, false)],
         }
     }
 
     /// A mode in which a file is written unasked.
     pub(crate) fn unasked_mode(self) -> &'static str {
         match self {
-            Self::Claude => "autoEdit",
+            Self::Claude | Self::Gemini => "autoEdit",
             Self::Codex => "autoAll",
         }
     }
@@ -150,6 +174,13 @@ impl Agent {
                 (["--allow-tool", "shell"], "allowed tools"),
                 (["--block-tool", "shell"], "blocked tools"),
             ],
+            Self::Gemini => &[
+                (["--approval-mode", "ask-dangerous"], "ask-dangerous"),
+                (["--approval-mode", "dont-ask"], "dont-ask"),
+                (["--sandbox", "read-only"], "sandbox"),
+                (["--append-system-prompt", "Be brief."], "append system prompt"),
+                (["--block-tool", "run_shell_command(rm)"], "blocked tools"),
+            ],
         }
     }
 
@@ -166,6 +197,11 @@ impl Agent {
                 let server = format!(r#"mcp_servers.{name}={{command="/bin/sh",args=["{script}"]}}"#);
                 ["--agent-arg=-c".to_owned(), format!("--agent-arg={server}")].to_vec()
             }
+            Self::Gemini => {
+                let settings = json!({"mcpServers": {name: {"command": "/bin/sh", "args": [script]}}});
+                scratch.write(".gemini/settings.json", &settings.to_string()).unwrap();
+                Vec::new()
+            }
         }
     }
 
@@ -176,6 +212,7 @@ impl Agent {
                 vec![Reply::call(Tool::native("StructuredOutput", answer.clone())), Reply::text("done")]
             }
             Self::Codex => vec![Reply::text(&answer.to_string())],
+            Self::Gemini => Vec::new(),
         }
     }
 
@@ -199,6 +236,7 @@ impl Agent {
                 let options = &["--agent-arg=-c", "--agent-arg=tools.update_plan={enabled=true}"];
                 (vec![task("update_plan", json!({"plan": plan}))], options)
             }
+            Self::Gemini => (Vec::new(), &[]),
         }
     }
 
@@ -207,6 +245,7 @@ impl Agent {
         match self {
             Self::Claude => &[],
             Self::Codex => CODEX,
+            Self::Gemini => GEMINI,
         }
     }
 
@@ -230,4 +269,27 @@ const CODEX: &[(&str, Cannot)] = &[
     ("a_plan_is_approved", Cannot::Lacks("its plans are not approved, they are told")),
     ("a_slash_command", Cannot::Lacks("none of its commands answers without the model")),
     ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("its sub-agents report within the turn")),
+];
+
+/// Any schema that is there.
+const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../event/tests/it/unified-event.schema.json");
+
+const GEMINI: &[(&str, Cannot)] = &[
+    ("the_answer_fits_a_schema", Refusal::of(&["--output-schema", SCHEMA], "output schema")),
+    ("the_system_prompt_is_ours_to_choose", Refusal::of(&["--append-system-prompt", "x"], "append system prompt")),
+    ("too_many_turns", Refusal::of(&["--max-turns", "2"], "max turns")),
+    ("fork_in_a_new_process", Refusal::of(&["-r", "1", "--fork"], "fork")),
+    ("resume_at_a_message", Refusal::of(&["-r", "1", "--at", "m"], "resume at a message")),
+    ("permission_goes_through_an_mcp_tool", BY_TOOL),
+    ("always_holds_for_the_mcp_tool_too", BY_TOOL),
+    ("a_tool_fails", Cannot::Lacks("it tells no exit code: a command that ended has ended well")),
+    ("a_long_tool_tells_its_progress", Cannot::Lacks("it shows what a command wrote when it has ended")),
+    ("the_agent_asks_something_back", Cannot::Lacks("over ACP its questions take a yes or a no")),
+    ("an_answer_that_does_not_fit_is_refused", Cannot::Lacks("over ACP its questions take a yes or a no")),
+    ("a_plan_is_approved", Cannot::Lacks("over ACP it asks about a plan without showing it")),
+    ("a_plan_is_kept", Cannot::Lacks("over ACP its plan has a title and nothing else")),
+    ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("its sub-agents report within the turn")),
+    ("the_agent_tells_about_itself", Cannot::Lacks("it tells of its commands and models only")),
+    ("too_many_requests_then_fine", Cannot::Lacks("it tries again without a word")),
+    ("the_stream_breaks_off", Cannot::Lacks("it gives up when a stream breaks off")),
 ];

@@ -50,3 +50,13 @@ fn nothing_is_left_when_it_is_killed_over_codex() {
 fn nothing_is_left_when_it_is_terminated_over_codex() {
     check(Agent::Codex, "-TERM");
 }
+
+#[test]
+fn nothing_is_left_when_it_is_killed_over_gemini() {
+    check(Agent::Gemini, "-KILL");
+}
+
+#[test]
+fn nothing_is_left_when_it_is_terminated_over_gemini() {
+    check(Agent::Gemini, "-TERM");
+}

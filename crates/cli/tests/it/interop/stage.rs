@@ -121,7 +121,9 @@ impl<'a> Stage<'a> {
     /// The process id of the agent below it.
     pub(crate) fn agent_pid(&self) -> u32 {
         let program = self.place.agent.program().unwrap().display().to_string();
-        let find = || wait::descendants(self.pid()).into_iter().find(|process| process.command.starts_with(&program));
+        // A script stands behind the program that runs it; a supervisor names it among its own arguments.
+        let is = |command: &str| command.contains(&program) && !command.contains("__child");
+        let find = || wait::descendants(self.pid()).into_iter().find(|process| is(&process.command));
         wait::until_blocking("the agent's process", PATIENCE, find).unwrap().pid
     }
 

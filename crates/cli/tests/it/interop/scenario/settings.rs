@@ -28,16 +28,18 @@ pub(crate) fn modes_do_what_they_say(agent: Agent) {
 /// R002-43.
 pub(crate) fn tools_are_allowed_and_blocked_by_name(agent: Agent) {
     let touch = [Reply::call(Tool::shell("touch made.txt")), Reply::text("done")];
+    let (shell, rule) = agent.shell_rule();
     let place = Place::new(agent, touch.clone());
-    let run = place.once("make a file", &["--approval-mode", "ask", "--allow-tool", "Bash(touch:*)"]);
+    let run = place.once("make a file", &["--approval-mode", "ask", "--allow-tool", rule]);
     run.exits(0);
     assert!(run.all("permissionAsked").is_empty(), "{}", run.story());
     assert!(place.scratch.path("made.txt").exists());
 
     let place = Place::new(agent, touch);
-    let run = place.once("make a file", &["--approval-mode", "auto-all", "--block-tool", "Bash"]);
+    let run = place.once("make a file", &["--approval-mode", "auto-all", "--block-tool", shell]);
     run.exits(0);
-    assert_eq!(run.one("toolCompleted")["success"], false, "{}", run.story());
+    // An agent may not even let its model know of the tool.
+    assert!(run.all("toolCompleted").iter().all(|end| end["success"] == false), "{}", run.story());
     assert!(!place.scratch.path("made.txt").exists());
 }
 

@@ -55,7 +55,8 @@ pub(crate) fn a_command_is_denied_with_feedback(agent: Agent) {
     assert_eq!(run.one("permissionSettled")["feedback"], "use another name");
     let heard = place.model.conversation().pop().unwrap();
     let told = heard.tool_results().into_iter().map(|result| result.text).chain(heard.user_texts());
-    assert!(told.into_iter().any(|text| text.contains("use another name")), "the model hears why");
+    let hears = told.into_iter().any(|text| text.contains("use another name"));
+    assert_eq!(hears, agent.hears_feedback(), "the model hears why, where it can");
     assert_eq!(run.text(), "as you wish", "the turn goes on");
 }
 
