@@ -34,7 +34,7 @@ impl Place {
     pub(crate) fn of(agent: AgentKind, program: &Path) -> Self {
         let model = ModelServer::start(Script::new()).unwrap();
         let scratch = Scratch::new(&model).unwrap();
-        let launcher = scratch.launcher(program, &[]).unwrap();
+        let launcher = scratch.launcher(program, &["SUFFIX"]).unwrap();
         Self { agent, model, scratch, tasks: TaskTracker::new(), launcher }
     }
 
