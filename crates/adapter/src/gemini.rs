@@ -117,7 +117,11 @@ fn mode_option(mode: &Mode) -> Result<&str, Unsupported> {
         None => {
             let known = ApprovalMode::ALL.into_iter().filter(|mode| mode.native(AgentType::Gemini).is_some());
             let known = known.map(ApprovalMode::option_word).collect::<Vec<_>>().join(", ");
-            Err(unsupported(format!("approval mode {mode}"), &format!("it knows {known}")))
+            let named = match mode {
+                Mode::Unified(mode) => mode.option_word(),
+                Mode::Native(word) => word,
+            };
+            Err(unsupported(format!("approval mode {named}"), &format!("it knows {known}")))
         }
     }
 }

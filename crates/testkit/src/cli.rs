@@ -24,14 +24,18 @@ pub const CODEX: Cli = Cli { agent: "codex", package: "@openai/codex", version: 
 /// Gemini CLI: a JavaScript bundle that starts with `node`.
 pub const GEMINI: Cli = Cli { agent: "gemini", package: "@google/gemini-cli", version: "0.61.0" };
 
+/// Claude as an agent that speaks ACP: the one by which any such agent is tried.
+pub const CLAUDE_ACP: Cli =
+    Cli { agent: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp", version: "0.99.0" };
+
 /// The CLIs that the interop tests drive today.
-pub const INTEROP: &[Cli] = &[CLAUDE, CODEX];
+pub const INTEROP: &[Cli] = &[CLAUDE, CODEX, GEMINI, CLAUDE_ACP];
 
 impl Cli {
     /// The pinned CLI of that name.
     #[must_use]
     pub fn named(agent: &str) -> Option<Self> {
-        [CLAUDE, CODEX, GEMINI].into_iter().find(|cli| cli.agent == agent)
+        [CLAUDE, CODEX, GEMINI, CLAUDE_ACP].into_iter().find(|cli| cli.agent == agent)
     }
 
     /// The folder that holds this package at this version.

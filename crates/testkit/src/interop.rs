@@ -17,7 +17,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use crate::cli::{CLAUDE, CODEX, Cli, GEMINI};
+use crate::cli::{CLAUDE, CLAUDE_ACP, CODEX, Cli, GEMINI};
 
 const WISH: &str = "MULTITAP_INTEROP";
 const SKIPS: &str = "MULTITAP_INTEROP_SKIPS";
@@ -38,6 +38,12 @@ pub fn codex() -> Option<PathBuf> {
 #[must_use]
 pub fn gemini() -> Option<PathBuf> {
     find(GEMINI)
+}
+
+/// An agent that speaks ACP, if this test may drive it.
+#[must_use]
+pub fn acp() -> Option<PathBuf> {
+    find(CLAUDE_ACP)
 }
 
 /// A CLI, if this test may drive it.

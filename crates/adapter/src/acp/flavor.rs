@@ -88,9 +88,22 @@ impl Flavor {
         }
     }
 
-    /// Whether a loaded conversation is still being told after the load was answered.
-    pub(super) fn replays_after_load(self) -> bool {
+    /// A thought, without the heading that an agent puts on it though it has none.
+    pub(super) fn thought(self, text: String) -> String {
+        match (self, text.strip_prefix("****\n")) {
+            (Self::Gemini, Some(rest)) => rest.to_owned(),
+            _ => text,
+        }
+    }
+
+    /// Whether there is more to hear of a conversation after it was opened: its history, and the agent's commands.
+    pub(super) fn tells_after_opening(self) -> bool {
         self == Self::Gemini
+    }
+
+    /// Whether the agent can show what a command writes while it runs, for who says that they want it.
+    pub(super) fn shows_terminals(self) -> bool {
+        self == Self::Plain
     }
 
     /// Whether nothing more is told of a call that somebody said no to.

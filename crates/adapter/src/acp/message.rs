@@ -84,7 +84,7 @@ impl AcpCodec {
     }
 
     pub(super) fn thought(&mut self, chunk: Chunk, now: Timestamp, out: &mut Step) {
-        let content = text_of(&chunk.content);
+        let content = self.flavor.thought(text_of(&chunk.content));
         let Some((message_id, parent_tool_id)) = self.said(Voice::Thought, &content, chunk, now, out) else { return };
         out.events.push(EventKind::Reasoning(Reasoning {
             content,

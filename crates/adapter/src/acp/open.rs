@@ -16,7 +16,7 @@ impl AcpCodec {
     /// The first line to the agent.
     pub(super) fn initialize(&mut self) -> String {
         let mut capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
-        if !self.flavor.replays_after_load() {
+        if self.flavor.shows_terminals() {
             // Several agents then show what a command writes while it runs, and its exit code.
             capabilities["_meta"] = json!({ "terminal_output": true });
         }
@@ -147,14 +147,14 @@ impl AcpCodec {
     }
 
     /// The conversation is open.
-    pub(super) fn opened(&mut self, raw: &Value, by: &Asked, out: &mut Step) {
+    pub(super) fn opened(&mut self, raw: &Value, out: &mut Step) {
         self.session.learn(raw);
         if let Some(id) = raw.get("sessionId").and_then(Value::as_str) {
             self.session.native_id = Some(id.to_owned());
         }
         if !self.session.is_live() {
             self.session.start(self.flavor, out);
-        } else if matches!(by, Asked::Load(_)) && self.flavor.replays_after_load() {
+        } else if self.flavor.tells_after_opening() {
             self.fence(out);
         } else {
             self.session.end_replay();
@@ -162,7 +162,8 @@ impl AcpCodec {
         }
     }
 
-    /// Asks for nothing, to hear when the history is over: while it lasts, some of it comes before each answer.
+    /// Asks for nothing, to hear when all was said that goes with the opening. While a history lasts, some of it comes
+    /// before each answer.
     fn fence(&mut self, out: &mut Step) {
         let seen = self.session.replayed();
         out.lines.push(self.requests.ask(Asked::Fence { seen }, "_multitap/fence", json!({})));
@@ -200,7 +201,11 @@ impl AcpCodec {
     pub(super) fn ask_mode(&mut self, mode: &Mode) -> Result<String, Unsupported> {
         let offered = self.session.offered_modes();
         let word = self.flavor.mode_word(mode, &offered);
-        let word = word.map_err(|why| self.unsupported(format!("approval mode {mode}"), &why))?;
+        let named = match mode {
+            Mode::Unified(mode) => mode.option_word(),
+            Mode::Native(word) => word,
+        };
+        let word = word.map_err(|why| self.unsupported(format!("approval mode {named}"), &why))?;
         let session = self.session.native_id.clone();
         let option = self.session.option("mode").filter(|_| self.session.modes.is_empty()).map(|one| one.id.clone());
         Ok(match option {

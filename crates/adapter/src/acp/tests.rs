@@ -457,6 +457,7 @@ fn gemini_modes_come_as_text_too() {
     play.agent(&initialized(&json!({})));
     let modes = json!({ "availableModes": [{ "id": "default" }, { "id": "yolo" }], "currentModeId": "default" });
     play.agent(&json!({ "id": 2, "result": { "sessionId": "s1", "modes": modes } }));
+    play.agent(&json!({ "id": 3, "error": { "code": -32601, "message": "Method not found" } }));
     play.story.clear();
     play.update(
         &json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "[MODE_UPDATE] yolo" } }),

@@ -67,7 +67,7 @@ fn can_run(mode: &Mode) -> Result<(), Unsupported> {
     if mode_option(mode)? == "default" {
         let why = "without ACP it cannot ask, and leaves out every tool it would have to ask for; \
             use auto-edit, auto-all or plan";
-        return Err(unsupported(format!("approval mode {mode} in one-shot transport"), why));
+        return Err(unsupported("approval mode ask in one-shot transport", why));
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ async fn decide(scene: &Scene, decide: Decide) {
 macro_rules! place {
     () => {{
         let Some(codex) = interop::codex() else { return };
-        Place::of(AgentKind::Codex, &codex)
+        Place::passing(AgentKind::Codex, &codex, &["SUFFIX"])
     }};
 }
 

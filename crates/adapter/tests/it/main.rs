@@ -12,9 +12,13 @@ mod gemini_anything;
 mod gemini_recordings;
 mod gemini_shapes;
 #[cfg(unix)]
+mod interop_acp;
+#[cfg(unix)]
 mod interop_claude;
 #[cfg(unix)]
 mod interop_codex;
+#[cfg(unix)]
+mod interop_gemini;
 mod invariants;
 mod older_shapes;
 #[cfg(unix)]

@@ -32,9 +32,14 @@ impl Place {
 
     /// A place for sessions with that agent, whose program this is.
     pub(crate) fn of(agent: AgentKind, program: &Path) -> Self {
+        Self::passing(agent, program, &[])
+    }
+
+    /// The same, where these variables reach the agent from the adapter.
+    pub(crate) fn passing(agent: AgentKind, program: &Path, variables: &[&str]) -> Self {
         let model = ModelServer::start(Script::new()).unwrap();
         let scratch = Scratch::new(&model).unwrap();
-        let launcher = scratch.launcher(program, &["SUFFIX"]).unwrap();
+        let launcher = scratch.launcher(program, variables).unwrap();
         Self { agent, model, scratch, tasks: TaskTracker::new(), launcher }
     }
 
@@ -44,6 +49,11 @@ impl Place {
             working_directory: Some(self.scratch.workspace()),
             ..SessionConfig::new(self.agent.clone())
         }
+    }
+
+    /// The program that runs the agent in this place.
+    pub(crate) fn program(&self) -> &Path {
+        &self.launcher
     }
 
     pub(crate) async fn start(&self, config: SessionConfig) -> Scene {

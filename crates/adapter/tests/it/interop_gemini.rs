@@ -1,0 +1,209 @@
+//! With the real Gemini CLI: what only the adapter can show. The suite that all agents share is elsewhere.
+
+use std::fs;
+
+use multitap_adapter::LaunchError;
+use multitap_event::{
+    AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpServer, Mode, Resume, SessionConfig,
+    ToolCompleted, ToolOutcome, Transport, TurnStatus, option,
+};
+use multitap_testkit::fake::Fake;
+use multitap_testkit::interop;
+use multitap_testkit::model::Reply;
+
+use crate::scene::Place;
+
+/// What the adapter tells Gemini by variables.
+const VARIABLES: [&str; 3] = ["GEMINI_PTY_INFO", "GEMINI_SYSTEM_MD", "GOOGLE_GEMINI_BASE_URL"];
+/// The user's settings: how to sign in, and nothing that would help us.
+const SETTINGS: &str = "{ /* mine */ \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}} }";
+
+struct Gemini {
+    place: Place,
+}
+
+impl Gemini {
+    fn new() -> Option<Self> {
+        let place = Place::passing(AgentKind::Gemini, &interop::gemini()?, &VARIABLES);
+        fs::write(place.scratch.home().join(".gemini/settings.json"), SETTINGS).unwrap();
+        Some(Self { place })
+    }
+
+    fn config(&self) -> SessionConfig {
+        let mut config = self.place.config();
+        config.environment.insert("HOME".to_owned(), self.place.scratch.home().display().to_string());
+        config.environment.insert("GOOGLE_GEMINI_BASE_URL".to_owned(), self.place.model.url());
+        config
+    }
+
+    fn resuming(&self, resume: Resume) -> SessionConfig {
+        SessionConfig { resume, ..self.config() }
+    }
+
+    /// The files of one conversation.
+    fn files(&self, id: &str) -> Vec<String> {
+        let chats = self.place.scratch.home().join(".gemini/tmp/workspace/chats");
+        let names = fs::read_dir(chats).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.contains(&id[..8])).collect()
+    }
+
+    fn check_settings(&self) {
+        let settings = fs::read_to_string(self.place.scratch.home().join(".gemini/settings.json")).unwrap();
+        assert_eq!(settings, SETTINGS, "the user's settings are the user's");
+    }
+}
+
+fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
+    told.iter()
+        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
+        .collect()
+}
+
+fn native_id(told: &[EventKind]) -> String {
+    let id = told.iter().find_map(|kind| match kind {
+        EventKind::SessionStarted(start) => start.native_session_id.clone(),
+        _ => None,
+    });
+    id.unwrap()
+}
+
+fn said(told: &[EventKind]) -> String {
+    let text =
+        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
+    told.iter().filter_map(text).collect()
+}
+
+fn mode(mode: ApprovalMode) -> Option<Mode> {
+    Some(Mode::Unified(mode))
+}
+
+#[tokio::test]
+async fn interop_a_conversation_is_taken_up_at_once_and_again() {
+    let Some(gemini) = Gemini::new() else { return };
+    let mut scene = gemini.place.start(gemini.config()).await;
+    scene.turn("remember plum [[text:noted]]").await;
+    let id = native_id(&scene.close().await);
+    let session = || Resume::Session { native_id: id.clone(), at: None };
+    // In the same minute; by number; as the newest; and each time Gemini cleans up at its start.
+    for resume in [session(), Resume::Session { native_id: "1".to_owned(), at: None }, Resume::Latest, session()] {
+        let mut scene = gemini.place.start(gemini.resuming(resume)).await;
+        scene.turn("[[recall]]").await;
+        let told = scene.close().await;
+        assert_eq!(native_id(&told), id);
+        assert!(said(&told).starts_with("earlier you said: remember plum"), "{told:#?}");
+        assert!(!told.iter().any(|kind| matches!(kind, EventKind::UserMessage(_))), "the past is not told again");
+        assert_eq!(gemini.files(&id).len(), 1, "no empty record is left");
+    }
+    gemini.check_settings();
+}
+
+#[tokio::test]
+async fn interop_an_unknown_conversation_leaves_nothing_behind() {
+    let Some(gemini) = Gemini::new() else { return };
+    gemini.place.start(gemini.config()).await.turn("[[text:hi]]").await;
+    let id = "99999999-2222-4333-8444-555555555555";
+    let refused = gemini.place.try_start(gemini.resuming(Resume::Session { native_id: id.to_owned(), at: None })).await;
+    let Err(LaunchError::Agent(error)) = refused else { panic!("it started") };
+    assert_eq!(error.kind, AgentErrorKind::SessionNotFound);
+    assert!(error.message.contains(id));
+    assert!(gemini.files(id).is_empty());
+}
+
+#[tokio::test]
+async fn interop_a_command_shows_its_output() {
+    let Some(gemini) = Gemini::new() else { return };
+    let config = SessionConfig { mode: mode(ApprovalMode::AutoAll), ..gemini.config() };
+    let mut scene = gemini.place.start(config).await;
+    scene.turn("[[tool:echo out; echo err >&2; exit 3]]").await;
+    let told = scene.close().await;
+    assert_eq!(results(&told)[0].result, Some("out\nerr".into()), "{told:#?}");
+    gemini.check_settings();
+}
+
+#[tokio::test]
+async fn interop_a_server_is_allowed_as_a_whole() {
+    let Some(gemini) = Gemini::new() else { return };
+    let fake = Fake::mcp().unwrap();
+    let server = McpServer::Stdio { command: fake.program().display().to_string(), args: Vec::new(), env: [].into() };
+    let config = SessionConfig { mcp_servers: [("tiny".to_owned(), server)].into(), ..gemini.config() };
+    let mut scene = gemini.place.start(config).await;
+    scene.prompt(r#"[[mcp:tiny:echo:{"message":"hi"}]]"#).await;
+    let question = scene.question().await;
+    let Details::Mcp { server, tool, arguments } = &question.details else { panic!("{question:#?}") };
+    assert_eq!((server.as_str(), tool.as_str(), &arguments["message"]), ("tiny", "echo", &"hi".into()));
+    scene.decide(&question, option::PROCEED_ALWAYS_SERVER).await;
+    scene.turn_end().await;
+    // Not asked again.
+    scene.turn(r#"[[mcp:tiny:fail:{}]]"#).await;
+    let told = scene.close().await;
+    let outcomes: Vec<ToolOutcome> = results(&told).iter().map(|tool| tool.outcome).collect();
+    assert_eq!(outcomes, [ToolOutcome::Completed, ToolOutcome::Failed], "{told:#?}");
+}
+
+#[tokio::test]
+async fn interop_tools_are_allowed_and_blocked_by_rules() {
+    let Some(gemini) = Gemini::new() else { return };
+    let allowed = SessionConfig { allowed_tools: vec!["run_shell_command(touch)".to_owned()], ..gemini.config() };
+    let mut scene = gemini.place.start(allowed).await;
+    scene.turn("[[tool:touch made.txt]]").await;
+    scene.prompt("[[tool:mkdir made]]").await;
+    let question = scene.question().await;
+    scene.decide(&question, option::CANCEL).await;
+    let end = scene.turn_end().await;
+    assert_eq!(end.denials.len(), 1);
+    assert!(gemini.place.scratch.path("made.txt").exists() && !gemini.place.scratch.path("made").exists());
+
+    let blocked = SessionConfig {
+        blocked_tools: vec!["run_shell_command".to_owned()],
+        mode: mode(ApprovalMode::AutoAll),
+        ..gemini.config()
+    };
+    let mut scene = gemini.place.start(blocked).await;
+    scene.turn("[[tool:touch never.txt]]").await;
+    assert!(!gemini.place.scratch.path("never.txt").exists());
+}
+
+#[tokio::test]
+async fn interop_the_system_prompt_is_ours() {
+    let Some(gemini) = Gemini::new() else { return };
+    let config = SessionConfig { system_prompt: Some("You are a plum.".to_owned()), ..gemini.config() };
+    gemini.place.start(config).await.turn("[[text:hi]]").await;
+    let body = gemini.place.model.conversation()[0].body.to_string();
+    assert!(body.contains("You are a plum."), "{body}");
+}
+
+#[tokio::test]
+async fn interop_turn_by_turn() {
+    let Some(gemini) = Gemini::new() else { return };
+    let config = |resume| SessionConfig {
+        transport: Transport::OneShot,
+        mode: mode(ApprovalMode::AutoAll),
+        ..gemini.resuming(resume)
+    };
+    let mut scene = gemini.place.start(config(Resume::New)).await;
+    assert_eq!(scene.turn("remember plum [[text:noted]]").await.status, TurnStatus::Completed);
+    assert_eq!(scene.turn("[[tool:touch made.txt]]").await.status, TurnStatus::Completed);
+    assert_eq!(scene.turn("[[recall]]").await.status, TurnStatus::Completed);
+    scene.prompt("[[slow:300:100]]").await;
+    scene
+        .until(|kind| matches!(kind, EventKind::TextChunk(chunk) if chunk.content.contains("chunk")).then_some(()))
+        .await;
+    scene.send(Command::Cancel).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Cancelled);
+    let told = scene.close().await;
+    assert!(said(&told).contains("remember plum"), "{told:#?}");
+    assert!(gemini.place.scratch.path("made.txt").exists());
+    let starts = told.iter().filter(|kind| matches!(kind, EventKind::SessionStarted(_))).count();
+    let ends = told.iter().filter(|kind| matches!(kind, EventKind::SessionEnded(_))).count();
+    let renamed = told.iter().any(|kind| matches!(kind, EventKind::System(note) if note.subtype == "nativeSession"));
+    assert_eq!((starts, ends, renamed), (1, 1, false), "one session, one id");
+
+    let mut scene = gemini.place.start(config(Resume::Latest)).await;
+    // What the model was saying when it was stopped is not asked for again.
+    gemini.place.model.push(Reply::text("hello again"));
+    assert_eq!(scene.turn("which word?").await.status, TurnStatus::Completed);
+    let again = scene.close().await;
+    assert_eq!(native_id(&again), native_id(&told));
+    let asked = gemini.place.model.conversation().pop().unwrap().user_texts();
+    assert!(asked.iter().any(|text| text.contains("remember plum")), "{asked:?}");
+}
