@@ -47,7 +47,8 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Turn
     }
     let (servers, env) = servers(config);
     options.extend(servers.iter().flat_map(|(name, server)| {
-        ["-c".to_owned(), format!("mcp_servers.{}={}", toml(&name.as_str().into()), toml(server))]
+        // Codex takes no other names than those that need no quotes.
+        ["-c".to_owned(), format!("mcp_servers.{name}={}", toml(server))]
     }));
     let exec = Exec { resume: settings.resume.clone(), options, agent_args: config.agent_args.clone() };
     let codec = CodexCodec::by_process(config, settings, exec, files);
@@ -163,4 +164,101 @@ impl CodexCodec {
 fn picture(image: &Image) -> RunArg {
     let suffix = format!(".{}", image.media_type.rsplit('/').next().unwrap_or("png"));
     RunArg::File { suffix, base64: image.data.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use multitap_event::{AgentKind, ApprovalMode, Command, Mode, Timestamp};
+
+    use super::*;
+    use crate::codec::{Codec as _, NoFiles};
+
+    fn config(mode: Option<ApprovalMode>) -> SessionConfig {
+        let working_directory = Some("/w".into());
+        let mode = mode.map(Mode::Unified);
+        SessionConfig { working_directory, mode, ..SessionConfig::new(AgentKind::Codex) }
+    }
+
+    /// The words that a prompt's process is started with; a file's path is its suffix.
+    fn words(codec: &mut CodexCodec, prompt: &Prompt) -> String {
+        let run = codec.encode(Command::Prompt(prompt.clone()), Timestamp::from_millis(0)).run.unwrap();
+        assert_eq!(run.stdin.as_deref(), Some(prompt.text.as_str()));
+        let word = |arg: &RunArg| match arg {
+            RunArg::Word(word) => word.clone(),
+            RunArg::File { suffix, .. } => format!("FILE{suffix}"),
+        };
+        run.args.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    fn first(config: &SessionConfig) -> String {
+        words(&mut plan(config, Box::new(NoFiles)).unwrap().codec, &Prompt::text("hi"))
+    }
+
+    #[test]
+    fn every_turn_is_told_everything() {
+        assert_eq!(first(&config(None)), "exec --json --skip-git-repo-check -C /w -");
+        let all = |mode| first(&config(Some(mode)));
+        let never = "exec --json --skip-git-repo-check -c approval_policy=\"never\"";
+        assert_eq!(all(ApprovalMode::AutoAll), format!("{never} -s workspace-write -C /w -"));
+        assert_eq!(all(ApprovalMode::DontAsk), format!("{never} -s workspace-write -C /w -"));
+        assert_eq!(all(ApprovalMode::Plan), format!("{never} -s read-only -C /w -"));
+        let config = SessionConfig {
+            model: Some("gpt-6".to_owned()),
+            sandbox: Some(SandboxMode::FullAccess),
+            add_dirs: vec!["/more".into()],
+            append_system_prompt: Some("a \"b\"\n".to_owned()),
+            agent_args: vec!["--strict-config".to_owned()],
+            ..config(None)
+        };
+        assert_eq!(
+            first(&config),
+            "exec --json --skip-git-repo-check -m gpt-6 -s danger-full-access -C /w --add-dir /more \
+             -c developer_instructions=\"a \\\"b\\\"\\n\" --strict-config -"
+        );
+    }
+
+    #[test]
+    fn the_next_turn_takes_up_the_conversation() {
+        let mut codec = plan(&config(None), Box::new(NoFiles)).unwrap().codec;
+        let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
+        let prompt = Prompt { images: vec![image], ..Prompt::text("look") };
+        assert_eq!(words(&mut codec, &prompt), "exec --image FILE.png --json --skip-git-repo-check -C /w -");
+        codec.decode(r#"{"type":"thread.started","thread_id":"01a1"}"#, Timestamp::from_millis(0));
+        assert_eq!(words(&mut codec, &Prompt::text("again")), "exec --json --skip-git-repo-check -C /w resume 01a1 -");
+        let resume = |resume, fork| first(&SessionConfig { resume, fork, ..config(None) });
+        assert!(resume(Resume::Latest, false).ends_with(" resume --last -"));
+        let session = || Resume::Session { native_id: "x".to_owned(), at: None };
+        assert!(resume(session(), false).ends_with(" resume x -"));
+        assert!(resume(session(), true).ends_with(" fork x -"));
+    }
+
+    #[test]
+    fn nobody_can_be_asked() {
+        for mode in [ApprovalMode::Ask, ApprovalMode::AskDangerous] {
+            let refused = plan(&config(Some(mode)), Box::new(NoFiles)).err().unwrap().to_string();
+            assert!(refused.contains(mode.option_word()) && refused.contains("cannot ask anybody"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_servers_stay_out_of_the_arguments() {
+        let stdio = McpServer::Stdio {
+            command: "serve".to_owned(),
+            args: vec!["-v".to_owned()],
+            env: BTreeMap::from([("KEY".to_owned(), "secret".to_owned())]),
+        };
+        let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer secret".to_owned())]);
+        let http = McpServer::Http { url: "http://127.0.0.1:1/mcp".to_owned(), headers };
+        let mcp_servers = BTreeMap::from([("a".to_owned(), stdio), ("b".to_owned(), http)]);
+        let mut plan = plan(&SessionConfig { mcp_servers, ..config(None) }, Box::new(NoFiles)).unwrap();
+        let line = words(&mut plan.codec, &Prompt::text("hi"));
+        assert!(!line.contains("secret"), "{line}");
+        assert!(line.contains(r#"mcp_servers.a={"command"="serve","args"=["-v"],"env_vars"=["KEY"]}"#), "{line}");
+        let env: BTreeMap<String, String> = plan.env.into_iter().collect();
+        assert_eq!(env["KEY"], "secret");
+        assert_eq!(env["MULTITAP_MCP_1"], "Bearer secret");
+        assert!(line.contains(r#""env_http_headers"={"Authorization"="MULTITAP_MCP_1"}"#), "{line}");
+    }
 }

@@ -1,5 +1,6 @@
 # An MCP server on stdio: `echo` answers, `form` asks the user by an elicitation first.
 import json
+import os
 import sys
 
 waiting = {}
@@ -39,7 +40,7 @@ for line in sys.stdin:
         waiting["ask"] = call
         tell({"id": "ask", "method": "elicitation/create", "params": {"message": "Who are you?", "requestedSchema": FORM}})
     elif method == "tools/call":
-        text(call, "echo: " + str(params.get("arguments", {}).get("message")))
+        text(call, "echo: " + str(params.get("arguments", {}).get("message")) + os.environ.get("SUFFIX", ""))
     elif method is None and call in waiting:
         text(waiting.pop(call), "got " + json.dumps(message.get("result")))
     elif method is not None and call is not None:

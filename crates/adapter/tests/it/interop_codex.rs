@@ -56,7 +56,7 @@ async fn decide(scene: &Scene, decide: Decide) {
 macro_rules! place {
     () => {{
         let Some(codex) = interop::codex() else { return };
-        Place::of(AgentKind::Codex, &codex)
+        Place::passing(AgentKind::Codex, &codex, &["SUFFIX"])
     }};
 }
 
@@ -417,5 +417,73 @@ async fn interop_codex_exec_runs_a_process_for_each_turn() {
         "{:#?}",
         scene.told
     );
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_exec_takes_servers_prompts_and_forks() {
+    let place = place!();
+    let base = SessionConfig {
+        mode: mode(ApprovalMode::AutoAll),
+        sandbox: Some(SandboxMode::FullAccess),
+        transport: Transport::OneShot,
+        system_prompt: Some("You are the base.".to_owned()),
+        append_system_prompt: Some("And the \"rest\".".to_owned()),
+        ..place.config()
+    };
+    let mut config = with_server(&place, base);
+    if let Some(McpServer::Stdio { env, .. }) = config.mcp_servers.get_mut("tiny") {
+        env.insert("SUFFIX".to_owned(), " from the environment".to_owned());
+    }
+    let mut scene = place.start(config.clone()).await;
+    let end = scene.turn(r#"remember apple [[mcp:tiny:echo:{"message":"hi"}]][[next]][[text:ok]]"#).await;
+    assert_eq!(end.status, TurnStatus::Completed, "{:#?}", scene.told);
+    let result = results(&scene.told).pop().unwrap();
+    assert_eq!(result.result, Some(json!("echo: hi from the environment")), "{:#?}", scene.told);
+    let request = place.model.requests().pop().unwrap();
+    assert!(request.system().contains("You are the base.") && request.system().contains("And the \"rest\"."));
+    let id = native_id(&scene.close().await);
+
+    let resume = Resume::Session { native_id: id.clone(), at: None };
+    let mut scene = place.start(SessionConfig { resume, fork: true, ..config.clone() }).await;
+    assert!(scene.turn("[[recall]]").await.text.is_some_and(|text| text.contains("apple")), "{:#?}", scene.told);
+    let forked = native_id(&scene.close().await);
+    assert_ne!(forked, id);
+    let mut scene = place.start(SessionConfig { resume: Resume::Latest, ..config }).await;
+    assert!(scene.turn("[[recall]]").await.text.is_some_and(|text| text.contains("apple")), "{:#?}", scene.told);
+    let latest = native_id(&scene.close().await);
+    assert!(latest == forked || latest == id);
+}
+
+#[tokio::test]
+async fn interop_codex_reviews_and_compacts() {
+    let place = place!();
+    let mut scene = place.start(place.config()).await;
+    scene.turn("[[text:hello]]").await;
+    assert_eq!(scene.turn("/compact").await.status, TurnStatus::Completed);
+    assert_eq!(notes(&scene.told, "compacted").len(), 1);
+    let end = scene.turn("/review [[text:looks good]]").await;
+    assert_eq!((end.status, end.text.as_deref()), (TurnStatus::Completed, Some("looks good")));
+    assert_eq!(said(&scene.told), "hellolooks good", "once");
+    scene.prompt("/review [[hang]]").await;
+    scene.until(|kind| matches!(kind, EventKind::TurnStarted { .. }).then_some(())).await;
+    scene.send(Command::Cancel).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Cancelled);
+    assert_eq!(scene.turn("[[text:alive]]").await.status, TurnStatus::Completed);
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn interop_codex_a_long_command_outlives_its_turn() {
+    let place = place!();
+    let config = SessionConfig { mode: mode(ApprovalMode::AutoAll), ..place.config() };
+    let mut scene = place.start(config).await;
+    let end = scene.turn("[[tool:echo begin; sleep 13; echo end]][[next]][[text:it runs]]").await;
+    assert_eq!(end.text.as_deref(), Some("it runs"));
+    assert!(results(&scene.told).is_empty());
+    assert_eq!(scene.turn("[[text:meanwhile]]").await.status, TurnStatus::Completed);
+    let done =
+        scene.until(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None }).await;
+    assert_eq!((done.outcome, done.result), (ToolOutcome::Completed, Some(json!("begin\nend\n"))));
     scene.close().await;
 }

@@ -265,6 +265,7 @@ const CODEX: &[(&str, Cannot)] = &[
     ("resume_at_a_message", Refusal::of(&["-r", "01a1", "--at", "turn"], "resume at a message")),
     ("permission_goes_through_an_mcp_tool", BY_TOOL),
     ("always_holds_for_the_mcp_tool_too", BY_TOOL),
+    ("an_answer_that_does_not_fit_is_refused", Cannot::Lacks("its model has no tool to ask with")),
     ("the_agent_asks_something_back", Cannot::Lacks("its model has no tool to ask with")),
     ("a_plan_is_approved", Cannot::Lacks("its plans are not approved, they are told")),
     ("a_slash_command", Cannot::Lacks("none of its commands answers without the model")),
