@@ -3,18 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use multitap_adapter::{Keeper, LaunchError, LaunchSpec, launch};
+use multitap_adapter::Keeper;
 use multitap_event::{
     AgentError, AgentErrorKind, ClientRef, Decide, Door, EventKind, Question, Resume, SessionConfig, SessionId,
     TurnStatus, Unsupported,
 };
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use multitap_hub::{Hub, Join, LaunchError, Open, OpenError, Which};
 
+use crate::adapters::Adapters;
 use crate::outcome::Outcome;
 use crate::session::AgentSession;
-use crate::session::task::{EVENT_BUFFER, INBOX, SessionTask};
 
 /// Why a question of a one-shot prompt is refused.
 const NOBODY: &str = "nobody is there to answer";
@@ -24,16 +22,8 @@ const NOBODY: &str = "nobody is there to answer";
 /// Cheap to clone; clones share their sessions.
 #[derive(Debug, Clone)]
 pub struct AgentClient {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    keeper: Keeper,
-    hidden_env: Vec<String>,
+    hub: Hub,
     me: ClientRef,
-    tasks: TaskTracker,
-    stop: CancellationToken,
 }
 
 /// The session did not start.
@@ -49,11 +39,17 @@ pub enum StartError {
     ShutDown,
 }
 
-impl From<LaunchError> for StartError {
-    fn from(error: LaunchError) -> Self {
+impl From<OpenError> for StartError {
+    fn from(error: OpenError) -> Self {
         match error {
-            LaunchError::Unsupported(unsupported) => Self::Unsupported(unsupported),
-            LaunchError::Agent(error) => Self::Agent(error),
+            OpenError::Launch(error) => match *error {
+                LaunchError::Unsupported(unsupported) => Self::Unsupported(unsupported),
+                LaunchError::Agent(error) => Self::Agent(error),
+            },
+            error @ (OpenError::Journal(_) | OpenError::Live(_)) => {
+                Self::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, error.to_string())))
+            }
+            OpenError::ShutDown => Self::ShutDown,
         }
     }
 }
@@ -104,8 +100,7 @@ impl AgentClientBuilder {
     /// The client.
     pub fn build(self) -> AgentClient {
         let Self { keeper, hidden_env, me } = self;
-        let inner = Inner { keeper, hidden_env, me, tasks: TaskTracker::new(), stop: CancellationToken::new() };
-        AgentClient { inner: Arc::new(inner) }
+        AgentClient { hub: Hub::without_journal(Arc::new(Adapters::new(keeper, hidden_env))), me }
     }
 }
 
@@ -138,28 +133,13 @@ impl AgentClient {
     }
 
     /// The same, under a session id of your own.
-    pub async fn start_as(&self, id: SessionId, mut config: SessionConfig) -> Result<AgentSession, StartError> {
-        let Inner { keeper, hidden_env, me, tasks, stop } = &*self.inner;
-        if stop.is_cancelled() {
-            return Err(StartError::ShutDown);
-        }
-        let prompt = config.prompt.take();
-        let spec = LaunchSpec { config, keeper: keeper.clone(), hidden_env: hidden_env.clone() };
-        let link = tokio::select! {
-            link = launch(spec, tasks) => link?,
-            () = stop.cancelled() => return Err(StartError::ShutDown),
-        };
-        let stop = stop.child_token();
-        let (inbox_tx, inbox) = mpsc::channel(INBOX);
-        let (out, events) = mpsc::channel(EVENT_BUFFER);
-        let (native_tx, native) = watch::channel(None);
-        let mut task = SessionTask::new(id.clone(), link, inbox, out, native_tx, stop.clone());
-        if let Some(prompt) = prompt {
-            // A fresh agent with an empty queue refuses only if it is gone already; its end tells why.
-            task.begin(prompt, me.clone()).ok();
-        }
-        tasks.spawn(task.run());
-        Ok(AgentSession::new(id, me.clone(), native, inbox_tx, events, stop))
+    pub async fn start_as(&self, id: SessionId, config: SessionConfig) -> Result<AgentSession, StartError> {
+        let which = Which::New { id, forked_from: None, history: None };
+        let session = self.hub.open(Open { which, ..Open::new(config, self.me.clone()) }).await?;
+        // The only client: nobody has to be told that it is there.
+        let join = Join { announce: false, ..Join::new(self.me.clone()) };
+        let joined = session.join(join).await.map_err(|_| StartError::ShutDown)?;
+        Ok(AgentSession::new(session, joined.feed))
     }
 
     /// Takes up a conversation that the agent knows by `native_id`.
@@ -199,9 +179,7 @@ impl AgentClient {
 
     /// Ends every session and comes back when nothing of their agents is left.
     pub async fn shutdown(&self) {
-        self.inner.stop.cancel();
-        self.inner.tasks.close();
-        self.inner.tasks.wait().await;
+        self.hub.shutdown().await;
     }
 }
 

@@ -69,13 +69,14 @@
 //!
 //! Must not come in: doors, storage, terminals. A program that needs many clients on one session runs `multitap`.
 
-mod arbiter;
+mod adapters;
 mod client;
 mod outcome;
 mod session;
-mod state;
 
+pub use adapters::Adapters;
 pub use client::{AgentClient, AgentClientBuilder, StartError};
 pub use multitap_event::*;
+pub use multitap_hub::{CancelError, CommandError, DecideError, PromptError, WhenBusy, WithdrawError};
 pub use outcome::{Outcome, ToolUse, TouchedFile};
-pub use session::{AgentSession, CancelError, CommandError, DecideError, Events, PromptError, WhenBusy, WithdrawError};
+pub use session::{AgentSession, Events};

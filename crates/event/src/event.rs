@@ -65,6 +65,9 @@ pub enum EventKind {
         prompt: Prompt,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<ClientRef>,
+        /// It comes before the others that wait.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        first: bool,
     },
     /// A waiting prompt will not be sent.
     PromptWithdrawn {
@@ -128,6 +131,12 @@ impl SystemSubtype {
     pub const MCP_STATUS: &'static str = "mcpStatus";
     pub const ACCOUNT: &'static str = "account";
     pub const CONTEXT: &'static str = "context";
+    /// An answer for good became a rule.
+    pub const RULE_ADDED: &'static str = "ruleAdded";
+    /// A rule holds no longer.
+    pub const RULE_REVOKED: &'static str = "ruleRevoked";
+    /// Events from here on are kept again, or are not.
+    pub const LOG: &'static str = "log";
 }
 
 /// An event before the owner of the log stamps it.

@@ -85,3 +85,10 @@ impl PromptId {
         uuid_v7().into()
     }
 }
+
+impl ClientId {
+    /// A fresh id.
+    pub fn fresh() -> Self {
+        uuid_v7().into()
+    }
+}

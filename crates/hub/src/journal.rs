@@ -108,7 +108,7 @@ pub struct About {
     /// The agent's own id of the conversation.
     pub native_id: Option<String>,
     pub model: Option<String>,
-    /// The agent runs, or a prompt waits: not at its end.
+    /// The agent runs: the log is not at its end.
     pub open: bool,
 }
 

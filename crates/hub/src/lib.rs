@@ -1,15 +1,35 @@
 //! Live sessions: one ordered log each, any number of clients at any point of it, exactly one ruling per question.
 //!
-//! What happens is stamped, kept in a [`Journal`], and only then told. Must not come in: a CLI by name, JSON-RPC, SQL,
-//! a terminal.
+//! A [`Hub`] opens sessions; a [`Session`] is the handle that doors and screens hold; a [`Feed`] is one client's way
+//! through the log. What happens is stamped, applied to the [`State`], kept by a [`Journal`], and only then told:
+//! nobody sees what could still be lost.
+//!
+//! Must not come in: a CLI by name, JSON-RPC, SQL, a terminal.
 
+mod arbiter;
 mod entry;
+mod feed;
+mod hub;
 mod journal;
 mod launch;
+mod rule;
+mod session;
+mod state;
+mod tail;
 
+pub use arbiter::Arbiter;
 pub use entry::Entry;
+pub use feed::{Feed, FeedEnd, Told};
+pub use hub::{Hub, Open, OpenError, Which, rebuild};
 pub use journal::{
     About, Batch, Checkpoint, Claim, Edge, Filter, Flush, Holder, Journal, JournalError, Kept, NewSession, Owner, Page,
     Part, SessionRecord,
 };
 pub use launch::{Launch, LaunchError, Launching};
+pub use rule::Rule;
+pub use session::task::{History, Linger};
+pub use session::{
+    CancelError, CommandError, DecideError, Join, JoinError, JoinFrom, Joined, KickError, PromptError, ReplayGap,
+    RestartError, RevokeError, STUCK, Session, WhenBusy, WithdrawError,
+};
+pub use state::{Mark, Output, Presence, Queued, State, ToolCall, ToolStatus, Turn};

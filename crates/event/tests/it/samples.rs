@@ -172,7 +172,7 @@ pub(crate) fn others() -> Vec<EventKind> {
             steering: false,
             message_id: None,
         }),
-        EventKind::PromptQueued { prompt: Prompt::text("next"), from: Some(client()) },
+        EventKind::PromptQueued { prompt: Prompt::text("next"), from: Some(client()), first: true },
         EventKind::PromptWithdrawn { prompt_id: "p-1".into(), by: Some(client()) },
         EventKind::PermissionAsked(question),
         EventKind::PermissionSettled(Ruling {

@@ -1,22 +1,25 @@
 //! Whose answer to a question counts.
 //!
-//! Pure: the session's state calls in and acts on the ruling. No channels, clock or task here; time comes in as a value.
+//! Pure, and changed by events alone, so that it can be made again from the log: an answer is judged here, and counts
+//! once its ruling is an event. No channels, clock or task here; time comes in as a value.
 
 use std::collections::VecDeque;
 
 use multitap_event::{ClientRef, ClientRole, Decide, Question, QuestionId, Refused, Ruling, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// How many questions that are over are remembered, so that a late answer hears what became of its question.
-const REMEMBERED: usize = 1024;
+const REMEMBERED: usize = 256;
 
 /// Open questions, and what became of the others.
-#[derive(Debug, Default)]
-pub(crate) struct Arbiter {
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Arbiter {
     open: Vec<Question>,
     over: VecDeque<Over>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 enum Over {
     Settled(Ruling),
     Withdrawn { question: QuestionId, at: Timestamp },
@@ -32,6 +35,16 @@ impl Over {
 }
 
 impl Arbiter {
+    /// The questions that wait, oldest first.
+    pub fn open(&self) -> &[Question] {
+        &self.open
+    }
+
+    /// The question of that id, if it waits.
+    pub fn question(&self, id: &QuestionId) -> Option<&Question> {
+        self.open.iter().find(|open| open.question_id == *id)
+    }
+
     /// The agent waits for an answer to this.
     pub(crate) fn asked(&mut self, question: Question) {
         self.open.retain(|open| open.question_id != question.question_id);
@@ -52,15 +65,16 @@ impl Arbiter {
         self.remember(Over::Settled(ruling));
     }
 
-    /// Rules on an answer: the first valid one wins, every other is refused with its reason.
-    pub(crate) fn answer(&mut self, decide: &Decide, by: ClientRef, now: Timestamp) -> Result<Ruling, Refused> {
+    /// Judges an answer: the first valid one wins, every other is refused with its reason. The ruling counts once it is
+    /// [`settled`](Self::settled).
+    pub(crate) fn judge(&self, decide: &Decide, by: ClientRef, now: Timestamp) -> Result<Ruling, Refused> {
         if by.role == Some(ClientRole::Observer) {
             return Err(Refused::Observer);
         }
         let id = &decide.question_id;
-        let question = self.open.iter().find(|open| open.question_id == *id).ok_or_else(|| self.why_not(id))?;
+        let question = self.question(id).ok_or_else(|| self.why_not(id))?;
         let choice = question.check(decide)?;
-        let ruling = Ruling {
+        Ok(Ruling {
             question_id: id.clone(),
             selected_option_id: choice.id.clone(),
             kind: choice.kind,
@@ -68,18 +82,7 @@ impl Arbiter {
             at: now,
             feedback: decide.feedback.clone(),
             edited: decide.new_content.is_some() || decide.new_input.is_some(),
-        };
-        self.settled(ruling.clone());
-        Ok(ruling)
-    }
-
-    /// Everything still open, which nobody will answer now.
-    pub(crate) fn withdraw_all(&mut self, at: Timestamp) -> Vec<QuestionId> {
-        let open: Vec<QuestionId> = self.open.iter().map(|question| question.question_id.clone()).collect();
-        for question in &open {
-            self.withdrawn(question, at);
-        }
-        open
+        })
     }
 
     fn why_not(&self, question: &QuestionId) -> Refused {
@@ -128,6 +131,15 @@ mod tests {
 
     fn by(name: &str) -> ClientRef {
         ClientRef::new(name, Door::Library)
+    }
+
+    impl Arbiter {
+        /// Judges an answer and lets it count, as the session does.
+        fn answer(&mut self, decide: &Decide, by: ClientRef, now: Timestamp) -> Result<Ruling, Refused> {
+            let ruling = self.judge(decide, by, now)?;
+            self.settled(ruling.clone());
+            Ok(ruling)
+        }
     }
 
     fn at(millis: i64) -> Timestamp {

@@ -1,0 +1,345 @@
+//! Sessions as a whole: opening, finding, listing, closing; and taking up what an earlier process left.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use multitap_event::{ClientRef, Draft, SessionConfig, SessionId, Timestamp};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::entry::Entry;
+use crate::journal::{
+    Batch, Claim, Edge, Filter, Flush, Journal, JournalError, NewSession, Owner, Part, SessionRecord,
+};
+use crate::launch::{Launch, LaunchError};
+use crate::session::Session;
+use crate::session::outbox::about;
+use crate::session::task::{Beginning, History, INBOX, Linger, SessionTask};
+use crate::state::State;
+use crate::tail::{Retain, Tail};
+
+/// How much of a log is read at a time.
+const PAGE: usize = 512;
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+const CUT_OFF: &str = "multitap ended before the session did";
+
+/// All live sessions of this process. Cheap to clone; clones share them.
+#[derive(Debug, Clone)]
+pub struct Hub {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    journal: Option<Arc<dyn Journal>>,
+    launch: Arc<dyn Launch>,
+    sessions: Mutex<HashMap<SessionId, Session>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// A session to open.
+pub struct Open {
+    pub which: Which,
+    /// How its agent is started; with a prompt its first turn begins at once.
+    pub config: SessionConfig,
+    /// Who opens it.
+    pub by: ClientRef,
+    pub linger: Linger,
+    /// Denies questions that nobody answered for so long.
+    pub question_timeout: Option<Duration>,
+}
+
+/// Which session.
+pub enum Which {
+    /// One that begins.
+    New {
+        id: SessionId,
+        /// The session it began as a copy of.
+        forked_from: Option<SessionId>,
+        /// What was said before, elsewhere.
+        history: Option<History>,
+    },
+    /// One that the journal has.
+    Stored(SessionId),
+}
+
+impl Open {
+    /// A new session that ends with its agent.
+    pub fn new(config: SessionConfig, by: ClientRef) -> Self {
+        let which = Which::New { id: SessionId::fresh(), forked_from: None, history: None };
+        Self { which, config, by, linger: Linger::default(), question_timeout: None }
+    }
+}
+
+impl fmt::Debug for Open {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Open").field("which", &self.which).field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New { id, .. } => write!(f, "New({id})"),
+            Self::Stored(id) => write!(f, "Stored({id})"),
+        }
+    }
+}
+
+/// The session was not opened.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OpenError {
+    #[error(transparent)]
+    Launch(Box<LaunchError>),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error("session {0} is live already")]
+    Live(SessionId),
+    #[error("multitap is shutting down")]
+    ShutDown,
+}
+
+/// Where a session's log stands before it is opened.
+struct Ground {
+    id: SessionId,
+    state: State,
+    epoch: u64,
+    journal: Option<(Arc<dyn Journal>, Owner)>,
+    unkept: Option<JournalError>,
+}
+
+impl Hub {
+    /// A hub whose sessions are kept.
+    pub fn new(journal: Arc<dyn Journal>, launch: Arc<dyn Launch>) -> Self {
+        Self::with(Some(journal), launch)
+    }
+
+    /// A hub whose sessions are gone with it. Its agents wait for whoever reads their events.
+    pub fn without_journal(launch: Arc<dyn Launch>) -> Self {
+        Self::with(None, launch)
+    }
+
+    fn with(journal: Option<Arc<dyn Journal>>, launch: Arc<dyn Launch>) -> Self {
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        Self { inner: Arc::new(Inner { journal, launch, sessions: Mutex::default(), tasks, stop }) }
+    }
+
+    /// Opens a session and starts its agent. Comes back when the agent is up.
+    pub async fn open(&self, open: Open) -> Result<Session, OpenError> {
+        let inner = &self.inner;
+        if inner.stop.is_cancelled() {
+            return Err(OpenError::ShutDown);
+        }
+        let Open { which, config, by, linger, question_timeout } = open;
+        let (ground, history) = match which {
+            Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
+            Which::Stored(id) => (self.take_up(id).await?, None),
+        };
+        let Ground { id, state, epoch, journal, unkept } = ground;
+        let retain = if inner.journal.is_none() { Retain::UntilRead } else { Retain::Ring };
+        let tail = Arc::new(Tail::new(state.seq, retain));
+        if unkept.is_some() {
+            tail.retain(Retain::Volatile);
+        }
+        let stop = inner.stop.child_token();
+        let (inbox_tx, inbox) = mpsc::channel(INBOX);
+        let readable = journal.as_ref().map(|(journal, _)| journal.clone());
+        let (native_tx, native) = watch::channel(state.native_id.clone());
+        let session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), readable, stop.clone());
+        inner.lock().insert(id.clone(), session.clone());
+        let beginning = Beginning {
+            id: id.clone(),
+            epoch,
+            state,
+            config,
+            by,
+            history,
+            linger,
+            question_timeout,
+            journal: journal.clone(),
+            unkept,
+            launch: inner.launch.clone(),
+            tail,
+            native: native_tx,
+            inbox,
+            stop: stop.clone(),
+        };
+        let (opened_tx, opened) = oneshot::channel();
+        let hub = self.clone();
+        let task = SessionTask::new(beginning);
+        inner.tasks.spawn(async move {
+            task.run(opened_tx).await;
+            hub.inner.lock().remove(&id);
+        });
+        // Whoever stops waiting wants no session.
+        let guard = stop.drop_guard();
+        match opened.await {
+            Ok(Ok(after)) => {
+                guard.disarm();
+                Ok(session.opened_at(after))
+            }
+            Ok(Err(error)) => {
+                drop(guard);
+                session.over().await;
+                self.forget_if_empty(&session, journal).await;
+                Err(OpenError::Launch(Box::new(error)))
+            }
+            Err(_) => Err(OpenError::ShutDown),
+        }
+    }
+
+    /// A live session of this process.
+    pub fn find(&self, id: &SessionId) -> Option<Session> {
+        self.inner.lock().get(id).cloned()
+    }
+
+    /// The live sessions of this process.
+    pub fn live(&self) -> Vec<Session> {
+        self.inner.lock().values().cloned().collect()
+    }
+
+    /// All sessions that are kept, also those of other processes; newest first.
+    pub async fn list(&self, filter: Filter) -> Result<Vec<SessionRecord>, JournalError> {
+        match &self.inner.journal {
+            Some(journal) => journal.list(filter).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Ends a session and comes back when nothing of its agent is left.
+    pub async fn close(&self, id: &SessionId) {
+        if let Some(session) = self.find(id) {
+            session.end();
+            session.over().await;
+        }
+    }
+
+    /// Ends every session and comes back when nothing of their agents is left.
+    pub async fn shutdown(&self) {
+        self.inner.stop.cancel();
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+        self.inner.launch.all_gone().await;
+    }
+
+    /// Marks in the logs what was cut off when an earlier process died. Says how many sessions it was.
+    pub async fn recover(&self) -> Result<usize, JournalError> {
+        let Some(journal) = &self.inner.journal else { return Ok(0) };
+        let mut mended = 0;
+        for record in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
+            let claim = match journal.claim(record.id.clone()).await {
+                Ok(claim) => claim,
+                // Another process was quicker.
+                Err(JournalError::LiveElsewhere { .. } | JournalError::NoSuchSession(_)) => continue,
+                Err(error) => return Err(error),
+            };
+            let owner = claim.owner.clone();
+            mend(journal, claim).await?;
+            journal.release(record.id, owner).await?;
+            mended += 1;
+        }
+        Ok(mended)
+    }
+
+    /// The log of a session that begins. One that cannot be begun does not keep the session from going on in memory.
+    async fn break_ground(
+        &self,
+        id: SessionId,
+        forked_from: Option<SessionId>,
+        config: &SessionConfig,
+    ) -> Result<Ground, OpenError> {
+        let ground =
+            |journal, epoch, unkept| Ground { id: id.clone(), state: State::default(), epoch, journal, unkept };
+        let Some(journal) = &self.inner.journal else { return Ok(ground(None, 1, None)) };
+        let stated = match serde_json::to_value(config.stated()) {
+            Ok(Value::Object(stated)) => stated,
+            _ => serde_json::Map::new(),
+        };
+        let new = NewSession {
+            id: id.clone(),
+            agent: config.agent.clone(),
+            folder: config.working_directory.clone(),
+            created: Timestamp::now(),
+            forked_from,
+            config: stated,
+        };
+        match journal.create(new).await {
+            Ok(claim) => Ok(ground(Some((journal.clone(), claim.owner)), claim.record.epoch, None)),
+            Err(error @ (JournalError::LiveElsewhere { .. } | JournalError::Lost(_))) => Err(error.into()),
+            Err(error) => {
+                tracing::warn!(session = %id, %error, "the log cannot be begun");
+                Ok(ground(None, 1, Some(error)))
+            }
+        }
+    }
+
+    async fn take_up(&self, id: SessionId) -> Result<Ground, OpenError> {
+        if self.find(&id).is_some() {
+            return Err(OpenError::Live(id));
+        }
+        let Some(journal) = &self.inner.journal else { return Err(JournalError::NoSuchSession(id).into()) };
+        let claim = journal.claim(id.clone()).await?;
+        let (owner, epoch) = (claim.owner.clone(), claim.record.epoch);
+        let state = mend(journal, claim).await?;
+        Ok(Ground { id, state, epoch, journal: Some((journal.clone(), owner)), unkept: None })
+    }
+
+    /// A session whose agent never came is not kept.
+    async fn forget_if_empty(&self, session: &Session, journal: Option<(Arc<dyn Journal>, Owner)>) {
+        if let Some((journal, _)) = journal
+            && session.last() == 0
+            && let Err(error) = journal.remove(session.id().clone()).await
+        {
+            tracing::warn!(session = %session.id(), %error, "cannot remove an empty log");
+        }
+    }
+}
+
+impl Inner {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+        // Nothing is left half done in there.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The state at the end of a log, from the latest that was kept and what came after it.
+pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State, JournalError> {
+    let kept = claim.checkpoint.as_ref().and_then(|kept| serde_json::from_str::<State>(&kept.state).ok());
+    let mut state = kept.unwrap_or_default();
+    loop {
+        let part = Part { edge: Edge::After(state.seq), limit: PAGE, bytes: PAGE_BYTES };
+        let page = journal.page(claim.record.id.clone(), part).await?;
+        if page.entries.is_empty() {
+            return Ok(state);
+        }
+        for entry in &page.entries {
+            match entry.event() {
+                Some(event) => state.apply(event),
+                // Of a version that knows more: it counts, whatever it is.
+                None => state.seq = entry.seq(),
+            }
+        }
+    }
+}
+
+/// Takes up a log: what was cut off is marked as such.
+async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
+    let mut state = rebuild(journal, &claim).await?;
+    let mut entries = Vec::new();
+    for kind in state.cut_off(CUT_OFF) {
+        let event = Draft::new(Timestamp::now(), kind).stamp(claim.record.id.clone(), state.seq + 1);
+        state.apply(&event);
+        entries.push(Entry::new(event));
+    }
+    if !entries.is_empty() {
+        let (session, owner, about) = (claim.record.id, claim.owner, Some(about(&state)));
+        journal.append(Batch { session, owner, entries, flush: Flush::Now, checkpoint: None, about }).await?;
+    }
+    Ok(state)
+}

@@ -1,0 +1,313 @@
+//! The handle on a session: what doors and screens hold. Cheap to clone.
+
+mod ask;
+mod error;
+pub(crate) mod outbox;
+pub(crate) mod task;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_event::{
+    AgentError, ClientId, ClientRef, Command, Decide, Prompt, PromptId, Query, Ruling, SessionConfig, SessionId,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::ask::Ask;
+pub use self::error::{
+    CancelError, CommandError, DecideError, JoinError, KickError, PromptError, RestartError, RevokeError, WithdrawError,
+};
+use crate::entry::Entry;
+use crate::feed::Feed;
+use crate::journal::{Edge, Journal, JournalError, Page, Part};
+use crate::launch::LaunchError;
+use crate::rule::Rule;
+use crate::state::State;
+use crate::tail::Tail;
+
+/// How long a client of a door may leave its events unread before it is cut off.
+pub const STUCK: Duration = Duration::from_secs(10);
+
+/// What to do with a prompt while a turn runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// It waits until the running turn and the prompts before it are done.
+    #[default]
+    Queue,
+    /// It joins the running turn, where the agent can take it in.
+    Steer,
+    /// The running turn is cancelled and this prompt comes next.
+    Interrupt,
+}
+
+impl std::fmt::Display for WhenBusy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "queue",
+            Self::Steer => "steer",
+            Self::Interrupt => "interrupt",
+        })
+    }
+}
+
+/// How a client joins.
+#[derive(Debug, Clone)]
+pub struct Join {
+    /// Who joins; an id is given if there is none.
+    pub client: ClientRef,
+    pub from: JoinFrom,
+    /// How long it may leave its events unread; for ever if not given.
+    pub patience: Option<Duration>,
+    /// Whether the others are told that it came and left.
+    pub announce: bool,
+}
+
+impl Join {
+    /// A client that everybody sees, from the first event on, with all the time in the world.
+    pub fn new(client: ClientRef) -> Self {
+        Self { client, from: JoinFrom::Start, patience: None, announce: true }
+    }
+
+    #[must_use]
+    pub fn from(mut self, from: JoinFrom) -> Self {
+        self.from = from;
+        self
+    }
+}
+
+/// From where in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinFrom {
+    Start,
+    /// What follows this event, which the client has seen in that epoch.
+    After {
+        seq: u64,
+        epoch: Option<u64>,
+    },
+    /// The last so many events, and a snapshot.
+    Tail(u64),
+    /// What comes, and a snapshot of what is.
+    Now,
+}
+
+/// A client that has joined.
+#[derive(Debug)]
+pub struct Joined {
+    /// With the id it was given.
+    pub client: ClientRef,
+    pub feed: Feed,
+    /// What the session was when it joined, where it does not get all of the log.
+    pub snapshot: Option<Box<State>>,
+    /// The place it named is not in this log: the snapshot stands for what it cannot get.
+    pub gap: Option<ReplayGap>,
+    pub epoch: u64,
+}
+
+/// A place that is not in this log: it was lost with the power, or never was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplayGap {
+    pub asked: u64,
+    /// The last event there is.
+    pub last: u64,
+    pub epoch: u64,
+}
+
+/// A live session.
+#[derive(Debug, Clone)]
+pub struct Session {
+    id: SessionId,
+    epoch: u64,
+    /// The last event before this process had it.
+    opened_after: u64,
+    native: watch::Receiver<Option<String>>,
+    inbox: mpsc::Sender<Ask>,
+    tail: Arc<Tail>,
+    journal: Option<Arc<dyn Journal>>,
+    end: CancellationToken,
+}
+
+impl Session {
+    pub(crate) fn new(
+        id: SessionId,
+        epoch: u64,
+        native: watch::Receiver<Option<String>>,
+        inbox: mpsc::Sender<Ask>,
+        tail: Arc<Tail>,
+        journal: Option<Arc<dyn Journal>>,
+        end: CancellationToken,
+    ) -> Self {
+        let opened_after = tail.head().last;
+        Self { id, epoch, opened_after, native, inbox, tail, journal, end }
+    }
+
+    /// The same, once it is known where this opening begins.
+    pub(crate) fn opened_at(mut self, after: u64) -> Self {
+        self.opened_after = after;
+        self
+    }
+
+    /// Our id; every event carries it.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// The agent's own id of the conversation, once it told.
+    pub fn native_id(&self) -> Option<String> {
+        self.native.borrow().clone()
+    }
+
+    /// Changes when the end of the log may have been lost; a place in the log is good only in its epoch.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The last event that was there before the session was opened here: what this opening brought follows it.
+    pub fn opened_after(&self) -> u64 {
+        self.opened_after
+    }
+
+    /// The last event that was told.
+    pub fn last(&self) -> u64 {
+        self.tail.head().last
+    }
+
+    /// Whether the session is over.
+    pub fn is_over(&self) -> bool {
+        self.tail.head().over
+    }
+
+    /// Joins: the log from a place on, then what happens.
+    pub async fn join(&self, join: Join) -> Result<Joined, JoinError> {
+        self.ask(|reply| Ask::Join { join, reply }).await.ok_or(JoinError::SessionEnded)?
+    }
+
+    /// What the session is now.
+    pub async fn snapshot(&self) -> Option<Box<State>> {
+        self.ask(|reply| Ask::Snapshot { reply }).await
+    }
+
+    /// Part of the log, such as what comes before the events a client has.
+    pub async fn page(&self, part: Part) -> Result<Page, JournalError> {
+        match &self.journal {
+            Some(journal) => journal.page(self.id.clone(), part).await,
+            None => Ok(Page { entries: self.at_hand(part), last_seq: self.last() }),
+        }
+    }
+
+    fn at_hand(&self, part: Part) -> Vec<Entry> {
+        let after = match part.edge {
+            Edge::After(seq) => seq,
+            Edge::Before(seq) => seq.saturating_sub(1 + part.limit as u64),
+        };
+        let mut entries = self.tail.at_hand(after, part.limit, part.bytes);
+        if let Edge::Before(seq) = part.edge {
+            entries.retain(|entry| entry.seq() < seq);
+        }
+        entries
+    }
+
+    /// Begins a turn; while one runs, what `when_busy` says.
+    pub async fn prompt(&self, prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, PromptError> {
+        self.ask(|reply| Ask::Prompt { prompt, when_busy, from, reply }).await.ok_or(PromptError::SessionEnded)?
+    }
+
+    /// Takes back a prompt that still waits.
+    pub async fn withdraw(&self, prompt: PromptId, by: ClientRef) -> Result<(), WithdrawError> {
+        self.ask(|reply| Ask::Withdraw { prompt, by, reply }).await.ok_or(WithdrawError::SessionEnded)?
+    }
+
+    /// Answers a question. The first valid answer wins; every other is refused and hears why.
+    pub async fn decide(&self, decide: Decide, by: ClientRef) -> Result<Ruling, DecideError> {
+        self.ask(|reply| Ask::Decide { decide, by, reply }).await.ok_or(DecideError::SessionEnded)?
+    }
+
+    /// Cancels the running turn; the session goes on.
+    pub async fn cancel(&self, by: ClientRef) -> Result<(), CancelError> {
+        self.ask(|reply| Ask::Cancel { by, reply }).await.ok_or(CancelError::Command(CommandError::SessionEnded))?
+    }
+
+    /// Changes the approval mode: a unified word, or one of the agent's own.
+    pub async fn set_mode(&self, mode: impl Into<String>, by: ClientRef) -> Result<(), CommandError> {
+        self.pass(Command::SetMode { mode: mode.into() }, by).await
+    }
+
+    /// Changes the model.
+    pub async fn set_model(&self, model: impl Into<String>, by: ClientRef) -> Result<(), CommandError> {
+        self.pass(Command::SetModel { model: model.into() }, by).await
+    }
+
+    /// Limits how many tokens the agent may think; nothing gives it back its own choice.
+    pub async fn set_thinking(&self, tokens: Option<u32>, by: ClientRef) -> Result<(), CommandError> {
+        self.pass(Command::SetThinking { tokens }, by).await
+    }
+
+    /// Asks the agent about itself; the answer comes as a `system` event.
+    pub async fn query(&self, what: Query, by: ClientRef) -> Result<(), CommandError> {
+        self.pass(Command::Query { what }, by).await
+    }
+
+    /// What was allowed or denied for good.
+    pub async fn rules(&self) -> Vec<Rule> {
+        self.snapshot().await.map(|state| state.rules).unwrap_or_default()
+    }
+
+    /// Takes such an answer back. The agent is started anew when it rests, since no agent can be told to forget one.
+    pub async fn revoke(&self, rule_id: impl Into<String>, by: ClientRef) -> Result<(), RevokeError> {
+        let rule_id = rule_id.into();
+        self.ask(|reply| Ask::Revoke { rule_id, by, reply }).await.ok_or(RevokeError::SessionEnded)?
+    }
+
+    /// Sends a client away.
+    pub async fn kick(&self, client: ClientId, by: ClientRef) -> Result<(), KickError> {
+        self.ask(|reply| Ask::Kick { client, by, reply }).await.ok_or(KickError::SessionEnded)?
+    }
+
+    /// Puts an error into the log, where everybody who reads it sees it in its place.
+    pub async fn report(&self, error: AgentError) -> Result<(), CommandError> {
+        self.ask(|reply| Ask::Report { error, reply }).await.ok_or(CommandError::SessionEnded)?
+    }
+
+    /// Starts the agent again after it is gone, with the conversation it had.
+    pub async fn restart(&self, config: Option<SessionConfig>) -> Result<(), RestartError> {
+        let config = config.map(Box::new);
+        self.ask(|reply| Ask::Restart { config, reply }).await.ok_or(RestartError::SessionEnded)?
+    }
+
+    /// Ends the session when the running turn and the waiting prompts are done.
+    pub async fn finish(&self) -> Result<(), CommandError> {
+        self.ask(|reply| Ask::Finish { reply }).await.ok_or(CommandError::SessionEnded)
+    }
+
+    /// Cancels the running turn, takes back the waiting prompts, and ends the session when the turn is over.
+    pub async fn stop(&self) -> Result<(), CommandError> {
+        self.ask(|reply| Ask::Stop { reply }).await.ok_or(CommandError::SessionEnded)
+    }
+
+    /// Ends the session now; a running turn is cut off.
+    pub fn end(&self) {
+        self.end.cancel();
+    }
+
+    /// Comes back when the session is over and everything is told.
+    pub async fn over(&self) {
+        let mut head = self.tail.watch();
+        head.wait_for(|head| head.over).await.ok(); // a task that is gone without a word is over too
+    }
+
+    async fn pass(&self, command: Command, by: ClientRef) -> Result<(), CommandError> {
+        self.ask(|reply| Ask::Pass { command, by, reply }).await.ok_or(CommandError::SessionEnded)?
+    }
+
+    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(ask(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+impl From<LaunchError> for RestartError {
+    fn from(error: LaunchError) -> Self {
+        Self::Launch(Box::new(error))
+    }
+}

@@ -1,0 +1,130 @@
+//! Why a session did not do what it was asked. One small enum an operation.
+
+use multitap_event::{ClientId, PromptId, Refused};
+
+use crate::launch::LaunchError;
+
+/// The client could not join.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JoinError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("too many clients have joined")]
+    Full,
+}
+
+/// The agent was not told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("an observer may not do that")]
+    Observer,
+    #[error("the agent is not running")]
+    NoAgent,
+    #[error("too much is waiting for the agent or for the reader of its events")]
+    Busy,
+}
+
+/// The prompt was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("an observer may not prompt")]
+    Observer,
+    #[error("the session takes no more prompts: it ends when the running turn does")]
+    Finishing,
+    #[error("too many prompts are waiting")]
+    QueueFull,
+    #[error("the agent takes no prompt into a running turn: let it wait, or interrupt")]
+    CannotSteer,
+    #[error("too much is waiting for the agent or for the reader of its events")]
+    Busy,
+}
+
+/// Nothing was cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CancelError {
+    #[error("no turn is running")]
+    NoTurn,
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+/// The prompt was not withdrawn.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WithdrawError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("an observer may not withdraw prompts")]
+    Observer,
+    #[error("no prompt {0} is waiting")]
+    NotWaiting(PromptId),
+}
+
+/// The answer does not count.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecideError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("too much is waiting for the agent or for the reader of its events")]
+    Busy,
+    #[error(transparent)]
+    Refused(#[from] Refused),
+}
+
+/// The rule still holds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RevokeError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("an observer may not revoke rules")]
+    Observer,
+    #[error("there is no rule {0}")]
+    NoSuchRule(String),
+    #[error("rule {0} stands in the agent's own settings: it can only be removed there")]
+    Saved(String),
+}
+
+/// The client is still there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KickError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("an observer may not send others away")]
+    Observer,
+    #[error("there is no client {0}")]
+    NoSuchClient(ClientId),
+}
+
+/// The agent was not started again.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RestartError {
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("the agent is running")]
+    Running,
+    #[error(transparent)]
+    Launch(Box<LaunchError>),
+}
+
+impl From<CommandError> for PromptError {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::SessionEnded | CommandError::NoAgent => Self::SessionEnded,
+            CommandError::Observer => Self::Observer,
+            CommandError::Busy => Self::Busy,
+        }
+    }
+}
+
+impl From<CommandError> for DecideError {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::SessionEnded | CommandError::NoAgent => Self::SessionEnded,
+            CommandError::Observer => Self::Refused(Refused::Observer),
+            CommandError::Busy => Self::Busy,
+        }
+    }
+}

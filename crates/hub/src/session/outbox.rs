@@ -1,0 +1,273 @@
+//! What is on its way out of a session: kept first, then told and acted on, all in the order in which it happened.
+//!
+//! One batch is under way at a time; what gathers meanwhile is the next. When the journal fails, the session goes on:
+//! events stay in memory, and the journal is tried again.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_event::{Command, EventKind, SessionId};
+use tokio::sync::mpsc::OwnedPermit;
+use tokio::time::{Instant, sleep_until};
+
+use crate::entry::Entry;
+use crate::journal::{About, Batch, Checkpoint, Flush, Journal, JournalError, Owner};
+use crate::state::{Presence, State};
+
+/// How much may wait to be kept before the session stops listening to its agent.
+const WAITING_BYTES: usize = 1024 * 1024;
+/// How many events a batch may have.
+const BATCH: usize = 4096;
+/// How much is remembered of what could not be kept; beyond it the log cannot be taken up again.
+const UNSAVED_BYTES: usize = 64 * 1024 * 1024;
+/// How long after a failure the journal is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+/// After how many events the state is kept too.
+const CHECKPOINT_EVERY: u64 = 1000;
+
+/// One step on the way out.
+pub(super) enum Item {
+    Entry(Entry),
+    /// Done when everything before it is kept.
+    Then(Effect),
+}
+
+pub(super) enum Effect {
+    Tell(OwnedPermit<Command>, Command),
+    Do(Box<dyn FnOnce() + Send>),
+}
+
+/// How a batch came out.
+pub(super) enum Landed {
+    Kept(Vec<Item>),
+    /// Not kept, but the session goes on with it. The journal has just failed, if there is an error.
+    Unkept(Vec<Item>, Option<JournalError>),
+    /// Everything that was not kept is now.
+    KeptAgain,
+    /// Another process has the session.
+    Lost(Vec<Item>),
+}
+
+pub(super) struct Outbox {
+    session: SessionId,
+    journal: Option<(Arc<dyn Journal>, Owner)>,
+    waiting: VecDeque<Item>,
+    waiting_bytes: usize,
+    flight: Option<Flight>,
+    trouble: Option<Trouble>,
+    about: About,
+    checkpoint: u64,
+}
+
+type Append = Pin<Box<dyn Future<Output = Result<(), JournalError>> + Send>>;
+
+struct Flight {
+    append: Append,
+    items: Vec<Item>,
+    /// How many of the unkept entries it carries.
+    unsaved: usize,
+}
+
+/// The journal does not work.
+struct Trouble {
+    unsaved: VecDeque<Entry>,
+    bytes: usize,
+    /// Too much was lost to go on with the log.
+    hopeless: bool,
+    retry: Instant,
+}
+
+impl Outbox {
+    pub(super) fn new(session: SessionId, journal: Option<(Arc<dyn Journal>, Owner)>, state: &State) -> Self {
+        Self {
+            session,
+            journal,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            flight: None,
+            trouble: None,
+            about: About::default(),
+            checkpoint: state.seq,
+        }
+    }
+
+    pub(super) fn entry(&mut self, entry: Entry) {
+        self.waiting_bytes += entry.bytes();
+        self.waiting.push_back(Item::Entry(entry));
+    }
+
+    pub(super) fn then(&mut self, effect: Effect) {
+        self.waiting.push_back(Item::Then(effect));
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting_bytes < WAITING_BYTES && self.waiting.len() < BATCH
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.flight.is_none()
+    }
+
+    /// Comes back when something has landed. Cancel safe; never ends while there is nothing to wait for.
+    pub(super) async fn landed(&mut self, state: &State) -> Landed {
+        loop {
+            self.set_off(state);
+            if let Some(flight) = &mut self.flight {
+                let outcome = (&mut flight.append).await;
+                let Some(flight) = self.flight.take() else { continue };
+                if let Some(landed) = self.settle(flight, outcome) {
+                    return landed;
+                }
+                continue;
+            }
+            if !self.waiting.is_empty() {
+                // Nothing to keep, or nowhere to keep it.
+                let items = self.take_waiting();
+                return if self.journal.is_none() { Landed::Kept(items) } else { self.unkept(items, None) };
+            }
+            match self.trouble.as_ref().filter(|trouble| !trouble.hopeless) {
+                Some(trouble) => sleep_until(trouble.retry).await,
+                None => pending().await,
+            }
+            self.try_again();
+        }
+    }
+
+    /// Sends the next batch on its way, unless one is.
+    fn set_off(&mut self, state: &State) {
+        if self.flight.is_some() || self.trouble.is_some() || self.waiting.is_empty() {
+            return;
+        }
+        let Some((journal, owner)) = self.journal.clone() else { return };
+        let items = self.take_waiting();
+        let entries: Vec<Entry> = items
+            .iter()
+            .filter_map(|item| if let Item::Entry(entry) = item { Some(entry.clone()) } else { None })
+            .collect();
+        if entries.is_empty() {
+            self.flight = Some(Flight { append: Box::pin(async { Ok(()) }), items, unsaved: 0 });
+            return;
+        }
+        let flush = entries.iter().map(flush).max().unwrap_or(Flush::Soon);
+        let about = Some(about(state)).filter(|about| *about != self.about);
+        if let Some(about) = &about {
+            self.about.clone_from(about);
+        }
+        let checkpoint = self.checkpoint(state);
+        let batch = Batch { session: self.session.clone(), owner, entries, flush, checkpoint, about };
+        let append: Append = Box::pin(async move { journal.append(batch).await });
+        self.flight = Some(Flight { append, items, unsaved: 0 });
+    }
+
+    fn checkpoint(&mut self, state: &State) -> Option<Checkpoint> {
+        let rests = state.turn.is_none() && state.seq >= self.checkpoint + CHECKPOINT_EVERY / 10;
+        if !rests && state.seq < self.checkpoint + CHECKPOINT_EVERY {
+            return None;
+        }
+        self.checkpoint = state.seq;
+        // A state that cannot be written costs time at the next start, and nothing else.
+        Some(Checkpoint { seq: state.seq, state: serde_json::to_string(state).ok()? })
+    }
+
+    fn settle(&mut self, flight: Flight, outcome: Result<(), JournalError>) -> Option<Landed> {
+        let Flight { items, unsaved, .. } = flight;
+        match outcome {
+            Ok(()) if unsaved > 0 => {
+                let trouble = self.trouble.as_mut()?;
+                for entry in trouble.unsaved.drain(..unsaved) {
+                    trouble.bytes -= entry.bytes();
+                }
+                if trouble.unsaved.is_empty() {
+                    self.trouble = None;
+                    return Some(Landed::KeptAgain);
+                }
+                trouble.retry = Instant::now();
+                None
+            }
+            Ok(()) => Some(Landed::Kept(items)),
+            Err(JournalError::Lost(_)) => {
+                self.journal = None;
+                self.trouble = None;
+                Some(Landed::Lost(items))
+            }
+            Err(error) if unsaved > 0 => {
+                tracing::debug!(session = %self.session, %error, "the log still cannot be written");
+                let trouble = self.trouble.as_mut()?;
+                trouble.retry = Instant::now() + RETRY;
+                None
+            }
+            Err(error) => {
+                tracing::warn!(session = %self.session, %error, "the log cannot be written");
+                // Whatever was to be known of the session has to be said again.
+                self.about = About::default();
+                let retry = Instant::now() + RETRY;
+                self.trouble = Some(Trouble { unsaved: VecDeque::new(), bytes: 0, hopeless: false, retry });
+                Some(self.unkept(items, Some(error)))
+            }
+        }
+    }
+
+    fn unkept(&mut self, items: Vec<Item>, error: Option<JournalError>) -> Landed {
+        if let Some(trouble) = &mut self.trouble {
+            for item in &items {
+                let Item::Entry(entry) = item else { continue };
+                trouble.bytes += entry.bytes();
+                trouble.unsaved.push_back(entry.clone());
+            }
+            if trouble.bytes > UNSAVED_BYTES {
+                trouble.hopeless = true;
+                trouble.unsaved = VecDeque::new();
+                trouble.bytes = 0;
+            }
+        }
+        Landed::Unkept(items, error)
+    }
+
+    /// Tries to keep what was not kept.
+    fn try_again(&mut self) {
+        let (Some((journal, owner)), Some(trouble)) = (self.journal.clone(), &self.trouble) else { return };
+        let entries: Vec<Entry> = trouble.unsaved.iter().take(BATCH).cloned().collect();
+        let unsaved = entries.len();
+        if unsaved == 0 {
+            self.trouble = None;
+            return;
+        }
+        let (session, flush) = (self.session.clone(), Flush::Now);
+        let batch = Batch { session, owner, entries, flush, checkpoint: None, about: None };
+        let append: Append = Box::pin(async move { journal.append(batch).await });
+        self.flight = Some(Flight { append, items: Vec::new(), unsaved });
+    }
+
+    fn take_waiting(&mut self) -> Vec<Item> {
+        self.waiting_bytes = 0;
+        self.waiting.drain(..).collect()
+    }
+}
+
+/// Prompts, rulings, the ends of turns, and where a session begins and ends are on the disk before anybody hears.
+fn flush(entry: &Entry) -> Flush {
+    match entry.event().map(|event| &event.kind) {
+        Some(
+            EventKind::UserMessage(_)
+            | EventKind::PromptQueued { .. }
+            | EventKind::PromptWithdrawn { .. }
+            | EventKind::PermissionSettled(_)
+            | EventKind::TurnCompleted(_)
+            | EventKind::SessionStarted(_)
+            | EventKind::SessionEnded(_),
+        ) => Flush::Now,
+        _ => Flush::Soon,
+    }
+}
+
+pub(crate) fn about(state: &State) -> About {
+    About {
+        title: state.title.clone(),
+        native_id: state.native_id.clone(),
+        model: state.model.clone(),
+        open: state.agent == Presence::Here,
+    }
+}

@@ -1,0 +1,481 @@
+//! The task that owns a session: it alone numbers events, holds prompts back, rules on answers.
+//!
+//! It waits only at its `select!`. Outward waits: what cannot be kept or read yet leaves the agent's events where they
+//! are. Inward refuses: a full queue is an error the caller sees. Whatever is told, answered or handed to the agent
+//! goes through the [`Outbox`](super::outbox), so that it is in the log first.
+
+mod agent;
+mod asked;
+
+use std::future::pending;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use multitap_event::{
+    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, EventKind, Prompt, QuestionId, SessionConfig,
+    SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
+};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use self::agent::{Agent, Ear, news};
+use super::ask::{Ask, Reply};
+use super::error::CommandError;
+use super::outbox::{Effect, Item, Landed, Outbox};
+use crate::entry::Entry;
+use crate::journal::{Journal, JournalError, Owner};
+use crate::launch::{Launch, LaunchError};
+use crate::state::{Presence, State};
+use crate::tail::{Retain, Tail};
+
+/// How many calls may wait for the session task.
+pub(crate) const INBOX: usize = 64;
+/// How many events of the agent are taken at a time.
+const DRAFTS: usize = 64;
+/// How often it is looked at whether clients read.
+const SWEEP: Duration = Duration::from_secs(1);
+/// How long the last events may take to be kept.
+const LAST_EVENTS: Duration = Duration::from_secs(10);
+
+const ENDED: &str = "the session ended";
+
+/// What a session ends with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Linger {
+    /// With its agent.
+    #[default]
+    WithAgent,
+    /// When it is closed: while its agent is gone others may look at it, and a prompt starts the agent again.
+    UntilClosed,
+}
+
+/// Everything a session begins with.
+pub(crate) struct Beginning {
+    pub(crate) id: SessionId,
+    pub(crate) epoch: u64,
+    pub(crate) state: State,
+    pub(crate) config: SessionConfig,
+    /// Who opened it: its first prompt is theirs.
+    pub(crate) by: ClientRef,
+    /// What was said before, elsewhere.
+    pub(crate) history: Option<History>,
+    pub(crate) linger: Linger,
+    pub(crate) question_timeout: Option<Duration>,
+    pub(crate) journal: Option<(Arc<dyn Journal>, Owner)>,
+    /// Why there is no journal, where there should be one.
+    pub(crate) unkept: Option<JournalError>,
+    pub(crate) launch: Arc<dyn Launch>,
+    pub(crate) tail: Arc<Tail>,
+    pub(crate) native: watch::Sender<Option<String>>,
+    pub(crate) inbox: mpsc::Receiver<Ask>,
+    pub(crate) stop: CancellationToken,
+}
+
+/// Events of a conversation that was had elsewhere.
+pub type History = Box<dyn Iterator<Item = Draft> + Send>;
+
+pub(crate) struct SessionTask {
+    id: SessionId,
+    epoch: u64,
+    state: State,
+    config: SessionConfig,
+    by: ClientRef,
+    history: Option<History>,
+    /// The first prompt, until the agent is there.
+    first: Option<Prompt>,
+    linger: Linger,
+    question_timeout: Option<Duration>,
+    deadlines: Vec<(QuestionId, Instant)>,
+    next_sweep: Option<Instant>,
+    journal: Option<Arc<dyn Journal>>,
+    owner: Option<Owner>,
+    unkept: Option<JournalError>,
+    launch: Arc<dyn Launch>,
+    agent: Agent,
+    /// Who asked for the next change of mode, and of model.
+    mode_by: Option<ClientRef>,
+    model_by: Option<ClientRef>,
+    tail: Arc<Tail>,
+    native: watch::Sender<Option<String>>,
+    outbox: Outbox,
+    inbox: mpsc::Receiver<Ask>,
+    /// It ends when nothing runs and nothing waits.
+    finishing: bool,
+    /// It ends.
+    closing: bool,
+    /// The agent is to be started anew as soon as it rests.
+    renew: bool,
+    /// Somebody prompted while the agent went: it is started again when it is gone.
+    wanted: bool,
+    stop: CancellationToken,
+}
+
+impl SessionTask {
+    pub(crate) fn new(beginning: Beginning) -> Self {
+        let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, .. } = beginning;
+        let first = config.prompt.take();
+        let outbox = Outbox::new(id.clone(), beginning.journal.clone(), &state);
+        let (journal, owner) = beginning.journal.unzip();
+        Self {
+            id,
+            epoch,
+            state,
+            config,
+            by,
+            history,
+            first,
+            linger,
+            question_timeout,
+            deadlines: Vec::new(),
+            next_sweep: None,
+            journal,
+            owner,
+            unkept: beginning.unkept,
+            launch: beginning.launch,
+            agent: Agent::Gone,
+            mode_by: None,
+            model_by: None,
+            tail: beginning.tail,
+            native: beginning.native,
+            outbox,
+            inbox: beginning.inbox,
+            finishing: false,
+            closing: false,
+            renew: false,
+            wanted: false,
+            stop: beginning.stop,
+        }
+    }
+
+    /// Until the session is over. `opened` hears where this opening begins in the log once the agent is up, or why it
+    /// is not.
+    #[tracing::instrument(name = "session", skip_all, fields(id = %self.id))]
+    pub(crate) async fn run(mut self, opened: Reply<Result<u64, LaunchError>>) {
+        self.import().await;
+        let after = self.state.seq;
+        self.start(Box::new(move |up| {
+            // Whoever opened it may have gone away.
+            opened.send(up.map(|()| after)).ok();
+        }));
+        let mut drafts = Vec::new();
+        while !self.is_done() {
+            // On its way out it waits for no reader.
+            let listens = self.outbox.has_room() && (self.closing || !self.tail.is_full());
+            let ear = Ear { listens, wants_room: self.can_hand_over() };
+            let due = self.next_due();
+            tokio::select! {
+                () = self.stop.cancelled(), if !self.closing => self.close_now(),
+                heard = news(&mut self.agent, &mut drafts, ear) => self.on_news(heard, &mut drafts),
+                ask = self.inbox.recv() => match ask {
+                    Some(ask) => self.on_ask(ask),
+                    None => self.close_now(),
+                },
+                landed = self.outbox.landed(&self.state) => self.on_landed(landed),
+                () = self.tail.moved.notified() => self.sweep(),
+                () = at(due) => self.on_due(),
+            }
+            self.move_on();
+        }
+        self.end().await;
+    }
+
+    /// Puts what was said elsewhere at the beginning of the log.
+    async fn import(&mut self) {
+        let Some(history) = self.history.take() else { return };
+        for draft in history {
+            self.stamp(draft);
+            while !self.outbox.has_room() {
+                let landed = self.outbox.landed(&self.state).await;
+                self.on_landed(landed);
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let ends = self.closing || (self.linger == Linger::WithAgent && !self.renew);
+        ends && matches!(self.agent, Agent::Gone)
+    }
+
+    /// The last events are kept, then nobody writes the log any more.
+    async fn end(mut self) {
+        self.inbox.close();
+        while let Ok(ask) = self.inbox.try_recv() {
+            drop(ask);
+        }
+        self.take_back();
+        let deadline = Instant::now() + LAST_EVENTS;
+        while !self.outbox.is_empty() {
+            match timeout_at(deadline, self.outbox.landed(&self.state)).await {
+                Ok(landed) => self.on_landed(landed),
+                Err(_) => {
+                    tracing::warn!(session = %self.id, "the last events could not be kept in time");
+                    break;
+                }
+            }
+        }
+        if let (Some(journal), Some(owner)) = (&self.journal, &self.owner)
+            && let Err(error) = journal.release(self.id.clone(), owner.clone()).await
+        {
+            tracing::warn!(session = %self.id, %error, "cannot let go of the log");
+        }
+        self.tail.close();
+    }
+
+    /// Makes it an event: numbers it, applies it, and sends it on its way.
+    fn stamp(&mut self, draft: Draft) {
+        let event = draft.stamp(self.id.clone(), self.state.seq + 1);
+        self.state.apply(&event);
+        self.native.send_if_modified(|known| {
+            let changed = *known != self.state.native_id;
+            if changed {
+                known.clone_from(&self.state.native_id);
+            }
+            changed
+        });
+        self.outbox.entry(Entry::new(event));
+    }
+
+    fn tell(&mut self, kind: EventKind) {
+        self.stamp(Draft::new(Timestamp::now(), kind));
+    }
+
+    /// Answers when everything so far is kept.
+    fn reply<T: Send + 'static>(&mut self, reply: Reply<T>, value: T) {
+        // A caller that went away wants no answer.
+        self.outbox.then(Effect::Do(Box::new(move || drop(reply.send(value)))));
+    }
+
+    /// Hands the agent a command when everything so far is kept.
+    fn hand(&mut self, permit: mpsc::OwnedPermit<Command>, command: Command) {
+        self.outbox.then(Effect::Tell(permit, command));
+    }
+
+    fn on_landed(&mut self, landed: Landed) {
+        match landed {
+            Landed::Kept(items) => self.release(items),
+            Landed::Unkept(items, failed) => {
+                if let Some(error) = failed {
+                    self.tail.retain(Retain::Volatile);
+                    self.say_unkept(&error);
+                }
+                self.release(items);
+            }
+            Landed::KeptAgain => {
+                self.tail.retain(Retain::Ring);
+                self.tell(log_note("the log is kept again, and nothing of it was lost", true));
+            }
+            Landed::Lost(items) => {
+                let message = "another process has taken this session over: it ends here";
+                self.tail.retain(Retain::Volatile);
+                self.release(items);
+                self.tell(EventKind::Error(AgentError::new(AgentErrorKind::Unknown, message)));
+                self.owner = None;
+                self.close_now();
+            }
+        }
+    }
+
+    fn say_unkept(&mut self, error: &JournalError) {
+        let message = format!("{error}: this session goes on in memory, and what happens from now on may be lost");
+        self.tell(log_note(&message, false));
+    }
+
+    fn release(&mut self, items: Vec<Item>) {
+        let mut entries = Vec::new();
+        for item in items {
+            match item {
+                Item::Entry(entry) => entries.push(entry),
+                Item::Then(effect) => {
+                    self.tail.add(mem::take(&mut entries));
+                    match effect {
+                        Effect::Tell(permit, command) => drop(permit.send(command)),
+                        Effect::Do(act) => act(),
+                    }
+                }
+            }
+        }
+        self.tail.add(entries);
+    }
+
+    fn on_draft(&mut self, mut draft: Draft) {
+        match &mut draft.kind {
+            EventKind::SessionEnded(_) => self.tie_up(),
+            EventKind::PermissionAsked(question) => {
+                if let Some(patience) = self.question_timeout {
+                    self.deadlines.push((question.question_id.clone(), Instant::now() + patience));
+                }
+            }
+            EventKind::ModeChanged { by, .. } if by.is_none() => *by = self.mode_by.take(),
+            EventKind::ModelChanged { by, .. } if by.is_none() => *by = self.model_by.take(),
+            _ => {}
+        }
+        let started = matches!(draft.kind, EventKind::SessionStarted(_));
+        self.stamp(draft);
+        if started && let Some(error) = self.unkept.take() {
+            self.say_unkept(&error);
+        }
+    }
+
+    /// What has to be told before the agent's end: nothing that was begun stays open.
+    fn tie_up(&mut self) {
+        for kind in self.state.loose_ends(ENDED) {
+            self.tell(kind);
+        }
+        if self.linger == Linger::WithAgent && !self.renew {
+            self.take_back();
+        }
+    }
+
+    /// None of the waiting prompts will be sent.
+    fn take_back(&mut self) {
+        let waiting: Vec<_> = self.state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
+        for prompt_id in waiting {
+            self.tell(EventKind::PromptWithdrawn { prompt_id, by: None });
+        }
+    }
+
+    /// What follows from what has happened.
+    fn move_on(&mut self) {
+        if self.state.agent == Presence::Here && !self.state.is_busy() {
+            if mem::take(&mut self.renew) {
+                self.agent.let_go();
+                self.renew = true;
+            } else {
+                self.hand_over_next();
+            }
+        }
+        if self.finishing && self.first.is_none() && self.state.is_at_rest() && self.state.agent != Presence::NotYet {
+            self.agent.let_go();
+        }
+    }
+
+    fn can_hand_over(&self) -> bool {
+        let waits = self.first.is_some() || !self.state.queue.is_empty();
+        waits && self.state.agent == Presence::Here && !self.state.is_busy() && !self.renew
+    }
+
+    /// Hands over the prompt whose turn it is. If the agent cannot take it now, a later round will.
+    fn hand_over_next(&mut self) {
+        if !self.can_hand_over() {
+            return;
+        }
+        let Ok(permit) = self.agent.permit() else { return };
+        if let Some(prompt) = self.first.take() {
+            let by = self.by.clone();
+            self.hand_over(permit, prompt, by);
+        } else if let Some(queued) = self.state.queue.front().cloned() {
+            let from = queued.from.unwrap_or_else(|| self.by.clone());
+            self.hand_over(permit, queued.prompt, from);
+        }
+    }
+
+    fn hand_over(&mut self, permit: mpsc::OwnedPermit<Command>, mut prompt: Prompt, from: ClientRef) {
+        let message = spoken(&mut prompt, from);
+        self.tell(EventKind::UserMessage(message));
+        self.hand(permit, Command::Prompt(prompt));
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let questions = self.deadlines.iter().map(|(_, due)| *due).min();
+        questions.into_iter().chain(self.next_sweep).min()
+    }
+
+    fn on_due(&mut self) {
+        let now = Instant::now();
+        let due: Vec<QuestionId> =
+            self.deadlines.extract_if(.., |(_, due)| *due <= now).map(|(question, _)| question).collect();
+        for question in due {
+            self.deny(&question);
+        }
+        if self.next_sweep.is_some_and(|due| due <= now) {
+            self.next_sweep = Some(now + SWEEP);
+            self.sweep();
+        }
+    }
+
+    /// Says no to a question that nobody answered. One that was settled or withdrawn meanwhile needs no answer.
+    fn deny(&mut self, id: &QuestionId) {
+        let Some(question) = self.state.questions.question(id) else { return };
+        let patience = self.question_timeout.unwrap_or_default().as_secs_f32();
+        match question.refusal() {
+            Some(choice) => {
+                let why = format!("nobody answered within {patience} s");
+                let decide = Decide::new(id, choice.id.clone()).with_feedback(why);
+                if self.decide(decide, host()).is_err() {
+                    // The agent takes nothing in now; it is asked again soon.
+                    self.deadlines.push((id.clone(), Instant::now() + SWEEP));
+                }
+            }
+            // Nothing it offers says no: the turn itself has to end.
+            None => {
+                if let Ok(permit) = self.agent.permit() {
+                    self.hand(permit, Command::Cancel);
+                }
+            }
+        }
+    }
+
+    /// Tells of clients that left or were cut off.
+    fn sweep(&mut self) {
+        for reader in self.tail.sweep() {
+            let Some(client) = self.state.client(&reader.client).cloned() else { continue };
+            let cut = reader.cut.load(Ordering::Acquire);
+            let reason = cut.then(|| format!("cut off after event {}", reader.cursor()));
+            self.tell(EventKind::ClientLeft { client, reason });
+        }
+    }
+
+    /// Ends the session now.
+    fn close_now(&mut self) {
+        self.closing = true;
+        self.renew = false;
+        self.agent.end();
+    }
+}
+
+/// What the log says of a prompt that goes to the agent, which has an id from now on.
+fn spoken(prompt: &mut Prompt, from: ClientRef) -> UserMessage {
+    let id = prompt.prompt_id.get_or_insert_with(multitap_event::PromptId::fresh).clone();
+    UserMessage {
+        content: prompt.text.clone(),
+        images: prompt.images.clone(),
+        prompt_id: Some(id),
+        from: Some(from),
+        steering: false,
+        message_id: None,
+    }
+}
+
+fn log_note(message: &str, durable: bool) -> EventKind {
+    let data = serde_json::Map::from_iter([("durable".to_owned(), durable.into())]);
+    EventKind::System(SystemNote { subtype: SystemSubtype::LOG.to_owned(), message: Some(message.to_owned()), data })
+}
+
+fn host() -> ClientRef {
+    ClientRef::new("multitap", Door::Host)
+}
+
+/// The end of an agent that said nothing of it.
+fn gone_without_a_word(state: &State) -> SessionEnd {
+    SessionEnd {
+        reason: state.last_turn.map_or(SessionEndReason::Failed, SessionEndReason::from),
+        error: Some("the agent is gone without a word".to_owned()),
+        final_usage: None,
+        exit_code: None,
+    }
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}
+
+/// Whether a client may do more than look.
+fn may_act(client: &ClientRef) -> Result<(), CommandError> {
+    if client.role == Some(multitap_event::ClientRole::Observer) { Err(CommandError::Observer) } else { Ok(()) }
+}

@@ -1,0 +1,166 @@
+//! The agent of a session: on its way, there, or gone.
+
+use std::future::pending;
+
+use multitap_event::{AgentError, AgentLink, Command, Draft, EventKind, Resume, SessionConfig};
+use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
+
+use super::{DRAFTS, Linger, SessionTask, gone_without_a_word};
+use crate::launch::{LaunchError, Launching};
+use crate::session::error::CommandError;
+
+/// Hears whether the agent came up.
+pub(super) type WhenUp = Box<dyn FnOnce(Result<(), LaunchError>) + Send>;
+
+pub(super) enum Agent {
+    Gone,
+    Starting {
+        launching: Launching,
+        when_up: WhenUp,
+    },
+    Up {
+        events: mpsc::Receiver<Draft>,
+        /// Dropped when the agent is to go.
+        commands: Option<mpsc::Sender<Command>>,
+        steers: bool,
+        /// It had its last words.
+        ended: bool,
+    },
+}
+
+/// What is heard of an agent.
+pub(super) enum News {
+    Started(Result<AgentLink, LaunchError>),
+    /// It told something.
+    Told,
+    /// It can take a command.
+    HasRoom,
+    Gone,
+}
+
+/// What is listened for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ear {
+    /// What the agent tells can be taken in.
+    pub(super) listens: bool,
+    /// Something waits to be handed to it.
+    pub(super) wants_room: bool,
+}
+
+/// What comes next of the agent. Cancel safe.
+pub(super) async fn news(agent: &mut Agent, drafts: &mut Vec<Draft>, ear: Ear) -> News {
+    match agent {
+        Agent::Gone => pending().await,
+        Agent::Starting { launching, .. } => News::Started(launching.await),
+        Agent::Up { events, commands, .. } => tokio::select! {
+            count = events.recv_many(drafts, DRAFTS), if ear.listens => if count == 0 { News::Gone } else { News::Told },
+            () = has_room(commands.as_ref()), if ear.wants_room => News::HasRoom,
+            else => pending().await,
+        },
+    }
+}
+
+/// Comes back when there is a place in the queue; never, if nobody reads it any more.
+async fn has_room(commands: Option<&mpsc::Sender<Command>>) {
+    let permit = match commands {
+        Some(commands) => commands.reserve().await.ok(),
+        None => None,
+    };
+    if permit.is_none() {
+        pending().await
+    }
+}
+
+impl Agent {
+    /// A place in its queue.
+    pub(super) fn permit(&self) -> Result<OwnedPermit<Command>, CommandError> {
+        let Self::Up { commands: Some(commands), ended: false, .. } = self else { return Err(CommandError::NoAgent) };
+        commands.clone().try_reserve_owned().map_err(|error| match error {
+            TrySendError::Full(_) => CommandError::Busy,
+            TrySendError::Closed(_) => CommandError::NoAgent,
+        })
+    }
+
+    pub(super) fn steers(&self) -> bool {
+        matches!(self, Self::Up { steers: true, .. })
+    }
+
+    /// Asks it to go; it has its last words.
+    pub(super) fn let_go(&mut self) {
+        if let Self::Up { commands, .. } = self {
+            *commands = None;
+        }
+    }
+
+    /// The same, and one that is on its way does not come.
+    pub(super) fn end(&mut self) {
+        self.let_go();
+        if matches!(self, Self::Starting { .. }) {
+            *self = Self::Gone;
+        }
+    }
+}
+
+impl SessionTask {
+    /// Starts the agent as it is configured.
+    pub(super) fn start(&mut self, when_up: WhenUp) {
+        self.agent = Agent::Starting { launching: self.launch.launch(self.config.clone()), when_up };
+    }
+
+    /// Starts it again, with the conversation it had.
+    pub(super) fn start_again(&mut self, when_up: WhenUp) {
+        if let Some(native_id) = self.state.native_id.clone() {
+            let resume = Resume::Session { native_id, at: None };
+            self.config = SessionConfig { resume, fork: false, ..self.config.clone() };
+        }
+        self.start(when_up);
+    }
+
+    pub(super) fn on_news(&mut self, news: News, drafts: &mut Vec<Draft>) {
+        match news {
+            News::Started(started) => self.on_started(started),
+            News::Told => {
+                for draft in drafts.drain(..) {
+                    // Whatever comes after its last words is not heard.
+                    let Agent::Up { ended: ended @ false, .. } = &mut self.agent else { continue };
+                    *ended = matches!(draft.kind, EventKind::SessionEnded(_));
+                    self.on_draft(draft);
+                }
+            }
+            // It is handed over as soon as everything else is done.
+            News::HasRoom => {}
+            News::Gone => self.on_gone(),
+        }
+    }
+
+    fn on_started(&mut self, started: Result<AgentLink, LaunchError>) {
+        let Agent::Starting { when_up, .. } = std::mem::replace(&mut self.agent, Agent::Gone) else { return };
+        match started {
+            Ok(AgentLink { events, commands, steers }) => {
+                self.agent = Agent::Up { events, commands: Some(commands), steers, ended: false };
+                self.wanted = false;
+                when_up(Ok(()));
+            }
+            Err(error) => {
+                // Others look on: they have to know as well.
+                if self.state.seq > 0 {
+                    self.tell(EventKind::Error(AgentError::from(error.clone())));
+                }
+                when_up(Err(error));
+            }
+        }
+    }
+
+    fn on_gone(&mut self) {
+        let agent = std::mem::replace(&mut self.agent, Agent::Gone);
+        if matches!(agent, Agent::Up { ended: false, .. }) {
+            self.tie_up();
+            let end = gone_without_a_word(&self.state);
+            self.tell(EventKind::SessionEnded(end));
+        }
+        let wanted = std::mem::take(&mut self.wanted) && self.linger == Linger::UntilClosed && !self.closing;
+        if std::mem::take(&mut self.renew) || wanted {
+            self.start_again(Box::new(|_| {}));
+        }
+    }
+}

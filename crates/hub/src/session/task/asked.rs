@@ -1,0 +1,291 @@
+//! What clients ask of a session, one by one: checked here, told as events, and answered when those are kept.
+
+use std::sync::Arc;
+
+use multitap_event::{
+    ClientId, ClientRef, Command, Decide, EventKind, Prompt, PromptId, Ruling, SessionConfig, Timestamp, UserMessage,
+};
+use tokio::time::Instant;
+
+use super::agent::{Agent, WhenUp};
+use super::{Linger, SWEEP, SessionTask, may_act, spoken};
+use crate::feed::Feed;
+use crate::rule::Rule;
+use crate::session::ask::{Ask, Reply};
+use crate::session::error::{
+    CancelError, CommandError, DecideError, JoinError, KickError, PromptError, RestartError, RevokeError, WithdrawError,
+};
+use crate::session::{Join, JoinFrom, Joined, ReplayGap, WhenBusy};
+use crate::state::{PROMPT_QUEUE, Presence};
+use crate::tail::Reader;
+
+/// How many clients may read a session at once.
+const CLIENTS: usize = 4096;
+
+impl SessionTask {
+    pub(super) fn on_ask(&mut self, ask: Ask) {
+        match ask {
+            Ask::Join { join, reply } => self.join(join, reply),
+            Ask::Snapshot { reply } => {
+                let state = Box::new(self.state.clone());
+                self.reply(reply, state);
+            }
+            Ask::Prompt { prompt, when_busy, from, reply } => {
+                let accepted = self.prompt(prompt, when_busy, from);
+                self.reply(reply, accepted);
+            }
+            Ask::Withdraw { prompt, by, reply } => {
+                let withdrawn = self.withdraw(prompt, by);
+                self.reply(reply, withdrawn);
+            }
+            Ask::Decide { decide, by, reply } => {
+                let ruling = self.decide(decide, by);
+                self.reply(reply, ruling);
+            }
+            Ask::Cancel { by, reply } => {
+                let cancelled = self.cancel(&by);
+                self.reply(reply, cancelled);
+            }
+            Ask::Pass { command, by, reply } => {
+                let passed = self.pass(command, by);
+                self.reply(reply, passed);
+            }
+            Ask::Revoke { rule_id, by, reply } => {
+                let revoked = self.revoke(rule_id, &by);
+                self.reply(reply, revoked);
+            }
+            Ask::Kick { client, by, reply } => {
+                let kicked = self.kick(client, &by);
+                self.reply(reply, kicked);
+            }
+            Ask::Report { error, reply } => {
+                let room = self.room();
+                if room.is_ok() {
+                    self.tell(EventKind::Error(error));
+                }
+                self.reply(reply, room);
+            }
+            Ask::Restart { config, reply } => self.restart(config, reply),
+            Ask::Finish { reply } => {
+                self.finishing = true;
+                self.reply(reply, ());
+            }
+            Ask::Stop { reply } => {
+                self.stop_turn();
+                self.reply(reply, ());
+            }
+        }
+    }
+
+    fn join(&mut self, join: Join, reply: Reply<Result<Joined, JoinError>>) {
+        if self.state.clients.len() >= CLIENTS {
+            return self.reply(reply, Err(JoinError::Full));
+        }
+        let Join { mut client, from, patience, announce } = join;
+        let client_id = client.client_id.get_or_insert_with(ClientId::fresh).clone();
+        let before = self.state.seq;
+        if announce {
+            self.tell(EventKind::ClientJoined { client: client.clone() });
+        }
+        let now = self.state.seq;
+        let gap = match from {
+            JoinFrom::After { seq, epoch } if seq > before || epoch.is_some_and(|epoch| epoch != self.epoch) => {
+                Some(ReplayGap { asked: seq, last: before, epoch: self.epoch })
+            }
+            _ => None,
+        };
+        let (after, wants_snapshot) = match from {
+            _ if gap.is_some() => (now, true),
+            JoinFrom::Start => (0, false),
+            JoinFrom::After { seq, .. } => (seq, false),
+            JoinFrom::Tail(count) => (now.saturating_sub(count), true),
+            JoinFrom::Now => (now, true),
+        };
+        let snapshot = wants_snapshot.then(|| Box::new(self.state.clone()));
+        let reader = Arc::new(Reader::new(client_id, after, patience));
+        self.tail.seat(reader.clone());
+        if patience.is_some() {
+            self.next_sweep.get_or_insert_with(|| Instant::now() + SWEEP);
+        }
+        let feed = Feed::new(self.id.clone(), client.clone(), reader, self.tail.clone(), self.journal.clone());
+        self.reply(reply, Ok(Joined { client, feed, snapshot, gap, epoch: self.epoch }));
+    }
+
+    fn prompt(&mut self, mut prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, PromptError> {
+        may_act(&from)?;
+        if self.closing {
+            return Err(PromptError::SessionEnded);
+        }
+        if self.finishing {
+            return Err(PromptError::Finishing);
+        }
+        self.room()?;
+        let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
+        if self.state.agent != Presence::Here {
+            return self.prompt_without_agent(prompt, from).map(|()| id);
+        }
+        if self.state.is_at_rest() && self.first.is_none() && !self.renew {
+            let permit = self.agent.permit()?;
+            self.hand_over(permit, prompt, from);
+            return Ok(id);
+        }
+        match when_busy {
+            WhenBusy::Queue => self.queue(prompt, from, false)?,
+            WhenBusy::Steer if !self.agent.steers() => return Err(PromptError::CannotSteer),
+            WhenBusy::Steer if self.state.turn.is_some() => {
+                let permit = self.agent.permit()?;
+                let message = UserMessage { steering: true, ..spoken(&mut prompt, from) };
+                self.tell(EventKind::UserMessage(message));
+                self.hand(permit, Command::Steer(prompt));
+            }
+            // The turn is about to begin and takes nothing in yet: it comes next.
+            WhenBusy::Steer => self.queue(prompt, from, true)?,
+            WhenBusy::Interrupt => {
+                let permit = self.agent.permit()?;
+                self.queue(prompt, from, true)?;
+                if self.state.is_busy() {
+                    self.hand(permit, Command::Cancel);
+                }
+            }
+        }
+        Ok(id)
+    }
+
+    /// The agent is on its way, or has to be started again.
+    fn prompt_without_agent(&mut self, prompt: Prompt, from: ClientRef) -> Result<(), PromptError> {
+        let lingers = self.linger == Linger::UntilClosed;
+        match self.agent {
+            Agent::Starting { .. } => self.queue(prompt, from, false),
+            Agent::Up { .. } if lingers || self.renew || self.state.agent == Presence::NotYet => {
+                // If it is about to go, it is started again.
+                self.wanted = true;
+                self.queue(prompt, from, false)
+            }
+            Agent::Gone if lingers => {
+                self.queue(prompt, from, false)?;
+                self.start_again(Box::new(|_| {}));
+                Ok(())
+            }
+            Agent::Gone | Agent::Up { .. } => Err(PromptError::SessionEnded),
+        }
+    }
+
+    fn queue(&mut self, prompt: Prompt, from: ClientRef, first: bool) -> Result<(), PromptError> {
+        if self.state.queue.len() >= PROMPT_QUEUE {
+            return Err(PromptError::QueueFull);
+        }
+        self.tell(EventKind::PromptQueued { prompt, from: Some(from), first });
+        Ok(())
+    }
+
+    /// Whether more can be told: not while nobody keeps or reads what was.
+    fn room(&self) -> Result<(), CommandError> {
+        if self.outbox.has_room() && !self.tail.is_full() { Ok(()) } else { Err(CommandError::Busy) }
+    }
+
+    fn withdraw(&mut self, prompt: PromptId, by: ClientRef) -> Result<(), WithdrawError> {
+        may_act(&by).map_err(|_| WithdrawError::Observer)?;
+        if !self.state.queue.iter().any(|queued| queued.prompt.prompt_id.as_ref() == Some(&prompt)) {
+            return Err(WithdrawError::NotWaiting(prompt));
+        }
+        self.tell(EventKind::PromptWithdrawn { prompt_id: prompt, by: Some(by) });
+        Ok(())
+    }
+
+    pub(super) fn decide(&mut self, decide: Decide, by: ClientRef) -> Result<Ruling, DecideError> {
+        let ruling = self.state.questions.judge(&decide, by, Timestamp::now())?;
+        self.room()?;
+        // A place in the agent's queue first: a ruling that the agent never hears of would be a lie.
+        let permit = self.agent.permit()?;
+        let rule = self.state.questions.question(&decide.question_id).and_then(|asked| Rule::of(asked, &ruling));
+        self.deadlines.retain(|(question, _)| *question != decide.question_id);
+        self.tell(EventKind::PermissionSettled(ruling.clone()));
+        if let Some(rule) = rule {
+            self.tell(EventKind::System(rule.added()));
+        }
+        self.hand(permit, Command::Decide(decide));
+        Ok(ruling)
+    }
+
+    fn cancel(&mut self, by: &ClientRef) -> Result<(), CancelError> {
+        may_act(by)?;
+        if !self.state.is_busy() {
+            return Err(CancelError::NoTurn);
+        }
+        let permit = self.agent.permit()?;
+        self.hand(permit, Command::Cancel);
+        Ok(())
+    }
+
+    fn stop_turn(&mut self) {
+        self.finishing = true;
+        self.first = None;
+        self.take_back();
+        // Without a turn the end comes at once; an agent that takes no command is ended by `end`.
+        if self.state.is_busy()
+            && let Ok(permit) = self.agent.permit()
+        {
+            self.hand(permit, Command::Cancel);
+        }
+    }
+
+    fn pass(&mut self, command: Command, by: ClientRef) -> Result<(), CommandError> {
+        may_act(&by)?;
+        if self.linger == Linger::WithAgent && self.state.agent == Presence::Gone {
+            return Err(CommandError::SessionEnded);
+        }
+        let permit = self.agent.permit()?;
+        match &command {
+            Command::SetMode { mode } => {
+                let agent = self.config.agent.agent_type();
+                // What the agent does not know it refuses itself.
+                self.config.mode = multitap_event::Mode::parse(agent, mode).ok().or(self.config.mode.take());
+                self.mode_by = Some(by);
+            }
+            Command::SetModel { model } => {
+                self.config.model = Some(model.clone());
+                self.model_by = Some(by);
+            }
+            Command::Prompt(_)
+            | Command::Steer(_)
+            | Command::Decide(_)
+            | Command::Cancel
+            | Command::SetThinking { .. }
+            | Command::Query { .. } => {}
+        }
+        self.hand(permit, command);
+        Ok(())
+    }
+
+    fn revoke(&mut self, rule_id: String, by: &ClientRef) -> Result<(), RevokeError> {
+        may_act(by).map_err(|_| RevokeError::Observer)?;
+        let rule = self.state.rules.iter().find(|rule| rule.rule_id == rule_id).cloned();
+        let rule = rule.ok_or_else(|| RevokeError::NoSuchRule(rule_id.clone()))?;
+        if rule.outlives_the_agent() {
+            return Err(RevokeError::Saved(rule_id));
+        }
+        self.tell(EventKind::System(rule.revoked()));
+        self.renew = matches!(self.agent, Agent::Up { .. });
+        Ok(())
+    }
+
+    fn kick(&mut self, client: ClientId, by: &ClientRef) -> Result<(), KickError> {
+        may_act(by).map_err(|_| KickError::Observer)?;
+        if self.state.client(&client).is_none() {
+            return Err(KickError::NoSuchClient(client));
+        }
+        self.tail.cut(&client);
+        Ok(())
+    }
+
+    fn restart(&mut self, config: Option<Box<SessionConfig>>, reply: Reply<Result<(), RestartError>>) {
+        if !matches!(self.agent, Agent::Gone) {
+            return self.reply(reply, Err(RestartError::Running));
+        }
+        if let Some(config) = config {
+            self.config = *config;
+        }
+        let when_up: WhenUp = Box::new(move |up| drop(reply.send(up.map_err(RestartError::from))));
+        self.start_again(when_up);
+    }
+}

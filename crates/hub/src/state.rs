@@ -1,0 +1,336 @@
+//! What a session is now.
+//!
+//! Pure, and changed by its events alone: applied in order they give the same state in a live session, after a crash,
+//! and at the other end of a wire. It does not grow with the length of the log.
+
+mod tool;
+
+use std::collections::VecDeque;
+
+use multitap_event::{
+    ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Ruling, SessionEnd,
+    SessionEndReason, SessionStart, SystemSubtype, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd, TurnId,
+    TurnStatus, UserMessage, Withdrawal,
+};
+use serde::{Deserialize, Serialize};
+
+pub use self::tool::{Output, ToolCall, ToolStatus};
+use crate::arbiter::Arbiter;
+use crate::rule::Rule;
+
+/// How many prompts may wait for the running turn to end.
+pub(crate) const PROMPT_QUEUE: usize = 64;
+/// Of how many of the latest prompts it is known where they stand.
+const MARKS: usize = 128;
+/// How much of a prompt a title or a mark shows.
+const TITLE_CHARS: usize = 120;
+/// How many tool calls of the running turn are shown; the oldest that are over go first.
+const TOOLS: usize = 256;
+
+/// A session as it is after the event `seq`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct State {
+    pub seq: u64,
+    pub agent: Presence,
+    /// How the agent that runs, or ran last, began.
+    pub start: Option<SessionStart>,
+    /// How the one before ended, or the last.
+    pub end: Option<SessionEnd>,
+    pub native_id: Option<String>,
+    pub model: Option<String>,
+    pub mode: Option<ApprovalMode>,
+    pub native_mode: Option<String>,
+    /// The turn that runs.
+    pub turn: Option<Turn>,
+    /// The prompt that was handed over and whose turn has not ended.
+    pub in_flight: Option<PromptId>,
+    pub queue: VecDeque<Queued>,
+    /// The tool calls of the running turn, or of the last.
+    pub tools: Vec<ToolCall>,
+    pub questions: Arbiter,
+    pub rules: Vec<Rule>,
+    pub clients: Vec<ClientRef>,
+    pub todos: Option<TodoList>,
+    pub usage: Option<TokenUsage>,
+    pub cost_usd: Option<f64>,
+    pub turns: u64,
+    pub last_turn: Option<TurnStatus>,
+    /// The first thing somebody said.
+    pub title: Option<String>,
+    /// Where the latest prompts stand in the log.
+    pub marks: VecDeque<Mark>,
+}
+
+/// Whether there is an agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Presence {
+    #[default]
+    NotYet,
+    Here,
+    Gone,
+}
+
+/// A turn that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Turn {
+    pub turn_id: TurnId,
+    /// The event that began it.
+    pub seq: u64,
+}
+
+/// A prompt that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Queued {
+    pub prompt: Prompt,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ClientRef>,
+}
+
+/// Where a prompt stands in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mark {
+    pub seq: u64,
+    pub text: String,
+}
+
+impl State {
+    /// Whether a turn runs or is about to.
+    pub fn is_busy(&self) -> bool {
+        self.turn.is_some() || self.in_flight.is_some()
+    }
+
+    /// Whether nothing runs and nothing waits.
+    pub fn is_at_rest(&self) -> bool {
+        !self.is_busy() && self.queue.is_empty()
+    }
+
+    /// What the next event makes of the session.
+    pub fn apply(&mut self, event: &Event) {
+        self.seq = event.seq;
+        match &event.kind {
+            EventKind::SessionStarted(start) => self.started(start),
+            EventKind::TurnStarted { turn_id } => {
+                self.turn = Some(Turn { turn_id: turn_id.clone(), seq: event.seq });
+                self.tools.clear();
+            }
+            EventKind::TurnCompleted(end) => self.turn_over(end),
+            EventKind::SessionEnded(end) => self.ended(end),
+            EventKind::ToolStarted(tool) => {
+                self.make_room();
+                self.tools.push(ToolCall::new(tool.clone()));
+            }
+            EventKind::ToolProgress(progress) => self.tool(&progress.tool_id, |tool| tool.progressed(progress)),
+            EventKind::ToolCompleted(done) => self.tool(&done.tool_id, |tool| tool.completed(done.clone())),
+            EventKind::TodoList(list) => self.todos = Some(list.clone()),
+            EventKind::System(note) if note.subtype == SystemSubtype::NATIVE_SESSION => {
+                let id = note.data.get("nativeSessionId").and_then(|id| id.as_str());
+                self.native_id = id.map(str::to_owned).or(self.native_id.take());
+            }
+            EventKind::System(note) if note.subtype == SystemSubtype::RULE_ADDED => {
+                self.rules.extend(Rule::from_note(note));
+            }
+            EventKind::System(note) if note.subtype == SystemSubtype::RULE_REVOKED => {
+                let gone = Rule::from_note(note);
+                self.rules.retain(|rule| gone.as_ref().is_none_or(|gone| gone.rule_id != rule.rule_id));
+            }
+            EventKind::UserMessage(message) => self.prompted(message, event.seq),
+            EventKind::PromptQueued { prompt, from, first } => {
+                self.entitle(&prompt.text);
+                let queued = Queued { prompt: prompt.clone(), from: from.clone() };
+                if *first { self.queue.push_front(queued) } else { self.queue.push_back(queued) }
+            }
+            EventKind::PromptWithdrawn { prompt_id, .. } => self.unqueue(prompt_id),
+            EventKind::PermissionAsked(question) => self.asked(question),
+            EventKind::PermissionSettled(ruling) => self.settled(ruling),
+            EventKind::PermissionWithdrawn(gone) => {
+                self.set_tool(&gone.question_id, ToolStatus::Running);
+                self.questions.withdrawn(&gone.question_id, event.timestamp);
+            }
+            EventKind::ModeChanged { mode, native_mode, .. } => {
+                self.mode = *mode;
+                self.native_mode.clone_from(native_mode);
+            }
+            EventKind::ModelChanged { model, .. } => self.model = Some(model.clone()),
+            EventKind::ClientJoined { client } => self.clients.push(client.clone()),
+            EventKind::ClientLeft { client, .. } => self.clients.retain(|other| !is_same(other, client)),
+            EventKind::TextChunk(_)
+            | EventKind::Reasoning(_)
+            | EventKind::FileChanged(_)
+            | EventKind::System(_)
+            | EventKind::RawDelta { .. }
+            | EventKind::Error(_)
+            | EventKind::Retry(_)
+            | EventKind::AuthStatus(_)
+            | EventKind::Unrecognized { .. } => {}
+        }
+    }
+
+    fn started(&mut self, start: &SessionStart) {
+        self.agent = Presence::Here;
+        self.end = None;
+        if start.native_session_id.is_some() {
+            self.native_id.clone_from(&start.native_session_id);
+        }
+        let stated = start.config.as_ref();
+        self.model = stated.and_then(|config| config.model.clone()).or(self.model.take());
+        self.mode = stated.and_then(|config| config.approval_mode).or(self.mode);
+        self.native_mode = start.native_mode.clone().or(self.native_mode.take());
+        self.start = Some(start.clone());
+    }
+
+    fn turn_over(&mut self, end: &TurnEnd) {
+        self.turn = None;
+        self.turns += 1;
+        self.last_turn = Some(end.status);
+        // A turn that something else began does not answer the prompt.
+        if end.origin.is_none() {
+            self.in_flight = None;
+        }
+        self.usage = match (self.usage, end.usage) {
+            (Some(before), Some(more)) => Some(before.plus(more)),
+            (before, more) => before.or(more),
+        };
+        if let Some(cost) = end.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+
+    fn ended(&mut self, end: &SessionEnd) {
+        self.agent = Presence::Gone;
+        self.end = Some(end.clone());
+        self.turn = None;
+        self.in_flight = None;
+        self.rules.retain(Rule::outlives_the_agent);
+    }
+
+    fn prompted(&mut self, message: &UserMessage, seq: u64) {
+        self.entitle(&message.content);
+        if self.marks.len() == MARKS {
+            self.marks.pop_front();
+        }
+        self.marks.push_back(Mark { seq, text: first_line(&message.content) });
+        // What an agent tells of an earlier conversation has no id of ours, and begins nothing.
+        let Some(id) = &message.prompt_id else { return };
+        self.unqueue(id);
+        if !message.steering {
+            self.in_flight = Some(id.clone());
+        }
+    }
+
+    fn entitle(&mut self, text: &str) {
+        if self.title.is_none() && !text.trim().is_empty() {
+            self.title = Some(first_line(text));
+        }
+    }
+
+    fn unqueue(&mut self, id: &PromptId) {
+        self.queue.retain(|queued| queued.prompt.prompt_id.as_ref() != Some(id));
+    }
+
+    fn asked(&mut self, question: &Question) {
+        self.questions.asked(question.clone());
+        self.set_tool(&question.question_id, ToolStatus::Asking);
+    }
+
+    fn settled(&mut self, ruling: &Ruling) {
+        let status = if ruling.kind.allows() { ToolStatus::Running } else { ToolStatus::Refused };
+        self.set_tool(&ruling.question_id, status);
+        self.questions.settled(ruling.clone());
+    }
+
+    /// Sets the tool that an open question is about.
+    fn set_tool(&mut self, question: &multitap_event::QuestionId, status: ToolStatus) {
+        let tool = self.questions.question(question).and_then(|question| question.tool_id.clone());
+        if let Some(tool) = tool {
+            self.tool(&tool, |tool| tool.set(status));
+        }
+    }
+
+    fn tool(&mut self, id: &multitap_event::ToolId, change: impl FnOnce(&mut ToolCall)) {
+        if let Some(tool) = self.tools.iter_mut().rev().find(|tool| tool.started.tool_id == *id) {
+            change(tool);
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.tools.len() >= TOOLS
+            && let Some(over) = self.tools.iter().position(ToolCall::is_over)
+        {
+            self.tools.remove(over);
+        }
+    }
+
+    /// What has to be told before the agent can be said to be gone: nothing that was begun stays open.
+    pub fn loose_ends(&self, why: &str) -> Vec<EventKind> {
+        let mut kinds = Vec::new();
+        for question in self.questions.open() {
+            let (question_id, reason) = (question.question_id.clone(), Some(why.to_owned()));
+            kinds.push(EventKind::PermissionWithdrawn(Withdrawal { question_id, reason }));
+        }
+        for tool in self.tools.iter().filter(|tool| !tool.is_over()) {
+            kinds.push(EventKind::ToolCompleted(ToolCompleted {
+                tool_id: tool.started.tool_id.clone(),
+                success: false,
+                outcome: ToolOutcome::Cancelled,
+                result: None,
+                error: Some(why.to_owned()),
+                exit_code: None,
+                duration_ms: None,
+            }));
+        }
+        if self.is_busy() {
+            let turn_id = self.turn.as_ref().map(|turn| turn.turn_id.clone());
+            let error = Some(why.to_owned());
+            kinds.push(EventKind::TurnCompleted(TurnEnd { turn_id, error, ..TurnEnd::of(TurnStatus::Interrupted) }));
+        }
+        kinds
+    }
+
+    /// What has to be told of a session that was cut off with the process that ran it.
+    pub fn cut_off(&self, why: &str) -> Vec<EventKind> {
+        let mut kinds = self.loose_ends(why);
+        if self.agent == Presence::Here {
+            let reason = match (self.is_busy(), self.last_turn) {
+                (false, Some(status)) => status.into(),
+                (false, None) => SessionEndReason::Completed,
+                (true, _) => SessionEndReason::Failed,
+            };
+            let error = Some(why.to_owned());
+            let end = SessionEnd { reason, error, final_usage: self.usage, exit_code: None };
+            kinds.push(EventKind::SessionEnded(end));
+        }
+        for client in &self.clients {
+            kinds.push(EventKind::ClientLeft { client: client.clone(), reason: Some(why.to_owned()) });
+        }
+        kinds
+    }
+
+    /// The client of that id.
+    pub fn client(&self, id: &ClientId) -> Option<&ClientRef> {
+        self.clients.iter().find(|client| client.client_id.as_ref() == Some(id))
+    }
+}
+
+fn is_same(one: &ClientRef, other: &ClientRef) -> bool {
+    match (&one.client_id, &other.client_id) {
+        (Some(one), Some(other)) => one == other,
+        _ => one == other,
+    }
+}
+
+/// The beginning of what somebody said, for lists.
+fn first_line(text: &str) -> String {
+    let line = text.trim_start().lines().next().unwrap_or_default().trim_end();
+    match line.char_indices().nth(TITLE_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

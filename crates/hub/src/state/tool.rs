@@ -1,0 +1,89 @@
+//! A tool call as one thing, put together from what was told of it.
+
+use multitap_event::{ToolCompleted, ToolOutcome, ToolProgress, ToolStarted};
+use serde::{Deserialize, Serialize};
+
+/// How much of the latest output is at hand; all of it is in the log.
+const OUTPUT_TAIL: usize = 64 * 1024;
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall {
+    pub started: ToolStarted,
+    pub status: ToolStatus,
+    #[serde(default)]
+    pub output: Output,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ToolCompleted>,
+}
+
+/// Where a tool call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ToolStatus {
+    Running,
+    /// It waits for an answer.
+    Asking,
+    /// Somebody said no; its end has not come yet.
+    Refused,
+    Over(ToolOutcome),
+}
+
+/// What a tool has put out so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    /// The latest of it.
+    pub tail: String,
+    /// How many bytes there were in all.
+    pub bytes: u64,
+}
+
+impl ToolCall {
+    pub(super) fn new(started: ToolStarted) -> Self {
+        let output = Output::default();
+        Self { started, status: ToolStatus::Running, output, progress: None, message: None, end: None }
+    }
+
+    pub fn is_over(&self) -> bool {
+        matches!(self.status, ToolStatus::Over(_))
+    }
+
+    pub(super) fn set(&mut self, status: ToolStatus) {
+        if !self.is_over() {
+            self.status = status;
+        }
+    }
+
+    pub(super) fn progressed(&mut self, progress: &ToolProgress) {
+        if let Some(output) = &progress.output {
+            self.output.add(output);
+        }
+        self.progress = progress.progress.or(self.progress);
+        if progress.message.is_some() {
+            self.message.clone_from(&progress.message);
+        }
+    }
+
+    pub(super) fn completed(&mut self, end: ToolCompleted) {
+        self.status = ToolStatus::Over(end.outcome);
+        self.end = Some(end);
+    }
+}
+
+impl Output {
+    fn add(&mut self, text: &str) {
+        self.bytes += text.len() as u64;
+        self.tail.push_str(text);
+        // Cut only now and then, so that many small pieces cost no more than a few large ones.
+        if self.tail.len() > 2 * OUTPUT_TAIL {
+            let cut = (self.tail.len() - OUTPUT_TAIL..).find(|at| self.tail.is_char_boundary(*at));
+            self.tail.drain(..cut.unwrap_or_default());
+        }
+    }
+}
