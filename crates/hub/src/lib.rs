@@ -12,6 +12,7 @@ mod feed;
 mod hub;
 mod journal;
 mod launch;
+mod live;
 mod rule;
 mod session;
 mod state;
@@ -26,6 +27,7 @@ pub use journal::{
     Part, SessionRecord,
 };
 pub use launch::{Launch, LaunchError, Launching};
+pub use live::LiveOutput;
 pub use rule::Rule;
 pub use session::task::{History, Linger};
 pub use session::{

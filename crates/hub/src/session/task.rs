@@ -74,8 +74,8 @@ pub(crate) struct Beginning {
     pub(crate) stop: CancellationToken,
 }
 
-/// Events of a conversation that was had elsewhere.
-pub type History = Box<dyn Iterator<Item = Draft> + Send>;
+/// Events of a conversation that was had elsewhere; it ends when the other end is dropped.
+pub type History = mpsc::Receiver<Draft>;
 
 pub(crate) struct SessionTask {
     id: SessionId,
@@ -184,8 +184,8 @@ impl SessionTask {
 
     /// Puts what was said elsewhere at the beginning of the log.
     async fn import(&mut self) {
-        let Some(history) = self.history.take() else { return };
-        for draft in history {
+        let Some(mut history) = self.history.take() else { return };
+        while let Some(draft) = history.recv().await {
             self.stamp(draft);
             while !self.outbox.has_room() {
                 let landed = self.outbox.landed(&self.state).await;

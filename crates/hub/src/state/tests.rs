@@ -1,1 +1,178 @@
+use multitap_event::{
+    AgentType, Choice, ChoiceKind, ClientRef, Details, Door, Draft, SessionId, Timestamp, ToolKind, ToolProgress,
+    ToolStarted, option,
+};
 
+use super::*;
+
+fn after(kinds: impl IntoIterator<Item = EventKind>) -> State {
+    let mut state = State::default();
+    for kind in kinds {
+        let event = Draft::new(Timestamp::from_millis(1), kind).stamp(SessionId::from("s"), state.seq + 1);
+        state.apply(&event);
+    }
+    state
+}
+
+fn started() -> EventKind {
+    EventKind::SessionStarted(SessionStart {
+        agent_type: AgentType::Codex,
+        config: None,
+        native_session_id: Some("native".into()),
+        native_mode: None,
+        agent_version: None,
+        transport: None,
+    })
+}
+
+fn said(text: &str, id: Option<&str>) -> EventKind {
+    EventKind::UserMessage(UserMessage {
+        content: text.into(),
+        images: Vec::new(),
+        prompt_id: id.map(Into::into),
+        from: None,
+        steering: false,
+        message_id: None,
+    })
+}
+
+fn turn() -> EventKind {
+    EventKind::TurnStarted { turn_id: "t".into() }
+}
+
+fn turn_over(origin: Option<&str>) -> EventKind {
+    EventKind::TurnCompleted(TurnEnd {
+        origin: origin.map(str::to_owned),
+        usage: Some(TokenUsage::of(1, 2)),
+        ..TurnEnd::of(TurnStatus::Completed)
+    })
+}
+
+fn tool(id: &str) -> EventKind {
+    EventKind::ToolStarted(ToolStarted {
+        tool_id: id.into(),
+        tool_name: "shell".into(),
+        tool_kind: ToolKind::Shell,
+        title: None,
+        arguments: serde_json::Map::new(),
+        server: None,
+        parent_tool_id: None,
+    })
+}
+
+fn output(id: &str, text: &str) -> EventKind {
+    EventKind::ToolProgress(ToolProgress { output: Some(text.into()), ..ToolProgress::of(id.into()) })
+}
+
+fn asked(id: &str, tool: &str) -> EventKind {
+    EventKind::PermissionAsked(Question {
+        question_id: id.into(),
+        tool_id: Some(tool.into()),
+        tool_name: None,
+        title: "may I?".into(),
+        options: vec![Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce)],
+        details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
+        edits: Vec::new(),
+        reason: None,
+    })
+}
+
+fn queued(id: &str, first: bool) -> EventKind {
+    let prompt = Prompt { prompt_id: Some(id.into()), ..Prompt::text(id) };
+    EventKind::PromptQueued { prompt, from: None, first }
+}
+
+fn waiting(state: &State) -> Vec<&str> {
+    state.queue.iter().map(|queued| queued.prompt.text.as_str()).collect()
+}
+
+#[test]
+fn the_queue_is_that_of_the_log() {
+    let state = after([started(), said("one", Some("p1")), queued("p2", false), queued("p3", true)]);
+    assert_eq!(waiting(&state), ["p3", "p2"]);
+    assert_eq!((state.in_flight, state.title.as_deref()), (Some("p1".into()), Some("one")));
+    let state = after([queued("p2", false), queued("p3", false), said("p2", Some("p2"))]);
+    assert_eq!(waiting(&state), ["p3"]);
+    let withdrawn = EventKind::PromptWithdrawn { prompt_id: "p2".into(), by: None };
+    assert_eq!(waiting(&after([queued("p2", false), withdrawn])), [""; 0]);
+}
+
+#[test]
+fn a_turn_of_the_agents_own_does_not_answer_the_prompt() {
+    let own = Some("task-notification");
+    assert!(!after([started(), turn(), turn_over(own)]).is_busy());
+    assert!(after([started(), said("one", Some("p")), turn(), turn_over(own)]).is_busy());
+    let state = after([started(), said("one", Some("p")), turn(), turn_over(own), turn(), turn_over(None)]);
+    assert!(!state.is_busy());
+    assert_eq!((state.turns, state.usage.unwrap().total_tokens), (2, 6));
+}
+
+#[test]
+fn what_was_said_elsewhere_begins_nothing() {
+    let state = after([started(), said("long ago", None)]);
+    assert!(!state.is_busy());
+    assert_eq!(state.marks.front().map(|mark| (mark.seq, mark.text.as_str())), Some((2, "long ago")));
+}
+
+#[test]
+fn a_tool_call_is_one_thing() {
+    let begun = [started(), turn(), tool("1"), asked("q", "1")];
+    assert_eq!(after(begun.clone()).tools[0].status, ToolStatus::Asking);
+    let settled = EventKind::PermissionSettled(Ruling {
+        question_id: "q".into(),
+        selected_option_id: option::CANCEL.into(),
+        kind: ChoiceKind::RejectOnce,
+        settled_by: ClientRef::new("ann", Door::Terminal),
+        at: Timestamp::from_millis(1),
+        feedback: None,
+        edited: false,
+    });
+    let state = after(begun.into_iter().chain([settled]));
+    assert_eq!((state.tools[0].status, state.questions.open().len()), (ToolStatus::Refused, 0));
+    let state = after([started(), turn(), tool("1"), output("1", "a"), output("1", "b"), tool("2")]);
+    assert_eq!((state.tools[0].output.tail.as_str(), state.tools.len()), ("ab", 2));
+    assert!(after([turn(), tool("1"), turn_over(None), turn()]).tools.is_empty());
+}
+
+#[test]
+fn it_does_not_grow_with_the_log() {
+    let long = "ü".repeat(10_000);
+    let mut kinds = vec![started(), turn()];
+    for number in 0..1000 {
+        kinds.extend([said(&long, None), tool(&number.to_string()), output(&number.to_string(), &long)]);
+        kinds.push(EventKind::ToolCompleted(ToolCompleted {
+            tool_id: number.to_string().into(),
+            success: true,
+            outcome: ToolOutcome::Completed,
+            result: None,
+            error: None,
+            exit_code: None,
+            duration_ms: None,
+        }));
+    }
+    let state = after(kinds);
+    assert_eq!((state.marks.len(), state.tools.len()), (MARKS, TOOLS));
+    let mut one = after([turn(), tool("1")]);
+    for _ in 0..100 {
+        let event = Draft::new(Timestamp::from_millis(1), output("1", &long)).stamp("s".into(), one.seq + 1);
+        one.apply(&event);
+    }
+    assert!(one.tools[0].output.tail.len() <= 2 * 64 * 1024 + long.len());
+    assert_eq!(one.tools[0].output.bytes, 100 * long.len() as u64);
+}
+
+#[test]
+fn what_was_cut_off_is_closed_in_order() {
+    let joined = EventKind::ClientJoined { client: ClientRef::new("ann", Door::A2a) };
+    let state = after([started(), joined, said("one", Some("p")), turn(), tool("1"), asked("q", "1")]);
+    let mut closed = state.clone();
+    let mut names = Vec::new();
+    for kind in state.cut_off("gone") {
+        let event = Draft::new(Timestamp::from_millis(2), kind).stamp("s".into(), closed.seq + 1);
+        names.push(serde_json::to_value(&event).unwrap()["type"].as_str().unwrap().to_owned());
+        closed.apply(&event);
+    }
+    assert_eq!(names, ["permissionWithdrawn", "toolCompleted", "turnCompleted", "sessionEnded", "clientLeft"]);
+    assert_eq!(closed.cut_off("gone"), []);
+    assert_eq!(after([started(), queued("p", false)]).cut_off("gone").len(), 1, "a prompt still waits");
+}

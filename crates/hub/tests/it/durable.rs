@@ -1,0 +1,105 @@
+//! Nothing is told, acknowledged or handed to the agent before it is in the log; and what happens when it cannot be.
+
+use std::time::Duration;
+
+use multitap_event::{Command, EventKind, Prompt, SystemSubtype};
+use multitap_hub::{JoinFrom, JournalError, Linger, Open, WhenBusy};
+use tokio::time::{sleep, timeout};
+
+use crate::memory::Memory;
+use crate::scene::{Scene, Stage, client, next, open, rest, soon, text, type_of, types, until};
+
+#[tokio::test(start_paused = true)]
+async fn nobody_hears_what_is_not_kept() {
+    let journal = Memory::new();
+    let mut scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Now).await;
+    journal.takes(Duration::from_secs(5));
+    let session = scene.session.clone();
+    let prompt = session.prompt(Prompt::text("one"), WhenBusy::Queue, client("ann"));
+    let mut prompt = std::pin::pin!(prompt);
+    timeout(Duration::from_secs(4), &mut prompt).await.unwrap_err();
+    assert!(scene.agent.commands.try_recv().is_err(), "the agent has it before the log");
+    timeout(Duration::from_millis(1), feed.next()).await.unwrap_err();
+    let kept = journal.log(scene.session.id()).len();
+    prompt.await.unwrap();
+    assert_eq!(journal.log(scene.session.id()).len(), kept + 1);
+    assert!(matches!(scene.hears().await, Command::Prompt(_)));
+    assert_eq!(type_of(&next(&mut feed).await), "userMessage");
+}
+
+/// While one batch is on its way the next one gathers: many events, few writes.
+#[tokio::test(start_paused = true)]
+async fn what_gathers_is_kept_together() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Now).await;
+    let before = *journal.writes.lock().unwrap();
+    journal.takes(Duration::from_millis(10));
+    for number in 0..1000 {
+        scene.tells(text(&number.to_string())).await;
+    }
+    for _ in 0..1000 {
+        until(&mut feed, "textChunk").await;
+    }
+    let after = *journal.writes.lock().unwrap();
+    assert!(after.0 - before.0 < 50, "{} writes", after.0 - before.0);
+    assert_eq!(after.1, before.1, "text is not worth a flush");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_disk_is_said_and_the_session_goes_on_and_is_kept_again() {
+    let journal = Memory::new();
+    let mut scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Now).await;
+    journal.fails(Some(JournalError::Full));
+    scene.prompt("one").await;
+    assert_eq!(scene.hears_prompt().await.text, "one");
+    let note = until(&mut feed, "system").await;
+    let EventKind::System(note) = note.kind else { panic!() };
+    assert_eq!(note.subtype, SystemSubtype::LOG);
+    assert!(note.message.unwrap().contains("disk is full"));
+    assert_eq!(note.data["durable"], false);
+    for number in 0..100 {
+        scene.tells(text(&number.to_string())).await;
+    }
+    // Somebody who joins now gets what is in memory.
+    let mut late = scene.join("late", JoinFrom::Start).await;
+    journal.fails(None);
+    sleep(Duration::from_secs(10)).await;
+    scene.tells(text("kept")).await;
+    let id = scene.session.id().clone();
+    scene.agent_ends().await;
+    let (seen, late) = (rest(&mut feed).await, rest(&mut late).await);
+    assert!(types(&seen).contains(&"system".to_owned()), "kept again is said too");
+    assert_eq!(late.last(), seen.last());
+    let kept = journal.log(&id);
+    assert_eq!(kept.len() as u64, seen.last().unwrap().seq, "nothing was lost");
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_begun_does_not_stop_the_session() {
+    let journal = Memory::new();
+    journal.fails(Some(JournalError::Damaged("header".into())));
+    let mut scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    assert_eq!(type_of(&next(&mut feed).await), "sessionStarted");
+    let EventKind::System(note) = next(&mut feed).await.kind else { panic!() };
+    assert!(note.message.unwrap().contains("damaged"));
+    scene.prompt("one").await;
+    assert_eq!(scene.hears_prompt().await.text, "one");
+}
+
+#[tokio::test]
+async fn a_session_that_another_process_took_ends_here() {
+    let journal = Memory::new();
+    let stage = Stage::new(Some(journal.clone()));
+    let mut scene = stage.open(Open { linger: Linger::UntilClosed, ..open() }).await;
+    let mut feed = scene.join("ann", JoinFrom::Now).await;
+    journal.steal(scene.session.id());
+    scene.tells(text("x")).await;
+    let error = until(&mut feed, "error").await;
+    assert!(matches!(error.kind, EventKind::Error(error) if error.message.contains("another process")));
+    assert_eq!(soon(scene.agent.commands.recv()).await, None, "its agent goes");
+    scene.agent_ends().await;
+}

@@ -1,0 +1,12 @@
+//! Sessions on scripted agents: the other end of the link is the test.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod anything;
+mod durable;
+mod join;
+mod memory;
+mod questions;
+mod recover;
+mod scene;
+mod session;

@@ -1,0 +1,210 @@
+//! A journal in memory: as exact as one on disk, and it fails when it is told to.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use multitap_event::{EventKind, Ruling, SessionId, Timestamp};
+use multitap_hub::{
+    About, Batch, Checkpoint, Claim, Edge, Entry, Filter, Flush, Holder, Journal, JournalError, Kept, NewSession,
+    Owner, Page, Part, SessionRecord,
+};
+use tokio::time::sleep;
+
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    logs: Mutex<BTreeMap<SessionId, Log>>,
+    fails: Mutex<Option<JournalError>>,
+    slow: Mutex<Duration>,
+    /// How often something was written, and how often with a flush.
+    pub(crate) writes: Mutex<(usize, usize)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    record: SessionRecord,
+    entries: Vec<Entry>,
+    pub(crate) checkpoint: Option<Checkpoint>,
+    owner: Option<Owner>,
+}
+
+impl Memory {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self::default())
+    }
+
+    /// From now on appending fails; with nothing it works again.
+    pub(crate) fn fails(&self, error: Option<JournalError>) {
+        *self.fails.lock().unwrap() = error;
+    }
+
+    pub(crate) fn takes(&self, time: Duration) {
+        *self.slow.lock().unwrap() = time;
+    }
+
+    pub(crate) fn log(&self, session: &SessionId) -> Vec<Entry> {
+        self.logs()[session].entries.clone()
+    }
+
+    pub(crate) fn checkpoint(&self, session: &SessionId) -> Option<Checkpoint> {
+        self.logs()[session].checkpoint.clone()
+    }
+
+    /// The process is gone without letting go of anything; the power may be too.
+    pub(crate) fn dies(&self) {
+        for log in self.logs().values_mut() {
+            log.owner = None;
+        }
+    }
+
+    /// Another process takes the session.
+    pub(crate) fn steal(&self, session: &SessionId) {
+        self.logs().get_mut(session).unwrap().owner = Some(Owner("thief".into()));
+    }
+
+    fn logs(&self) -> MutexGuard<'_, BTreeMap<SessionId, Log>> {
+        self.logs.lock().unwrap()
+    }
+
+    fn take(&self, session: &SessionId) -> Result<Claim, JournalError> {
+        let mut logs = self.logs();
+        let log = logs.get_mut(session).ok_or_else(|| JournalError::NoSuchSession(session.clone()))?;
+        if log.owner.is_some() {
+            let holder = Holder { pid: 1, since: log.record.created };
+            return Err(JournalError::LiveElsewhere { session: session.clone(), holder });
+        }
+        let owner = Owner(SessionId::fresh().to_string());
+        log.owner = Some(owner.clone());
+        Ok(Claim { owner, record: log.record.clone(), checkpoint: log.checkpoint.clone() })
+    }
+
+    fn keep(&self, batch: Batch) -> Result<(), JournalError> {
+        if let Some(error) = self.fails.lock().unwrap().clone() {
+            return Err(error);
+        }
+        let mut logs = self.logs();
+        let log = logs.get_mut(&batch.session).unwrap();
+        if log.owner.as_ref() != Some(&batch.owner) {
+            return Err(JournalError::Lost(batch.session));
+        }
+        for entry in &batch.entries {
+            assert_eq!(entry.seq(), log.record.last_seq + 1, "a gap or a repetition");
+            log.record.last_seq = entry.seq();
+            log.entries.push(entry.clone());
+        }
+        log.checkpoint = batch.checkpoint.or(log.checkpoint.take());
+        log.record.about = batch.about.unwrap_or(log.record.about.clone());
+        let mut writes = self.writes.lock().unwrap();
+        writes.0 += 1;
+        writes.1 += usize::from(batch.flush == Flush::Now);
+        Ok(())
+    }
+}
+
+impl Journal for Memory {
+    fn create(&self, session: NewSession) -> Kept<'_, Claim> {
+        Box::pin(async move {
+            if let Some(error) = self.fails.lock().unwrap().clone() {
+                return Err(error);
+            }
+            let record = SessionRecord {
+                id: session.id.clone(),
+                agent: session.agent,
+                folder: session.folder,
+                created: session.created,
+                updated: session.created,
+                forked_from: session.forked_from,
+                config: session.config,
+                about: About::default(),
+                last_seq: 0,
+                epoch: 1,
+                live: None,
+            };
+            let log = Log { record, entries: Vec::new(), checkpoint: None, owner: None };
+            self.logs().insert(session.id.clone(), log);
+            self.take(&session.id)
+        })
+    }
+
+    fn claim(&self, session: SessionId) -> Kept<'_, Claim> {
+        Box::pin(async move { self.take(&session) })
+    }
+
+    fn append(&self, batch: Batch) -> Kept<'_, ()> {
+        Box::pin(async move {
+            let slow = *self.slow.lock().unwrap();
+            if !slow.is_zero() {
+                sleep(slow).await;
+            }
+            self.keep(batch)
+        })
+    }
+
+    fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page> {
+        Box::pin(async move {
+            let logs = self.logs();
+            let log = logs.get(&session).ok_or_else(|| JournalError::NoSuchSession(session.clone()))?;
+            let entries: Vec<Entry> = match part.edge {
+                Edge::After(seq) => {
+                    log.entries.iter().filter(|entry| entry.seq() > seq).take(part.limit).cloned().collect()
+                }
+                Edge::Before(seq) => {
+                    let before: Vec<_> = log.entries.iter().filter(|entry| entry.seq() < seq).collect();
+                    let skip = before.len().saturating_sub(part.limit);
+                    before.into_iter().skip(skip).cloned().collect()
+                }
+            };
+            Ok(Page { entries, last_seq: log.record.last_seq })
+        })
+    }
+
+    fn release(&self, session: SessionId, owner: Owner) -> Kept<'_, ()> {
+        Box::pin(async move {
+            if let Some(log) = self.logs().get_mut(&session)
+                && log.owner.as_ref() == Some(&owner)
+            {
+                log.owner = None;
+            }
+            Ok(())
+        })
+    }
+
+    fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>> {
+        Box::pin(async move {
+            let logs = self.logs();
+            let wanted = |log: &&Log| !filter.cut_off || (log.record.about.open && log.owner.is_none());
+            Ok(logs.values().filter(wanted).map(|log| log.record.clone()).collect())
+        })
+    }
+
+    fn find(&self, name: String) -> Kept<'_, Vec<SessionRecord>> {
+        Box::pin(async move {
+            let logs = self.logs();
+            let found = logs.values().filter(|log| log.record.id.as_str().starts_with(&name));
+            Ok(found.map(|log| log.record.clone()).collect())
+        })
+    }
+
+    fn remove(&self, session: SessionId) -> Kept<'_, ()> {
+        Box::pin(async move {
+            self.logs().remove(&session);
+            Ok(())
+        })
+    }
+
+    fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>> {
+        Box::pin(async move {
+            let settled = self.log(&session);
+            let ruling = |entry: &Entry| match &entry.event().unwrap().kind {
+                EventKind::PermissionSettled(ruling) => Some(ruling.clone()),
+                _ => None,
+            };
+            Ok(settled.iter().filter_map(ruling).collect())
+        })
+    }
+}
+
+/// Some moment.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_millis(1)
+}

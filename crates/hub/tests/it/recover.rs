@@ -1,0 +1,122 @@
+//! After a crash: what was cut off is marked, a waiting prompt still waits, nothing is sent twice.
+
+use multitap_event::{EventKind, SessionEndReason, SessionId, TurnStatus};
+use multitap_hub::{Filter, Journal as _, JournalError, Linger, Open, OpenError, State, Which};
+
+use crate::memory::Memory;
+use crate::scene::{
+    Scene, Stage, asked, client, config, open, rest, stored, text, turn_ended, turn_started, types, until,
+};
+use multitap_hub::JoinFrom;
+
+/// A session that is in the middle of everything when its process is gone.
+async fn crashed(journal: &std::sync::Arc<Memory>) -> SessionId {
+    let mut scene = Scene::lingering(journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.prompt("one").await;
+    scene.hears_prompt().await;
+    scene.tells(turn_started()).await;
+    scene.tells(asked("q")).await;
+    until(&mut feed, "permissionAsked").await;
+    scene.prompt("two").await;
+    let id = scene.session.id().clone();
+    // As if by SIGKILL: nothing of this hub writes any more.
+    journal.dies();
+    journal.steal(&id);
+    std::mem::forget(scene);
+    journal.dies();
+    id
+}
+
+#[tokio::test]
+async fn what_was_cut_off_is_marked_once() {
+    let journal = Memory::new();
+    let id = crashed(&journal).await;
+    let before = journal.log(&id).len();
+    let stage = Stage::new(Some(journal.clone()));
+    assert_eq!(stage.hub.list(Filter { cut_off: true, ..Filter::default() }).await.unwrap().len(), 1);
+    assert_eq!(stage.hub.recover().await, Ok(1));
+    assert_eq!(stage.hub.recover().await, Ok(0));
+    let log = journal.log(&id);
+    let added: Vec<_> = log[before..].iter().map(|entry| entry.event().unwrap().clone()).collect();
+    assert_eq!(types(&added), ["permissionWithdrawn", "turnCompleted", "sessionEnded", "clientLeft"]);
+    assert!(matches!(&added[1].kind, EventKind::TurnCompleted(end) if end.status == TurnStatus::Interrupted));
+    assert!(matches!(&added[2].kind, EventKind::SessionEnded(end) if end.reason == SessionEndReason::Failed));
+}
+
+#[tokio::test]
+async fn a_waiting_prompt_runs_when_the_session_is_taken_up_and_the_other_is_not_sent_again() {
+    let journal = Memory::new();
+    let id = crashed(&journal).await;
+    let stage = Stage::new(Some(journal.clone()));
+    let mut scene = stage.open(Open { linger: Linger::UntilClosed, ..stored() }).await;
+    assert_eq!(scene.hears_prompt().await.text, "two");
+    scene.tells(turn_ended()).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.session.end();
+    scene.agent_ends().await;
+    let events = rest(&mut feed).await;
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+    let said = events.iter().filter_map(|event| match &event.kind {
+        EventKind::UserMessage(message) => Some(message.content.as_str()),
+        _ => None,
+    });
+    assert_eq!(said.collect::<Vec<_>>(), ["one", "two"]);
+    assert_eq!(journal.log(&id).len(), events.len());
+}
+
+#[tokio::test]
+async fn a_session_has_one_process() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    assert!(matches!(scene.stage.hub.open(stored()).await, Err(OpenError::Live(_))));
+    let other = Stage::new(Some(journal.clone()));
+    let error = other.hub.open(stored()).await.unwrap_err();
+    assert!(matches!(error, OpenError::Journal(JournalError::LiveElsewhere { .. })), "{error}");
+    let which = Which::Stored("nobody".into());
+    let error = other.hub.open(Open { which, ..Open::new(config(), client("x")) }).await.unwrap_err();
+    assert_eq!(error, OpenError::Journal(JournalError::NoSuchSession("nobody".into())));
+}
+
+#[tokio::test]
+async fn what_was_said_elsewhere_comes_first() {
+    let journal = Memory::new();
+    let draft = |kind| multitap_event::Draft::new(crate::memory::now(), kind);
+    let (told, history) = tokio::sync::mpsc::channel(4000);
+    for number in 0..3000 {
+        told.send(draft(text(&number.to_string()))).await.unwrap();
+    }
+    drop(told);
+    let which = Which::New { id: "s".into(), forked_from: None, history: Some(history) };
+    let scene = Stage::new(Some(journal.clone())).open(Open { which, ..open() }).await;
+    assert_eq!(scene.session.opened_after(), 3000);
+    let mut feed = scene.join("ann", JoinFrom::After { seq: scene.session.opened_after(), epoch: None }).await;
+    assert_eq!(until(&mut feed, "sessionStarted").await.seq, 3001);
+}
+
+/// A long log is not read from its start: the state is kept now and then, and is the same.
+#[tokio::test]
+async fn the_state_is_kept_and_is_that_of_the_log() {
+    let journal = Memory::new();
+    let scene = Scene::lingering(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    for number in 0..2500 {
+        scene.tells(text(&number.to_string())).await;
+    }
+    for _ in 0..2500 {
+        until(&mut feed, "textChunk").await;
+    }
+    let id = scene.session.id().clone();
+    let kept = journal.checkpoint(&id).unwrap();
+    let mut state = State::default();
+    for entry in journal.log(&id).iter().take(usize::try_from(kept.seq).unwrap()) {
+        state.apply(entry.event().unwrap());
+    }
+    assert_eq!(serde_json::from_str::<State>(&kept.state).unwrap(), state);
+    let live = *scene.session.snapshot().await.unwrap();
+    journal.dies();
+    let claim = journal.claim(id).await.unwrap();
+    let dynamic: std::sync::Arc<dyn multitap_hub::Journal> = journal.clone();
+    assert_eq!(multitap_hub::rebuild(&dynamic, &claim).await.unwrap(), live);
+}

@@ -1,0 +1,238 @@
+//! A hub with one session, and the agent's end of it in the test's hands.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_event::{
+    AgentEnd, AgentError, AgentErrorKind, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door,
+    Draft, Event, EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart,
+    Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
+};
+use multitap_hub::{
+    Feed, Hub, Join, JoinFrom, Launch, LaunchError, Launching, Linger, Open, Session, Told, WhenBusy, Which,
+};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::memory::Memory;
+
+/// Starts agents whose other end is handed to the test.
+#[derive(Debug)]
+pub(crate) struct Scripted {
+    ends: mpsc::Sender<(SessionConfig, AgentEnd)>,
+}
+
+impl Launch for Scripted {
+    fn launch(&self, config: SessionConfig) -> Launching {
+        let ends = self.ends.clone();
+        Box::pin(async move {
+            if config.model.as_deref() == Some("broken") {
+                let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, "it does not start");
+                return Err(LaunchError::Agent(Box::new(error)));
+            }
+            let (mut link, end) = link();
+            link.steers = true;
+            end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
+            ends.send((config, end)).await.ok();
+            Ok(link)
+        })
+    }
+
+    fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {})
+    }
+}
+
+/// A hub whose agents are in the test's hands.
+pub(crate) struct Stage {
+    pub(crate) hub: Hub,
+    pub(crate) agents: mpsc::Receiver<(SessionConfig, AgentEnd)>,
+}
+
+impl Stage {
+    pub(crate) fn new(journal: Option<Arc<Memory>>) -> Self {
+        let (ends, agents) = mpsc::channel(8);
+        let launch = Arc::new(Scripted { ends });
+        let hub = match journal {
+            Some(journal) => Hub::new(journal, launch),
+            None => Hub::without_journal(launch),
+        };
+        Self { hub, agents }
+    }
+
+    pub(crate) async fn agent(&mut self) -> (SessionConfig, AgentEnd) {
+        soon(self.agents.recv()).await.unwrap()
+    }
+
+    pub(crate) async fn open(mut self, open: Open) -> Scene {
+        let session = self.hub.open(open).await.unwrap();
+        let (_, agent) = self.agent().await;
+        Scene { stage: self, session, agent }
+    }
+}
+
+pub(crate) struct Scene {
+    pub(crate) stage: Stage,
+    pub(crate) session: Session,
+    pub(crate) agent: AgentEnd,
+}
+
+impl Scene {
+    /// A session that is kept nowhere.
+    pub(crate) async fn new() -> Self {
+        Stage::new(None).open(open()).await
+    }
+
+    pub(crate) async fn kept(journal: &Arc<Memory>) -> Self {
+        Stage::new(Some(journal.clone())).open(open()).await
+    }
+
+    /// One that outlives its agent.
+    pub(crate) async fn lingering(journal: &Arc<Memory>) -> Self {
+        Stage::new(Some(journal.clone())).open(Open { linger: Linger::UntilClosed, ..open() }).await
+    }
+
+    pub(crate) async fn tells(&self, kind: EventKind) {
+        self.agent.events.send(Draft::new(Timestamp::now(), kind)).await.unwrap();
+    }
+
+    pub(crate) async fn hears(&mut self) -> Command {
+        soon(self.agent.commands.recv()).await.unwrap()
+    }
+
+    pub(crate) async fn hears_prompt(&mut self) -> Prompt {
+        match self.hears().await {
+            Command::Prompt(prompt) => prompt,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn join(&self, name: &str, from: JoinFrom) -> Feed {
+        self.session.join(Join::new(client(name)).from(from)).await.unwrap().feed
+    }
+
+    pub(crate) async fn prompt(&self, text: &str) -> multitap_event::PromptId {
+        self.session.prompt(Prompt::text(text), WhenBusy::Queue, client("ann")).await.unwrap()
+    }
+
+    /// The agent goes, as agents do.
+    pub(crate) async fn agent_ends(self) -> Session {
+        self.tells(ended()).await;
+        let Self { session, agent, stage } = self;
+        drop(agent);
+        soon(session.over()).await;
+        drop(stage);
+        session
+    }
+}
+
+/// What should come soon, and does not for ever.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(Duration::from_secs(60), future).await.unwrap()
+}
+
+pub(crate) async fn next(feed: &mut Feed) -> Event {
+    match soon(feed.next()).await.unwrap() {
+        Told::Event(entry) => entry.event().unwrap().clone(),
+        Told::Gap { after, next } => panic!("a gap between {after} and {next}"),
+    }
+}
+
+/// Everything until the feed ends.
+pub(crate) async fn rest(feed: &mut Feed) -> Vec<Event> {
+    let mut events = Vec::new();
+    while let Some(told) = soon(feed.next()).await {
+        match told {
+            Told::Event(entry) => events.push(entry.event().unwrap().clone()),
+            Told::Gap { after, next } => panic!("a gap between {after} and {next}"),
+        }
+    }
+    events
+}
+
+/// Until an event of that type.
+pub(crate) async fn until(feed: &mut Feed, wanted: &str) -> Event {
+    loop {
+        let event = next(feed).await;
+        if type_of(&event) == wanted {
+            return event;
+        }
+    }
+}
+
+pub(crate) fn type_of(event: &Event) -> String {
+    serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned()
+}
+
+pub(crate) fn types(events: &[Event]) -> Vec<String> {
+    events.iter().map(type_of).collect()
+}
+
+pub(crate) fn client(name: &str) -> ClientRef {
+    ClientRef::new(name, Door::Library)
+}
+
+pub(crate) fn config() -> SessionConfig {
+    SessionConfig::new(AgentKind::Claude)
+}
+
+pub(crate) fn open() -> Open {
+    let which = Which::New { id: SessionId::from("s"), forked_from: None, history: None };
+    Open { which, ..Open::new(config(), client("opener")) }
+}
+
+pub(crate) fn stored() -> Open {
+    Open { which: Which::Stored(SessionId::from("s")), ..Open::new(config(), client("opener")) }
+}
+
+pub(crate) fn started() -> EventKind {
+    EventKind::SessionStarted(SessionStart {
+        agent_type: AgentType::Claude,
+        config: None,
+        native_session_id: Some("native".into()),
+        native_mode: None,
+        agent_version: None,
+        transport: None,
+    })
+}
+
+pub(crate) fn turn_started() -> EventKind {
+    EventKind::TurnStarted { turn_id: TurnId::from("t") }
+}
+
+pub(crate) fn turn_ended() -> EventKind {
+    EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Completed))
+}
+
+pub(crate) fn ended() -> EventKind {
+    let reason = SessionEndReason::Completed;
+    EventKind::SessionEnded(SessionEnd { reason, error: None, final_usage: None, exit_code: None })
+}
+
+pub(crate) fn text(content: &str) -> EventKind {
+    EventKind::TextChunk(multitap_event::TextChunk {
+        content: content.into(),
+        is_partial: true,
+        role: None,
+        message_id: None,
+        parent_tool_id: None,
+    })
+}
+
+pub(crate) fn asked(id: &str) -> EventKind {
+    EventKind::PermissionAsked(Question {
+        question_id: id.into(),
+        tool_id: None,
+        tool_name: Some("shell".into()),
+        title: "may I?".into(),
+        options: vec![
+            Choice::new(option::PROCEED_ONCE, "Yes", ChoiceKind::AllowOnce),
+            Choice::new(option::PROCEED_ALWAYS, "Always", ChoiceKind::AllowAlways),
+            Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
+        ],
+        details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
+        edits: Vec::new(),
+        reason: None,
+    })
+}

@@ -1,0 +1,227 @@
+//! Prompts, turns and the end: what a session does with an agent.
+
+use std::time::Duration;
+
+use multitap_event::{AgentError, AgentErrorKind, ClientRole, Command, EventKind, Prompt, TurnEnd, TurnStatus};
+use multitap_hub::{CancelError, CommandError, JoinFrom, Open, OpenError, PromptError, WhenBusy, WithdrawError};
+
+use crate::memory::Memory;
+use crate::scene::{
+    Scene, Stage, client, config, ended, next, open, rest, soon, text, turn_ended, turn_started, types, until,
+};
+
+#[tokio::test]
+async fn prompts_wait_for_the_turn_and_can_be_taken_back() {
+    let mut scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    let one = scene.prompt("one").await;
+    assert_eq!(scene.hears_prompt().await.prompt_id, Some(one));
+    scene.tells(turn_started()).await;
+    let two = scene.prompt("two").await;
+    let three = scene.prompt("three").await;
+    scene.session.withdraw(two.clone(), client("ann")).await.unwrap();
+    assert_eq!(scene.session.withdraw(two.clone(), client("ann")).await, Err(WithdrawError::NotWaiting(two)));
+    scene.tells(turn_ended()).await;
+    assert_eq!(scene.hears_prompt().await.prompt_id, Some(three));
+    scene.agent_ends().await;
+    let events = rest(&mut feed).await;
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+    assert_eq!(types(&events)[0], "sessionStarted");
+    assert_eq!(types(&events).iter().filter(|kind| *kind == "promptQueued").count(), 2);
+    assert_eq!(types(&events).last().unwrap(), "sessionEnded");
+}
+
+#[tokio::test]
+async fn an_interrupting_prompt_cancels_the_turn_and_goes_first() {
+    let mut scene = Scene::new().await;
+    scene.prompt("one").await;
+    scene.hears_prompt().await;
+    scene.prompt("two").await;
+    let urgent = scene.session.prompt(Prompt::text("now"), WhenBusy::Interrupt, client("ann")).await.unwrap();
+    assert_eq!(scene.hears().await, Command::Cancel);
+    scene.tells(turn_ended()).await;
+    assert_eq!(scene.hears_prompt().await.prompt_id, Some(urgent));
+}
+
+#[tokio::test]
+async fn a_prompt_joins_the_running_turn_where_the_agent_can() {
+    let mut scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.prompt("one").await;
+    scene.hears_prompt().await;
+    scene.tells(turn_started()).await;
+    until(&mut feed, "turnStarted").await;
+    scene.session.prompt(Prompt::text("and"), WhenBusy::Steer, client("ann")).await.unwrap();
+    assert!(matches!(scene.hears().await, Command::Steer(prompt) if prompt.text == "and"));
+    let EventKind::UserMessage(message) = until(&mut feed, "userMessage").await.kind else { panic!() };
+    assert!(message.steering);
+    scene.tells(turn_ended()).await;
+    until(&mut feed, "turnCompleted").await;
+    assert!(!scene.session.snapshot().await.unwrap().is_busy());
+}
+
+#[tokio::test]
+async fn finish_waits_for_the_turn_and_the_queue() {
+    let mut scene = Scene::new().await;
+    scene.prompt("one").await;
+    scene.prompt("two").await;
+    scene.session.finish().await.unwrap();
+    let late = scene.session.prompt(Prompt::text("three"), WhenBusy::Queue, client("ann")).await;
+    assert_eq!(late, Err(PromptError::Finishing));
+    scene.hears_prompt().await;
+    scene.tells(turn_ended()).await;
+    scene.hears_prompt().await;
+    scene.tells(turn_ended()).await;
+    assert_eq!(soon(scene.agent.commands.recv()).await, None, "the agent is let go");
+    scene.agent_ends().await;
+}
+
+#[tokio::test]
+async fn stop_cancels_and_takes_the_queue_back() {
+    let mut scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.prompt("one").await;
+    scene.prompt("two").await;
+    scene.session.stop().await.unwrap();
+    scene.hears_prompt().await;
+    assert_eq!(scene.hears().await, Command::Cancel);
+    scene.tells(EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Cancelled))).await;
+    assert_eq!(soon(scene.agent.commands.recv()).await, None);
+    scene.agent_ends().await;
+    assert!(types(&rest(&mut feed).await).contains(&"promptWithdrawn".to_owned()));
+}
+
+#[tokio::test]
+async fn nothing_to_cancel_is_said() {
+    let scene = Scene::new().await;
+    assert_eq!(scene.session.cancel(client("ann")).await, Err(CancelError::NoTurn));
+}
+
+#[tokio::test]
+async fn an_observer_only_looks() {
+    let scene = Scene::new().await;
+    let mut eve = client("eve");
+    eve.role = Some(ClientRole::Observer);
+    let prompt = scene.session.prompt(Prompt::text("x"), WhenBusy::Queue, eve.clone()).await;
+    assert_eq!(prompt, Err(PromptError::Observer));
+    assert_eq!(scene.session.set_mode("plan", eve.clone()).await, Err(CommandError::Observer));
+    let cancel = scene.session.cancel(eve).await;
+    assert_eq!(cancel, Err(CancelError::Command(CommandError::Observer)));
+}
+
+#[tokio::test]
+async fn closing_lets_the_agent_go_and_waits_for_it() {
+    let mut scene = Scene::new().await;
+    scene.session.end();
+    assert_eq!(soon(scene.agent.commands.recv()).await, None);
+    let session = scene.agent_ends().await;
+    let late = session.prompt(Prompt::text("late"), WhenBusy::Queue, client("ann")).await;
+    assert_eq!(late, Err(PromptError::SessionEnded));
+}
+
+#[tokio::test]
+async fn an_agent_that_vanishes_ends_the_session_all_the_same() {
+    let scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    let Scene { session, agent, stage } = scene;
+    drop(agent);
+    assert_eq!(types(&rest(&mut feed).await).last().unwrap(), "sessionEnded");
+    soon(session.over()).await;
+    drop(stage);
+}
+
+#[tokio::test]
+async fn nothing_begins_after_the_end() {
+    let mut scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.tells(ended()).await;
+    until(&mut feed, "sessionEnded").await;
+    let late = scene.session.prompt(Prompt::text("late"), WhenBusy::Queue, client("ann")).await;
+    assert_eq!(late, Err(PromptError::SessionEnded));
+    assert_eq!(scene.session.set_mode("plan", client("ann")).await, Err(CommandError::SessionEnded));
+    assert!(scene.agent.commands.try_recv().is_err());
+    scene.tells(turn_started()).await;
+    let Scene { agent, stage, .. } = scene;
+    drop(agent);
+    assert_eq!(rest(&mut feed).await, []);
+    drop(stage);
+}
+
+/// Without a journal outward waits, inward does not: with the events unread the agent is held back, and a cancel still
+/// goes through.
+#[tokio::test]
+async fn a_program_that_does_not_read_holds_the_agent_back_but_can_still_cancel() {
+    let mut scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.prompt("one").await;
+    scene.hears_prompt().await;
+    let flood = text(&"x".repeat(10_000));
+    let mut sent = 0;
+    while sent < 10_000 {
+        match tokio::time::timeout(Duration::from_millis(300), scene.agent.events.reserve()).await {
+            Ok(permit) => permit.unwrap().send(multitap_event::Draft::new(crate::memory::now(), flood.clone())),
+            Err(_) => break,
+        }
+        sent += 1;
+    }
+    assert!(sent < 1500, "{sent} events of 10 kB were taken in");
+    let error = AgentError::new(AgentErrorKind::Unknown, "x");
+    assert_eq!(scene.session.report(error).await, Err(CommandError::Busy));
+    scene.session.cancel(client("ann")).await.unwrap();
+    assert_eq!(scene.hears().await, Command::Cancel);
+    let mut read = 0;
+    while read < sent {
+        read += usize::from(matches!(next(&mut feed).await.kind, EventKind::TextChunk(_)));
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_start_leaves_nothing() {
+    let journal = Memory::new();
+    let stage = Stage::new(Some(journal.clone()));
+    let mut broken = open();
+    broken.config.model = Some("broken".into());
+    let error = stage.hub.open(broken).await.unwrap_err();
+    assert!(matches!(error, OpenError::Launch(_)), "{error}");
+    assert!(stage.hub.live().is_empty());
+    assert!(stage.hub.list(multitap_hub::Filter::default()).await.unwrap().is_empty());
+}
+
+/// The agent dies: the session can be looked at, and a prompt starts the agent again with its conversation.
+#[tokio::test]
+async fn a_session_outlives_its_agent() {
+    let journal = Memory::new();
+    let mut scene = Scene::lingering(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.prompt("one").await;
+    scene.hears_prompt().await;
+    scene.tells(turn_started()).await;
+    until(&mut feed, "turnStarted").await;
+    drop(std::mem::replace(&mut scene.agent, multitap_event::link().1));
+    let end = until(&mut feed, "turnCompleted").await;
+    assert!(matches!(end.kind, EventKind::TurnCompleted(end) if end.status == TurnStatus::Interrupted));
+    until(&mut feed, "sessionEnded").await;
+    scene.prompt("two").await;
+    let (config, agent) = scene.stage.agent().await;
+    assert!(matches!(config.resume, multitap_event::Resume::Session { native_id, .. } if native_id == "native"));
+    scene.agent = agent;
+    assert_eq!(scene.hears_prompt().await.text, "two");
+    scene.session.end();
+    scene.agent_ends().await;
+    let told = types(&rest(&mut feed).await);
+    assert_eq!(told[..3], ["promptQueued", "sessionStarted", "userMessage"], "{told:?}");
+}
+
+#[tokio::test]
+async fn the_first_prompt_of_a_session_goes_out_when_the_agent_is_there() {
+    let stage = Stage::new(None);
+    let config = config().with_prompt("hello");
+    let mut scene = stage.open(Open { config, ..open() }).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    assert_eq!(scene.hears_prompt().await.text, "hello");
+    assert_eq!(crate::scene::type_of(&next(&mut feed).await), "sessionStarted");
+    let message = until(&mut feed, "userMessage").await;
+    let EventKind::UserMessage(message) = message.kind else { panic!() };
+    assert_eq!(message.from.unwrap().client, "opener");
+}
