@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Timestamp, Transport, Unsupported, link,
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Transport, Unsupported, link,
 };
 use multitap_process::{Keeper, Patience, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
@@ -139,13 +139,10 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
         (AgentKind::Gemini, Transport::Default) => {
             let mut spec = spec;
             gemini::check(&spec.config)?;
-            let stored = gemini::take_up(&mut spec.config, Timestamp::now())?;
+            // Held until it is up, or until nobody waits for that any more.
+            let _taken_up = gemini::take_up(&mut spec.config)?;
             let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
-            let started = start(spec, agent, plan, tasks).await;
-            if let Some(stored) = stored {
-                stored.tidy();
-            }
-            started
+            start(spec, agent, plan, tasks).await
         }
         (AgentKind::Acp { command }, Transport::Default) => {
             let program = acp::program(command)?;

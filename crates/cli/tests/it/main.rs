@@ -20,4 +20,6 @@ mod lines;
 mod scene;
 #[cfg(unix)]
 mod settings;
+#[cfg(unix)]
+mod taken_up;
 mod tidy;
