@@ -12,6 +12,7 @@ mod item;
 mod notice;
 mod question;
 mod rpc;
+mod sandbox;
 mod session;
 mod settings;
 mod stored;

@@ -1,15 +1,14 @@
 //! Commands to Codex's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, ApprovalMode, Command, EventKind, Image, Mode, Prompt, Query, SandboxMode,
-    SystemSubtype, Timestamp,
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, SandboxMode, SystemSubtype,
+    Timestamp,
 };
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
 use super::rpc::{Asked, Steered};
-use super::session::sandbox_mode;
 use super::settings::{Rules, sandbox_policy};
 use crate::codec::Step;
 
@@ -89,23 +88,12 @@ impl CodexCodec {
             add("approvalPolicy", self.settings.rules.policy.clone().map(Value::String));
         }
         if changed.rules || raised {
-            let own = self.session.sandbox().filter(|_| !self.opened_implied).cloned();
             let sandbox = if raised { Some(SandboxMode::WorkspaceWrite) } else { self.settings.rules.sandbox };
-            add("sandboxPolicy", sandbox.map(|sandbox| sandbox_policy(sandbox, &self.settings.add_dirs)).or(own));
+            let sandbox = sandbox.map(|sandbox| sandbox_policy(sandbox, &self.settings.add_dirs));
+            add("sandboxPolicy", sandbox.or_else(|| self.own_policy()));
         }
         add("outputSchema", self.settings.output_schema.clone());
         params
-    }
-
-    /// Nobody chose a sandbox, and Codex's own would let nothing write, neither what was asked for and allowed nor
-    /// what runs unasked: then it may write in the workspace.
-    ///
-    /// A command that was allowed runs in the sandbox all the same. Codex runs it again without one if it fails
-    /// fast enough, which is no rule to live by.
-    pub(super) fn raises_sandbox(&self) -> bool {
-        matches!(self.settings.rules.mode, Some(ApprovalMode::Ask | ApprovalMode::AutoAll))
-            && self.settings.rules.sandbox.is_none()
-            && self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly)
     }
 
     fn set_mode(&mut self, word: &str, out: &mut Step) {

@@ -323,6 +323,26 @@ async fn interop_codex_everything_runs_in_auto_all() {
     scene.close().await;
 }
 
+/// No option given: the agent's own setting stands.
+#[tokio::test]
+async fn interop_codex_a_sandbox_in_its_own_settings_stays() {
+    let place = place!();
+    let settings = place.scratch.home().join(".codex/config.toml");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(&settings, format!("sandbox_mode = \"read-only\"\n{text}")).unwrap();
+    let config = SessionConfig { mode: mode(ApprovalMode::AutoAll), ..place.config() };
+    let mut scene = place.start(config.clone()).await;
+    scene.turn("[[tool:touch a.txt]]").await;
+    assert!(!place.scratch.path("a.txt").exists(), "{:#?}", scene.told);
+    assert_eq!(notes(&scene.told, "sandbox")[0]["sandbox"], "readOnly", "{:#?}", scene.told);
+    scene.close().await;
+    let chosen = SessionConfig { sandbox: Some(SandboxMode::WorkspaceWrite), ..config };
+    let mut scene = place.start(chosen).await;
+    scene.turn("[[tool:touch a.txt]]").await;
+    assert!(place.scratch.path("a.txt").exists(), "{:#?}", scene.told);
+    scene.close().await;
+}
+
 #[tokio::test]
 async fn interop_codex_tells_about_itself() {
     let place = place!();
