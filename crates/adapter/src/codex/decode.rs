@@ -224,7 +224,7 @@ impl CodexCodec {
 impl Codec for CodexCodec {
     fn begin(&mut self, _now: Timestamp) -> Step {
         if self.exec.is_some() {
-            return Step { ready: true, ..Step::default() };
+            return self.begin_turns();
         }
         Step::line(self.initialize())
     }

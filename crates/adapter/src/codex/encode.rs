@@ -47,7 +47,7 @@ impl CodexCodec {
 
     pub(super) fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
         if self.exec.is_some() {
-            self.prompt_by_process(prompt, out);
+            self.prompt_by_process(prompt, now, out);
             return;
         }
         let Some(thread) = self.session.native_id().map(str::to_owned) else {
@@ -132,7 +132,7 @@ impl CodexCodec {
     }
 
     fn query(&mut self, what: Query, out: &mut Step) {
-        if self.exec.is_some() && what != Query::Context {
+        if self.exec.is_some() {
             let why = format!("codex exec cannot tell {what:?}; the app-server can").to_lowercase();
             out.events.push(EventKind::Error(refused(why)));
             return;

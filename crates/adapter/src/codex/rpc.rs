@@ -75,6 +75,14 @@ impl Requests {
     }
 }
 
+/// Who we are.
+pub(super) fn greeting() -> Value {
+    json!({
+        "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
+        "capabilities": { "experimentalApi": false, "requestAttestation": false },
+    })
+}
+
 /// The line that answers a request of Codex's.
 pub(super) fn answer(id: &Value, result: &Value) -> String {
     json!({ "id": id, "result": result }).to_string()
@@ -88,11 +96,7 @@ pub(super) fn refusal(id: &Value, message: &str) -> String {
 impl CodexCodec {
     /// The first line: who we are.
     pub(super) fn initialize(&mut self) -> String {
-        let params = json!({
-            "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
-            "capabilities": { "experimentalApi": false, "requestAttestation": false },
-        });
-        self.requests.ask(Asked::Initialize, "initialize", params)
+        self.requests.ask(Asked::Initialize, "initialize", greeting())
     }
 
     pub(super) fn reply(&mut self, reply: Reply, now: Timestamp, out: &mut Step) {

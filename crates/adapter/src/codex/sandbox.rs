@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
-use super::rpc::Asked;
+use super::rpc::{Asked, greeting};
 use super::session::sandbox_mode;
 use super::settings::sandbox_policy;
-use super::wire::Fields;
+use super::wire::{Fields, Reply};
 use crate::codec::Step;
 
 /// What the user's own settings say of the sandbox.
@@ -41,9 +41,33 @@ impl OwnSandbox {
     }
 }
 
+/// What was found out before a session whose turns are processes.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Why no sandbox works on this machine.
+    pub(crate) no_sandbox: Option<String>,
+    pub(crate) own_sandbox: OwnSandbox,
+}
+
 /// What asks for the user's settings, as they hold in that folder.
-pub(super) fn ask_settings(cwd: Option<&str>) -> (&'static str, Value) {
+fn settings_request(cwd: Option<&str>) -> (&'static str, Value) {
     ("config/read", json!({ "cwd": cwd, "includeLayers": false }))
+}
+
+/// The lines that ask an app-server of which nothing else is wanted.
+pub(crate) fn own_sandbox_question(cwd: Option<&str>) -> [String; 3] {
+    let (method, params) = settings_request(cwd);
+    [
+        json!({ "id": 1, "method": "initialize", "params": greeting() }).to_string(),
+        json!({ "method": "initialized" }).to_string(),
+        json!({ "id": 2, "method": method, "params": params }).to_string(),
+    ]
+}
+
+/// Its answer, if this line is it.
+pub(crate) fn own_sandbox_in(line: &str) -> Option<OwnSandbox> {
+    let reply: Reply = serde_json::from_str(line).ok().filter(|reply: &Reply| reply.id == 2)?;
+    Some(OwnSandbox::read(&Fields::of(reply.result.as_ref())))
 }
 
 impl CodexCodec {
@@ -51,7 +75,7 @@ impl CodexCodec {
     pub(super) fn learn_sandbox(&mut self, out: &mut Step) {
         let only_reads = self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly);
         if self.chosen_sandbox.is_none() && (only_reads || self.opened_implied) {
-            let (method, params) = ask_settings(self.settings.cwd.as_deref());
+            let (method, params) = settings_request(self.settings.cwd.as_deref());
             out.lines.push(self.requests.ask(Asked::OwnSettings, method, params));
         } else {
             self.sandbox_known(self.own_sandbox, out);
@@ -75,11 +99,17 @@ impl CodexCodec {
     fn is_held_back(&self) -> bool {
         matches!(self.settings.rules.mode, Some(ApprovalMode::Ask | ApprovalMode::AutoAll))
             && self.settings.rules.sandbox.is_none()
-            && match &self.exec {
-                // Not told by its processes: read-only is what it falls back to.
-                Some(_) => !matches!(self.own_sandbox, OwnSandbox::Set(own) if own != Some(SandboxMode::ReadOnly)),
-                None => self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly),
-            }
+            && self.only_reads()
+    }
+
+    /// Whether Codex's own sandbox lets nothing write, or may do so.
+    fn only_reads(&self) -> bool {
+        match (&self.exec, self.own_sandbox) {
+            (None, _) => self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly),
+            (Some(_), OwnSandbox::Set(own)) => own == Some(SandboxMode::ReadOnly),
+            // Its processes do not tell, and it depends on whether the folder is one that it trusts.
+            (Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => true,
+        }
     }
 
     /// Nobody at all chose what holds the mode back: then it may write in the workspace.
@@ -97,13 +127,18 @@ impl CodexCodec {
 
     /// Says so where the sandbox that Codex uses cannot work, or stands in the way of the mode or of added folders.
     pub(super) fn tell_sandbox(&mut self, out: &mut Step) {
-        let sandbox = match (self.settings.rules.sandbox, &self.exec, self.own_sandbox) {
+        let known = match (self.settings.rules.sandbox, &self.exec, self.own_sandbox) {
             (Some(chosen), ..) => Some(chosen),
-            (None, Some(_), OwnSandbox::Set(own)) => own,
-            (None, Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => Some(SandboxMode::ReadOnly),
             (None, None, _) => self.session.sandbox().and_then(sandbox_mode),
+            (None, Some(_), OwnSandbox::Set(own)) => own,
+            (None, Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => None,
         };
-        let needed = matches!(sandbox, Some(SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite));
+        let needed = match known {
+            Some(SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite) => true,
+            Some(SandboxMode::None | SandboxMode::FullAccess) => false,
+            // Whichever it falls back to, it is one.
+            None => self.exec.is_some() && self.own_sandbox == OwnSandbox::Unset,
+        };
         if let Some(why) = self.no_sandbox.clone().filter(|_| needed) {
             let message = "codex cannot set up its sandbox here, so every command it runs will fail; \
                            `--sandbox full-access` with `--approval-mode ask` runs without one";
@@ -112,7 +147,10 @@ impl CodexCodec {
         }
         match self.own_sandbox {
             OwnSandbox::Unset if self.is_held_back() => {
-                let message = "codex's own settings only let it read here; what is allowed may write in the workspace";
+                let message = match &self.exec {
+                    Some(_) => "what codex runs may write in the workspace; its own settings do not say otherwise",
+                    None => "codex's own settings only let it read here; what is allowed may write in the workspace",
+                };
                 out.events.push(sandbox_note(message, "workspaceWrite"));
             }
             OwnSandbox::Set(_) if self.is_held_back() => {
@@ -121,13 +159,13 @@ impl CodexCodec {
                 out.events.push(sandbox_note(message, "readOnly"));
             }
             OwnSandbox::Unknown if self.is_held_back() => {
-                let why = "codex only lets its commands read here and does not tell whether its settings say so: \
-                           it is left so, and what is allowed cannot write; `--sandbox workspace-write` lets it";
+                let why = "codex does not tell whether its own settings choose a sandbox: it is left as it is, and \
+                           where it only reads nothing is written; `--sandbox workspace-write` lets it";
                 out.events.push(warning(why));
             }
             _ => {}
         }
-        if !self.settings.add_dirs.is_empty() && sandbox == Some(SandboxMode::ReadOnly) && !self.raises_sandbox() {
+        if !self.settings.add_dirs.is_empty() && known == Some(SandboxMode::ReadOnly) && !self.raises_sandbox() {
             let why = "the added directories change nothing: codex's sandbox only reads, and that everywhere; \
                        `--sandbox workspace-write` lets it write in them";
             out.events.push(warning(why));

@@ -34,6 +34,9 @@ fn notes<'a>(told: &'a [EventKind], subtype: &str) -> Vec<&'a Map<String, Value>
 fn native_id(told: &[EventKind]) -> String {
     let id = told.iter().find_map(|kind| match kind {
         EventKind::SessionStarted(start) => start.native_session_id.clone(),
+        EventKind::System(note) if note.subtype == "nativeSession" => {
+            note.data["nativeSessionId"].as_str().map(str::to_owned)
+        }
         _ => None,
     });
     id.unwrap()

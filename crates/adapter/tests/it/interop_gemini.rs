@@ -63,6 +63,9 @@ fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
 fn native_id(told: &[EventKind]) -> String {
     let id = told.iter().find_map(|kind| match kind {
         EventKind::SessionStarted(start) => start.native_session_id.clone(),
+        EventKind::System(note) if note.subtype == "nativeSession" => {
+            note.data["nativeSessionId"].as_str().map(str::to_owned)
+        }
         _ => None,
     });
     id.unwrap()
@@ -229,8 +232,10 @@ async fn interop_turn_by_turn() {
     assert!(gemini.place.scratch.path("made.txt").exists());
     let starts = told.iter().filter(|kind| matches!(kind, EventKind::SessionStarted(_))).count();
     let ends = told.iter().filter(|kind| matches!(kind, EventKind::SessionEnded(_))).count();
-    let renamed = told.iter().any(|kind| matches!(kind, EventKind::System(note) if note.subtype == "nativeSession"));
-    assert_eq!((starts, ends, renamed), (1, 1, false), "one session, one id");
+    let named = told.iter().filter(|kind| matches!(kind, EventKind::System(note) if note.subtype == "nativeSession"));
+    assert_eq!((starts, ends, named.count()), (1, 1, 1), "one session, one id");
+    let Some(EventKind::SessionStarted(start)) = told.first() else { panic!("{told:#?}") };
+    assert_eq!(start.native_session_id, None, "there is no conversation yet");
 
     let mut scene = gemini.place.start(config(Resume::Latest)).await;
     // What the model was saying when it was stopped is not asked for again.
