@@ -197,7 +197,7 @@ fn start_turns<C: Codec>(
     plan: TurnPlan<C>,
     tasks: &TaskTracker,
 ) -> Result<AgentLink, LaunchError> {
-    let program = program(&spec, agent, Vec::new(), plan.env, StdinMode::Null)?;
+    let program = program(&spec, agent, Vec::new(), plan.env.clone(), StdinMode::Null)?;
     if which::which(&program.program).is_err() {
         return Err(spawn_failed(agent, &SpawnError::Missing(program.program)).into());
     }
@@ -206,7 +206,7 @@ fn start_turns<C: Codec>(
     }
     let LaunchSpec { config, keeper, .. } = spec;
     let (link, end) = link();
-    let pump = TurnPump::new(agent, program, keeper, plan.codec, end, config.keep_raw, plan.files);
+    let pump = TurnPump::new(agent, program, keeper, plan, end, &config);
     tasks.spawn(pump.run());
     Ok(link)
 }

@@ -23,3 +23,5 @@ mod settings;
 #[cfg(unix)]
 mod taken_up;
 mod tidy;
+#[cfg(unix)]
+mod turn_by_turn;
