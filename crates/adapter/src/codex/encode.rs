@@ -56,7 +56,13 @@ impl CodexCodec {
             return;
         };
         self.turns.prompted();
-        let line = match prompt.text.trim().split_once(char::is_whitespace).unwrap_or((prompt.text.trim(), "")) {
+        let words = prompt.text.trim().split_once(char::is_whitespace).unwrap_or((prompt.text.trim(), ""));
+        if matches!(words, ("/compact", "") | ("/review", _)) && (self.changed.rules || self.changed.model) {
+            let why = format!("codex takes a new mode or model only with a prompt: send one before {}", words.0);
+            self.turn_refused(refused(why), now, out);
+            return;
+        }
+        let line = match words {
             ("/compact", "") => self.requests.ask(Asked::Turn, "thread/compact/start", json!({ "threadId": thread })),
             ("/review", about) => {
                 let target = match about.trim() {
@@ -146,7 +152,11 @@ impl CodexCodec {
             Query::McpStatus => ("mcpServerStatus/list", json!({ "threadId": self.session.native_id() })),
             Query::Account => ("account/read", json!({})),
             Query::Context => {
-                out.events.push(note(SystemSubtype::CONTEXT, None, self.turns.usage.context()));
+                let context = self.turns.usage.context();
+                out.events.push(match context.is_empty() {
+                    true => EventKind::Error(refused("codex has not told yet how full its context is")),
+                    false => note(SystemSubtype::CONTEXT, None, context),
+                });
                 return;
             }
         };

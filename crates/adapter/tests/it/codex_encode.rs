@@ -383,6 +383,39 @@ fn first_turn(mode: ApprovalMode, add_dir: bool, settings: &Value) -> (Value, St
 }
 
 #[test]
+fn a_review_does_not_run_under_the_mode_before() {
+    for prompt in ["/review", "/review the tests", "/compact"] {
+        let mut codec = opened(&config());
+        codec.encode(Command::SetMode { mode: "plan".to_owned() }, now());
+        let step = codec.encode(Command::Prompt(Prompt::text(prompt)), now());
+        assert_eq!(step.lines, [] as [&str; 0], "{prompt}");
+        let told = shown(&step);
+        assert!(told.contains("only with a prompt") && told.contains(r#""status":"failed""#), "{told}");
+        // With the next prompt Codex knows of it.
+        codec.encode(Command::Prompt(Prompt::text("go")), now());
+        codec.decode(
+            r#"{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"x","status":"completed"}}}"#,
+            now(),
+        );
+        assert_eq!(codec.encode(Command::Prompt(Prompt::text(prompt)), now()).lines.len(), 1, "{prompt}");
+    }
+}
+
+#[test]
+fn an_error_of_a_sub_agent_is_not_the_turns_own() {
+    let error = |thread: &str| {
+        let error = json!({ "message": "overloaded" });
+        json!({ "method": "error", "params": { "threadId": thread, "turnId": "x", "willRetry": false, "error": error } })
+    };
+    let mut codec = in_a_turn();
+    let step = codec.decode(&error("t2").to_string(), now());
+    assert!(matches!(step.events.as_slice(), [EventKind::System(note)] if note.subtype == "subAgent"), "{step:?}");
+    // So the turn's own error of the same words is told.
+    let step = codec.decode(&error("t1").to_string(), now());
+    assert!(matches!(step.events.as_slice(), [EventKind::Error(_)]), "{step:?}");
+}
+
+#[test]
 fn only_a_sandbox_that_nobody_chose_is_raised() {
     let set = |config: Value| json!({ "result": { "config": config, "origins": {} } });
     for mode in [ApprovalMode::Ask, ApprovalMode::AutoAll] {
