@@ -14,6 +14,7 @@ mod codex;
 mod diff;
 mod gemini;
 mod line;
+mod probe;
 mod pump;
 mod spec;
 mod track;
@@ -28,5 +29,6 @@ pub use codex::CodexCodec;
 pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
+pub use probe::codex_sandbox_trouble;
 pub use pump::drafts;
 pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded, steers};

@@ -76,8 +76,8 @@ impl Usage {
 
     /// How full the context is.
     pub(super) fn context(&self) -> Map<String, Value> {
-        let used = self.last.map_or(0, |last| last.total_tokens);
-        let mut data = Map::from_iter([("usedTokens".to_owned(), json!(used))]);
+        let used = self.last.map(|last| ("usedTokens".to_owned(), json!(last.total_tokens)));
+        let mut data = Map::from_iter(used);
         data.extend(self.window.map(|window| ("contextWindow".to_owned(), json!(window))));
         let last = self.last.and_then(|last| serde_json::to_value(last).ok());
         data.extend(last.map(|last| ("lastRequest".to_owned(), last)));

@@ -20,4 +20,8 @@ mod lines;
 mod scene;
 #[cfg(unix)]
 mod settings;
+#[cfg(unix)]
+mod taken_up;
 mod tidy;
+#[cfg(unix)]
+mod turn_by_turn;
