@@ -8,6 +8,7 @@ mod decode;
 mod encode;
 pub(crate) mod exec;
 mod form;
+pub(crate) mod history;
 mod item;
 mod notice;
 mod question;
