@@ -31,4 +31,4 @@ pub use history::{History, HistoryError, Reading, StoredSession, read};
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
 pub use pump::drafts;
-pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded};
+pub use spec::{LaunchError, LaunchSpec, archive, drivable, find_program, launch, program_name, recorded};
