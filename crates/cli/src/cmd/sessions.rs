@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use multitap_adapter::{History, HistoryError, LaunchError, LaunchSpec, StoredSession};
-use multitap_event::{AgentKind, AgentType, SessionConfig, SessionId, Timestamp};
+use multitap_client::read_stored;
+use multitap_event::{AgentKind, AgentType, SessionConfig, Timestamp};
 
 use self::transcript::Transcript;
 use crate::args::{SessionsArgs, SessionsSub};
@@ -167,12 +168,11 @@ fn age(millis: u64) -> String {
 
 /// A conversation as events, one a line. The session's id is the agent's own.
 fn export(session: &StoredSession, raw: bool) -> Result<Exit, Problem> {
-    let reading = multitap_adapter::read(session, raw).map_err(unreadable)?;
-    let id = SessionId::from(session.id.as_str());
+    let events = read_stored(session, raw).map_err(unreadable)?;
     let mut stdout = out::buffered();
     let write = || -> io::Result<()> {
-        for (seq, draft) in (1..).zip(reading) {
-            serde_json::to_writer(&mut stdout, &draft.stamp(id.clone(), seq))?;
+        for event in events {
+            serde_json::to_writer(&mut stdout, &event)?;
             stdout.write_all(b"\n")?;
         }
         stdout.flush()
@@ -182,14 +182,14 @@ fn export(session: &StoredSession, raw: bool) -> Result<Exit, Problem> {
 
 /// A conversation for people.
 fn show(session: &StoredSession) -> Result<Exit, Problem> {
-    let reading = multitap_adapter::read(session, false).map_err(unreadable)?;
+    let events = read_stored(session, false).map_err(unreadable)?;
     let mut transcript = Transcript::default();
     let to_terminal = io::stdout().is_terminal();
     let mut stdout = out::buffered();
     let write = || -> io::Result<()> {
         stdout.write_all(head(session).as_bytes())?;
-        for draft in reading {
-            let text = transcript.tell(&draft.kind);
+        for event in events {
+            let text = transcript.tell(&event.kind);
             let text = if to_terminal { clean(&text) } else { text };
             stdout.write_all(text.as_bytes())?;
         }

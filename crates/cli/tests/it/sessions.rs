@@ -56,8 +56,13 @@ fn an_empty_list_says_where_it_looked() {
 #[test]
 fn a_conversation_is_shown_by_the_beginning_of_its_id() {
     let run = sessions(&["show", "ec171b4b"]).exits(0);
-    let order =
-        ["> remember plum", "[thinks] hm, plum", "\nI look.\n", "Bash echo hi: done", "[file] created /workspace/new.txt"];
+    let order = [
+        "> remember plum",
+        "[thinks] hm, plum",
+        "\nI look.\n",
+        "Bash echo hi: done",
+        "[file] created /workspace/new.txt",
+    ];
     let order = order.map(|words| run.stdout.find(words));
     assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{}", run.stdout);
     assert!(run.stdout.contains("ls /nowhere: failed with exit code 2"), "{}", run.stdout);
