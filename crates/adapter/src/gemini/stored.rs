@@ -14,9 +14,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Resume, SessionConfig};
-use serde::Deserialize;
 use serde_json::Value;
 
+use super::history::{Chat, chat_paths, files};
 use super::settings::home;
 
 /// What stands at the end of the name of a file that was taken up. Not of eight letters: those Gemini reads as an id.
@@ -27,16 +27,6 @@ const APART: &str = "-kept";
 pub(crate) struct Stored {
     folder: PathBuf,
     id: String,
-}
-
-/// One file of a conversation.
-#[derive(Debug)]
-struct Chat {
-    path: PathBuf,
-    id: String,
-    start: String,
-    /// Nobody has said anything in it.
-    blank: bool,
 }
 
 /// Finds the conversation that a session is to take up over ACP, and makes it safe to do so. What comes back is to be
@@ -66,9 +56,9 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
     };
     let not_found = || AgentError::new(AgentErrorKind::SessionNotFound, none.clone()).of(AgentType::Gemini);
     let folder = folder.ok_or_else(not_found)?;
-    let mut chats = list(&folder);
+    let mut chats = files(&folder);
     chats.retain(|chat| !chat.blank);
-    chats.sort_by(|one, other| one.start.cmp(&other.start));
+    chats.sort_by(|one, other| one.start().cmp(other.start()));
     chats.dedup_by(|one, other| one.id == other.id);
     let chat = match &wanted {
         None => chats.pop(),
@@ -87,7 +77,7 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
 impl Stored {
     /// Names the conversation's files so that what becomes of an empty record does not become of them.
     fn set_apart(&self) -> io::Result<()> {
-        for chat in list(&self.folder).iter().filter(|chat| chat.id == self.id) {
+        for chat in files(&self.folder).iter().filter(|chat| chat.id == self.id) {
             let name = chat.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let Some((stem, ending)) = name.rsplit_once('.').filter(|(stem, _)| !stem.ends_with(APART)) else {
                 continue;
@@ -113,7 +103,7 @@ impl Drop for Stored {
 /// Removes the empty records that stand beside a real one of the same conversation.
 fn tidy(folder: &Path) {
     let mut alike: HashMap<String, Vec<PathBuf>> = HashMap::new();
-    for path in files(folder) {
+    for path in chat_paths(folder) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if let Some(part) = part_of_id(name) {
             alike.entry(part.to_owned()).or_default().push(path);
@@ -157,80 +147,6 @@ fn folder(config: &SessionConfig) -> Option<PathBuf> {
             .find(|path| fs::read_to_string(path.join(".project_root")).is_ok_and(|root| places.contains(&root.trim())))
     };
     Some(named.or_else(marked)?.join("chats"))
-}
-
-fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_chat = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("session-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
-    };
-    entries.map(|entry| entry.path()).filter(is_chat)
-}
-
-fn list(folder: &Path) -> Vec<Chat> {
-    files(folder).filter_map(|path| Chat::read(path).ok().flatten()).collect()
-}
-
-/// A line of a conversation's file: its head, a message, or a change to either. Older files are one head with all.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Record {
-    session_id: Option<String>,
-    start_time: Option<String>,
-    kind: Option<String>,
-    #[serde(rename = "type")]
-    message: Option<String>,
-    content: Value,
-    messages: Option<Vec<Record>>,
-    #[serde(rename = "$set")]
-    set: Option<Box<Record>>,
-}
-
-impl Record {
-    /// Whether it is something that somebody said.
-    fn is_said(&self) -> bool {
-        let text = match &self.content {
-            Value::String(text) => text.as_str(),
-            Value::Array(parts) => parts.first().and_then(|part| part.get("text")?.as_str()).unwrap_or_default(),
-            _ => "",
-        };
-        match self.message.as_deref() {
-            Some("user") => !["", "<session_context>", "<hook_context>"].contains(&first_line(text)),
-            Some("gemini") => true,
-            _ => false,
-        }
-    }
-}
-
-fn first_line(text: &str) -> &str {
-    text.trim().lines().next().unwrap_or_default()
-}
-
-impl Chat {
-    fn read(path: PathBuf) -> io::Result<Option<Self>> {
-        let text = fs::read_to_string(&path)?;
-        let whole: Option<Record> = serde_json::from_str(&text).ok();
-        let records = match whole {
-            Some(whole) => vec![whole],
-            None => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
-        };
-        let (mut id, mut start, mut said) = (None, None, false);
-        for record in records {
-            if record.kind.as_deref() == Some("subagent") {
-                return Ok(None);
-            }
-            let record_said = record.is_said();
-            let set = record.set.map(|set| *set).unwrap_or_default();
-            id = id.or(record.session_id).or(set.session_id);
-            start = start.or(record.start_time).or(set.start_time);
-            if let Some(messages) = record.messages.or(set.messages) {
-                said = messages.iter().any(Record::is_said);
-            }
-            said |= record_said;
-        }
-        Ok(id.map(|id| Self { path, id, start: start.unwrap_or_default(), blank: !said }))
-    }
 }
 
 #[cfg(test)]

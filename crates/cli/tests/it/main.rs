@@ -19,6 +19,8 @@ mod lines;
 #[cfg(unix)]
 mod scene;
 #[cfg(unix)]
+mod sessions;
+#[cfg(unix)]
 mod settings;
 #[cfg(unix)]
 mod taken_up;
