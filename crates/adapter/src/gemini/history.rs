@@ -4,6 +4,7 @@
 //! older versions the SHA-256 of its path; older files are one JSON document (`.json`).
 
 mod record;
+mod tool;
 mod wire;
 
 use std::fmt::Write as _;
