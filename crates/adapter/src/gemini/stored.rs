@@ -11,10 +11,10 @@ use std::io;
 use std::path::PathBuf;
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Resume, SessionConfig, Timestamp};
-use serde_json::Value;
 
-use super::history::{Chat, files};
+use super::history::{Chat, chats_of, files};
 use super::settings::home;
+use crate::history::Here;
 
 /// How many minutes a file may be set back to find a free name.
 const SET_BACK: i64 = 120;
@@ -119,23 +119,7 @@ fn stamp_at(at: Timestamp) -> String {
 fn folder(config: &SessionConfig) -> Option<PathBuf> {
     let gemini = home(config)?.join(".gemini");
     let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok())?;
-    let cwd = std::path::absolute(cwd).ok()?;
-    let places = [Some(cwd.clone()), fs::canonicalize(&cwd).ok()];
-    let places: Vec<&str> = places.iter().flatten().filter_map(|place| place.to_str()).collect();
-    let known: Option<Value> =
-        fs::read(gemini.join("projects.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let projects = known.as_ref().and_then(|known| known.get("projects"));
-    let slug = projects.and_then(|projects| places.iter().find_map(|place| projects.get(*place)?.as_str()));
-    let tmp = gemini.join("tmp");
-    let named = slug.map(|slug| tmp.join(slug));
-    let marked = || {
-        let entries = fs::read_dir(&tmp).ok()?;
-        entries
-            .flatten()
-            .map(|entry| entry.path())
-            .find(|path| fs::read_to_string(path.join(".project_root")).is_ok_and(|root| places.contains(&root.trim())))
-    };
-    Some(named.or_else(marked)?.join("chats"))
+    chats_of(&gemini, &Here::new(&cwd))
 }
 
 #[cfg(test)]
