@@ -6,6 +6,7 @@ mod change;
 mod control;
 mod decode;
 mod encode;
+pub(crate) mod history;
 mod message;
 mod name;
 mod plain;

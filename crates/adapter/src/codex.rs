@@ -1,6 +1,7 @@
 //! Codex: how it is started. Its dialects are in the files beside this one.
 
 mod answer;
+pub(crate) mod archive;
 mod call;
 mod change;
 mod command;
@@ -8,6 +9,7 @@ mod decode;
 mod encode;
 pub(crate) mod exec;
 mod form;
+pub(crate) mod history;
 mod item;
 mod notice;
 mod question;

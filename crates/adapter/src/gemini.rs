@@ -1,6 +1,7 @@
 //! Gemini CLI: how it is started. It speaks ACP; the way it does so in is `acp`, and its other form beside this file.
 
 mod decode;
+pub(crate) mod history;
 pub(crate) mod name;
 mod recorded;
 mod run;

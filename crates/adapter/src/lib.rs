@@ -13,6 +13,7 @@ mod codec;
 mod codex;
 mod diff;
 mod gemini;
+mod history;
 mod line;
 mod pump;
 mod spec;
@@ -26,7 +27,8 @@ pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
 pub use codex::CodexCodec;
 pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
+pub use history::{History, HistoryError, Reading, StoredSession, read};
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
 pub use pump::drafts;
-pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded, steers};
+pub use spec::{LaunchError, LaunchSpec, archive, drivable, find_program, launch, program_name, recorded, steers};

@@ -171,6 +171,19 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
     }
 }
 
+/// Has the agent put one of its stored conversations away. Codex can; the others have no such thing.
+pub async fn archive(spec: LaunchSpec, native_id: &str) -> Result<(), LaunchError> {
+    let agent = spec.config.agent.agent_type();
+    if agent != AgentType::Codex {
+        let why = "it has no way to put a conversation away".to_owned();
+        return Err(Unsupported { agent, setting: "archive".to_owned(), why }.into());
+    }
+    let args = codex::archive::ARGS.map(str::to_owned).to_vec();
+    let program = program(&spec, agent, args, Vec::new(), StdinMode::Piped)?;
+    let child = spawn(program, &spec.keeper).await.map_err(|error| spawn_failed(agent, &error))?;
+    Ok(codex::archive::archive(child, native_id).await?)
+}
+
 async fn start<C: Codec>(
     spec: LaunchSpec,
     agent: AgentType,

@@ -94,6 +94,15 @@ impl Turns {
         }
     }
 
+    /// The error that this turn told.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.told.as_deref()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     pub(super) fn failed_for_good(&mut self, text: String) {
         self.fatal = Some(text);
     }
@@ -110,39 +119,43 @@ impl ClaudeCodec {
         {
             out.events.push(EventKind::Error(failure(&result, why)));
         }
-        self.close_turn_work(Forgotten::OfTurn, now, out);
-        self.texts.turn_over();
-        let usage = result.usage.map(tokens);
-        self.turns.used = match (self.turns.used, usage) {
-            (Some(before), Some(now)) => Some(before.plus(now)),
-            (before, now) => now.or(before),
-        };
         let by_itself = result.origin.is_some();
         let (cost_usd, total_cost_usd) = self.turns.cost(result.total_cost_usd, result.model_usage_since_last_result);
-        out.events.push(EventKind::TurnCompleted(TurnEnd {
-            turn_id: self.turns.open.take(),
-            usage,
+        let turn = TurnEnd {
+            usage: result.usage.map(tokens),
             duration_ms: result.duration_ms.map(whole_millis),
             cost_usd,
             total_cost_usd,
             model_usage: model_usage(result.model_usage.unwrap_or_default()),
             text: result.result.filter(|text| !text.is_empty() && status == TurnStatus::Completed),
-            error: why.clone(),
+            error: why,
             native_status: result.subtype.or(result.status),
             num_turns: result.num_turns,
             structured_output: result.structured_output,
             denials: denials(result.permission_denials),
             origin: result.origin.and_then(|origin| origin.kind),
-            message_id: self.turns.last_message.take().map(Into::into),
             ..TurnEnd::of(status)
-        }));
+        };
+        self.turn_over(turn, now, out);
         // It was background work that came first; the prompt's own turn is yet to begin.
         if by_itself && self.turns.for_prompt && result.queued_turn_count > Some(0) {
             self.turns.waiting += 1;
         }
-        self.turns.last = Some((status, why));
+    }
+
+    /// The turn under way is over: what must not outlive it ends, and its end is told.
+    pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
+        self.close_turn_work(Forgotten::OfTurn, now, out);
+        self.texts.turn_over();
+        self.turns.used = match (self.turns.used, turn.usage) {
+            (Some(before), Some(now)) => Some(before.plus(now)),
+            (before, now) => now.or(before),
+        };
+        self.turns.last = Some((turn.status, turn.error.clone()));
         self.turns.cancelling = false;
         self.turns.told = None;
+        let message_id = self.turns.last_message.take().map(Into::into);
+        out.events.push(EventKind::TurnCompleted(TurnEnd { turn_id: self.turns.open.take(), message_id, ..turn }));
     }
 
     fn status(&self, result: &TurnResult) -> TurnStatus {
@@ -161,7 +174,7 @@ impl ClaudeCodec {
 
     /// Ends what must not outlive a turn: calls without an end, questions without an answer.
     fn close_turn_work(&mut self, which: Forgotten, now: Timestamp, out: &mut Step) {
-        let clock = self.session.is_live().then_some(now);
+        let clock = self.session.clock(now);
         self.tools.close_forgotten(which, clock, out);
         let tools = &self.tools;
         self.questions.withdraw(|tool| which == Forgotten::All || tools.find(tool).is_none(), "the turn is over", out);
@@ -218,7 +231,11 @@ impl ClaudeCodec {
 
 impl Turns {
     /// What the turn cost and what the session has cost so far.
-    fn cost(&mut self, total: Option<f64>, models: Option<Map<String, Value>>) -> (Option<f64>, Option<f64>) {
+    pub(super) fn cost(
+        &mut self,
+        total: Option<f64>,
+        models: Option<Map<String, Value>>,
+    ) -> (Option<f64>, Option<f64>) {
         let Some(total) = total else { return (None, None) };
         let by_model =
             models.map(|models| models.values().filter_map(|model| model.get("costUSD")?.as_f64()).sum::<f64>());
@@ -238,7 +255,7 @@ fn whole_millis(millis: f64) -> u64 {
     millis.round() as u64
 }
 
-fn tokens(usage: Usage) -> TokenUsage {
+pub(super) fn tokens(usage: Usage) -> TokenUsage {
     TokenUsage {
         cached_tokens: usage.cache_read_input_tokens,
         cache_creation_tokens: usage.cache_creation_input_tokens,

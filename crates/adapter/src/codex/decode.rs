@@ -104,6 +104,11 @@ impl CodexCodec {
         }
     }
 
+    /// For a session of Codex's own store, whose entries have their times.
+    pub(super) fn stored() -> Self {
+        Self { session: Session::stored(), ..Self::recorded() }
+    }
+
     /// For a running app-server. `no_sandbox` says why no sandbox works on this machine, where none does.
     pub fn live(
         config: &SessionConfig,
@@ -179,7 +184,7 @@ impl CodexCodec {
     }
 
     /// An event of `exec --json`, or an entry of a stored session.
-    fn event(&mut self, kind: &str, event: &Fields, line: &str, now: Timestamp, out: &mut Step) {
+    pub(super) fn event(&mut self, kind: &str, event: &Fields, line: &str, now: Timestamp, out: &mut Step) {
         if (kind.starts_with("turn.") || kind.starts_with("item.")) && !self.session.has_started() {
             self.session.under_way(None, EXEC, out);
         }

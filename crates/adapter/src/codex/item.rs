@@ -236,7 +236,7 @@ impl CodexCodec {
             duration_ms: item.number("durationMs"),
             ..ended
         };
-        let clock = self.session.is_live().then_some(passing.now);
+        let clock = self.session.clock(passing.now);
         self.tools.end(&id, ended, clock, out);
     }
 

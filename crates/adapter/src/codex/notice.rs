@@ -134,7 +134,7 @@ impl CodexCodec {
             "turn/completed" if ours => self.turn_completed(&params, now, out),
             "turn/started" | "turn/completed" => {
                 if let Some(above) = self.threads.parent(thread.as_deref()).filter(|_| method == "turn/completed") {
-                    let clock = self.session.is_live().then_some(now);
+                    let clock = self.session.clock(now);
                     self.tools.close_forgotten(Forgotten::OfAgent(&above), clock, out);
                 }
                 out.events.push(note("subAgent", None, params.0));

@@ -133,6 +133,11 @@ impl Turns {
         self.text = Some(text.to_owned());
     }
 
+    /// Whether the agent said something in this turn.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.text.is_some()
+    }
+
     /// The name of the turn, where items are counted anew in each.
     pub(super) fn scope(&self) -> Option<&str> {
         self.open.as_ref().filter(|_| self.processes).map(|open| open.id.as_str())
@@ -156,6 +161,9 @@ impl Turns {
     }
 }
 
+/// In place of a word for how a turn ended: nothing tells, and something was left undone.
+pub(super) const CUT_OFF: &str = "";
+
 /// What a turn's end says.
 #[derive(Debug, Default)]
 pub(super) struct Over {
@@ -175,6 +183,7 @@ impl CodexCodec {
         let status = match over.status.as_str() {
             "interrupted" | "cancelled" | "aborted" => TurnStatus::Cancelled,
             "failed" => TurnStatus::Failed,
+            CUT_OFF => TurnStatus::Interrupted,
             _ => TurnStatus::Completed,
         };
         let error = over.error.filter(|_| status == TurnStatus::Failed);
@@ -197,7 +206,7 @@ impl CodexCodec {
             duration_ms: over.duration_ms,
             text,
             error: why.clone(),
-            native_status: Some(over.status),
+            native_status: Some(over.status).filter(|word| word != CUT_OFF),
             structured_output: structured,
             denials: self.tools.take_denials(),
             message_id: open.as_ref().and_then(|open| open.native.as_deref()).map(MessageId::from),
@@ -219,7 +228,7 @@ impl CodexCodec {
 
     /// Ends what must not outlive a turn: calls without an end, questions without an answer.
     fn close_turn_work(&mut self, which: Forgotten<'_>, now: Timestamp, out: &mut Step) {
-        let clock = self.session.is_live().then_some(now);
+        let clock = self.session.clock(now);
         self.tools.close_forgotten(which, clock, out);
         self.questions.withdraw_all("the turn is over", out);
     }

@@ -8,13 +8,13 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Resume, SessionConfig, Timestamp};
-use serde::Deserialize;
-use serde_json::Value;
 
+use super::history::{Chat, chats_of, files};
 use super::settings::home;
+use crate::history::Here;
 
 /// How many minutes a file may be set back to find a free name.
 const SET_BACK: i64 = 120;
@@ -25,16 +25,6 @@ const MINUTE: i64 = 60_000;
 pub(crate) struct Stored {
     folder: PathBuf,
     id: String,
-}
-
-/// One file of a conversation.
-#[derive(Debug)]
-struct Chat {
-    path: PathBuf,
-    id: String,
-    start: String,
-    /// Nobody has said anything in it.
-    blank: bool,
 }
 
 /// Finds the conversation that a session is to take up over ACP, and makes it safe to do so.
@@ -58,9 +48,9 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
     };
     let not_found = || AgentError::new(AgentErrorKind::SessionNotFound, none.clone()).of(AgentType::Gemini);
     let folder = folder(config).ok_or_else(not_found)?;
-    let mut chats = list(&folder);
+    let mut chats = files(&folder);
     chats.retain(|chat| !chat.blank);
-    chats.sort_by(|one, other| one.start.cmp(&other.start));
+    chats.sort_by(|one, other| one.start().cmp(other.start()));
     chats.dedup_by(|one, other| one.id == other.id);
     let chat = match &wanted {
         None => chats.pop(),
@@ -110,7 +100,7 @@ impl Stored {
     }
 
     fn files(&self) -> Vec<Chat> {
-        let mut files = list(&self.folder);
+        let mut files = files(&self.folder);
         files.retain(|chat| chat.id == self.id);
         files
     }
@@ -129,93 +119,7 @@ fn stamp_at(at: Timestamp) -> String {
 fn folder(config: &SessionConfig) -> Option<PathBuf> {
     let gemini = home(config)?.join(".gemini");
     let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok())?;
-    let cwd = std::path::absolute(cwd).ok()?;
-    let places = [Some(cwd.clone()), fs::canonicalize(&cwd).ok()];
-    let places: Vec<&str> = places.iter().flatten().filter_map(|place| place.to_str()).collect();
-    let known: Option<Value> =
-        fs::read(gemini.join("projects.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let projects = known.as_ref().and_then(|known| known.get("projects"));
-    let slug = projects.and_then(|projects| places.iter().find_map(|place| projects.get(*place)?.as_str()));
-    let tmp = gemini.join("tmp");
-    let named = slug.map(|slug| tmp.join(slug));
-    let marked = || {
-        let entries = fs::read_dir(&tmp).ok()?;
-        entries
-            .flatten()
-            .map(|entry| entry.path())
-            .find(|path| fs::read_to_string(path.join(".project_root")).is_ok_and(|root| places.contains(&root.trim())))
-    };
-    Some(named.or_else(marked)?.join("chats"))
-}
-
-fn list(folder: &Path) -> Vec<Chat> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_chat = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("session-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
-    };
-    entries.map(|entry| entry.path()).filter(is_chat).filter_map(|path| Chat::read(path).ok().flatten()).collect()
-}
-
-/// A line of a conversation's file: its head, a message, or a change to either. Older files are one head with all.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Record {
-    session_id: Option<String>,
-    start_time: Option<String>,
-    kind: Option<String>,
-    #[serde(rename = "type")]
-    message: Option<String>,
-    content: Value,
-    messages: Option<Vec<Record>>,
-    #[serde(rename = "$set")]
-    set: Option<Box<Record>>,
-}
-
-impl Record {
-    /// Whether it is something that somebody said.
-    fn is_said(&self) -> bool {
-        let text = match &self.content {
-            Value::String(text) => text.as_str(),
-            Value::Array(parts) => parts.first().and_then(|part| part.get("text")?.as_str()).unwrap_or_default(),
-            _ => "",
-        };
-        match self.message.as_deref() {
-            Some("user") => !["", "<session_context>", "<hook_context>"].contains(&first_line(text)),
-            Some("gemini") => true,
-            _ => false,
-        }
-    }
-}
-
-fn first_line(text: &str) -> &str {
-    text.trim().lines().next().unwrap_or_default()
-}
-
-impl Chat {
-    fn read(path: PathBuf) -> io::Result<Option<Self>> {
-        let text = fs::read_to_string(&path)?;
-        let whole: Option<Record> = serde_json::from_str(&text).ok();
-        let records = match whole {
-            Some(whole) => vec![whole],
-            None => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
-        };
-        let (mut id, mut start, mut said) = (None, None, false);
-        for record in records {
-            if record.kind.as_deref() == Some("subagent") {
-                return Ok(None);
-            }
-            let record_said = record.is_said();
-            let set = record.set.map(|set| *set).unwrap_or_default();
-            id = id.or(record.session_id).or(set.session_id);
-            start = start.or(record.start_time).or(set.start_time);
-            if let Some(messages) = record.messages.or(set.messages) {
-                said = messages.iter().any(Record::is_said);
-            }
-            said |= record_said;
-        }
-        Ok(id.map(|id| Self { path, id, start: start.unwrap_or_default(), blank: !said }))
-    }
+    chats_of(&gemini, &Here::new(&cwd))
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ fn change(tool: &OpenTool<More>, said: Option<&str>, codec: &StreamCodec) -> Opt
 }
 
 /// The plan that `write_todos` wrote.
-fn todos(tool: &OpenTool<More>) -> Option<TodoList> {
+pub(super) fn todos(tool: &OpenTool<More>) -> Option<TodoList> {
     if tool.name != "write_todos" {
         return None;
     }

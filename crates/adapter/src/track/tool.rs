@@ -65,6 +65,11 @@ impl<X> Tools<X> {
         self.open.iter_mut().find(|tool| tool.id.as_str() == id)
     }
 
+    /// Whether no call is at work.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Whether a call of that id is over.
     pub(crate) fn is_over(&self, id: &str) -> bool {
         self.seen.contains(id) && self.find(id).is_none()

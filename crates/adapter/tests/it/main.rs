@@ -11,6 +11,8 @@ mod codex_recordings;
 mod gemini_anything;
 mod gemini_recordings;
 mod gemini_shapes;
+mod history;
+mod history_anything;
 #[cfg(unix)]
 mod interop_acp;
 #[cfg(unix)]

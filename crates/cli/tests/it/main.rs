@@ -19,5 +19,7 @@ mod lines;
 #[cfg(unix)]
 mod scene;
 #[cfg(unix)]
+mod sessions;
+#[cfg(unix)]
 mod settings;
 mod tidy;

@@ -9,9 +9,7 @@ use multitap_event::{
 };
 
 use crate::args::OutputFormat;
-
-/// How much of a tool's arguments or error a line for people shows.
-const SHOWN: usize = 200;
+use crate::words::{clean, short};
 
 /// One of the output formats, with what it has to remember.
 #[derive(Debug)]
@@ -186,7 +184,7 @@ impl Plain {
 
     /// A piece of the answer, as stdout may have it.
     fn answer(&mut self, text: &str) -> String {
-        let text = if self.to_terminal { keep_harmless(text) } else { text.to_owned() };
+        let text = if self.to_terminal { clean(text) } else { text.to_owned() };
         if let Some(last) = text.chars().last() {
             self.mid_line = last != '\n';
             self.spoke = true;
@@ -300,32 +298,6 @@ pub(super) fn with_native(error: &AgentError) -> String {
         Some(native) => format!("{}\n{native}", error.message),
         None => error.message.clone(),
     }
-}
-
-/// The first line, cut where it gets long.
-fn short(text: &str) -> String {
-    let first = text.trim().lines().next().unwrap_or_default();
-    let head = head(first, SHOWN);
-    let more = if head.len() < text.trim().len() { " …" } else { "" };
-    format!("{head}{more}")
-}
-
-/// At most so many bytes of the text, and no half characters.
-pub(super) fn head(text: &str, most: usize) -> &str {
-    let mut end = text.len().min(most);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
-/// Without characters that would move a terminal's cursor or change its state, except for line ends.
-pub(super) fn clean(text: &str) -> String {
-    keep_harmless(text)
-}
-
-fn keep_harmless(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
 }
 
 #[cfg(test)]

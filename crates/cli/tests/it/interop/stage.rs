@@ -222,6 +222,16 @@ impl<'a> Stage<'a> {
     }
 }
 
+impl Stage<'_> {
+    /// Kills the binary, and waits until nothing of the agent is left either.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let gone = || wait::marked(&self.place.scratch).is_empty().then_some(());
+        wait::until_blocking("everything to end", PATIENCE, gone).unwrap();
+    }
+}
+
 impl Drop for Stage<'_> {
     fn drop(&mut self) {
         self.child.kill().ok(); // only matters when the test failed

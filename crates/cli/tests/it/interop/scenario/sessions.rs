@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::interop::agent::Agent;
 use crate::interop::stage::{Place, Run};
 
-fn native_id(run: &Run) -> String {
+pub(super) fn native_id(run: &Run) -> String {
     let changed = run.all("system").into_iter().rfind(|event| event["subtype"] == "nativeSession");
     let id = changed.map_or(&run.one("sessionStarted")["nativeSessionId"], |event| &event["data"]["nativeSessionId"]);
     id.as_str().unwrap_or_else(|| panic!("no native id\n{}", run.story())).to_owned()
 }
 
-fn remembers(place: &Place, word: &str) -> bool {
+pub(super) fn remembers(place: &Place, word: &str) -> bool {
     place.model.conversation().last().unwrap().user_texts().iter().any(|text| text.contains(word))
 }
 
