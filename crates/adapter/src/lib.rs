@@ -21,7 +21,7 @@ mod track;
 mod turns;
 mod words;
 
-pub use acp::AcpCodec;
+pub use acp::{AcpCodec, program as acp_program};
 pub use any::AnyCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
