@@ -7,6 +7,8 @@
 mod agent;
 mod invariants;
 mod kill;
+mod one_shot;
+mod sandbox;
 mod scenario;
 mod stage;
 
