@@ -88,7 +88,7 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
 }
 
 /// The program of a command line, with its arguments.
-pub(crate) fn program(command: &str) -> Result<AgentProgram, AgentError> {
+pub fn program(command: &str) -> Result<AgentProgram, AgentError> {
     let failed = |why: String| AgentError::new(AgentErrorKind::ProcessSpawnFailed, why).of(AgentType::Acp);
     let words = shell_words::split(command).map_err(|error| failed(format!("acp:{command}: {error}")))?;
     let mut words = words.into_iter();

@@ -14,6 +14,7 @@ mod item;
 mod notice;
 mod question;
 mod rpc;
+mod sandbox;
 mod session;
 mod settings;
 mod stored;
@@ -29,6 +30,7 @@ use multitap_event::{SandboxMode, SessionConfig};
 use multitap_process::StdinMode;
 
 pub use decode::CodexCodec;
+pub(crate) use sandbox::{Found, OwnSandbox, own_sandbox_in, own_sandbox_question};
 
 use crate::codec::Files;
 use crate::spec::{LaunchError, Plan};

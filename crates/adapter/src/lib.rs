@@ -15,13 +15,14 @@ mod diff;
 mod gemini;
 mod history;
 mod line;
+mod probe;
 mod pump;
 mod spec;
 mod track;
 mod turns;
 mod words;
 
-pub use acp::AcpCodec;
+pub use acp::{AcpCodec, program as acp_program};
 pub use any::AnyCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
@@ -30,5 +31,6 @@ pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 pub use history::{History, HistoryError, Reading, StoredSession, read};
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
+pub use probe::codex_sandbox_trouble;
 pub use pump::drafts;
 pub use spec::{LaunchError, LaunchSpec, archive, drivable, find_program, launch, program_name, recorded, steers};

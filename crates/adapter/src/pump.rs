@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_event::{AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, Timestamp};
+use multitap_event::{
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, SessionEndReason, Timestamp,
+};
 use multitap_process::{Child, Exit, Line, MAX_LINE, Patience, StdinClosed};
 use tempfile::TempPath;
 use tokio::sync::mpsc;
@@ -22,6 +24,8 @@ const STDIN_PATIENCE: Duration = Duration::from_secs(5);
 const AFTER_STDIN: Duration = Duration::from_secs(2);
 /// How long a child may live after it closed its stdout.
 const AFTER_STDOUT: Duration = Duration::from_secs(2);
+/// How long a turn may go on after it was cancelled. An agent that ignores that is ended.
+const AFTER_CANCEL: Duration = Duration::from_secs(10);
 /// How often a silent child is looked at: its end does not show where something else holds its stdout open.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long the rest of the output of a child that is gone may take.
@@ -49,6 +53,17 @@ pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) ->
     drafts
 }
 
+/// Says of a session's end that the agent took too long, unless all is well.
+pub(crate) fn took_too_long(step: &mut Step) {
+    for kind in &mut step.events {
+        if let EventKind::SessionEnded(end) = kind
+            && end.reason != SessionEndReason::Completed
+        {
+            end.reason = SessionEndReason::Timeout;
+        }
+    }
+}
+
 /// One child, its codec, and the agent's end of the link.
 pub(crate) struct Pump<C> {
     agent: AgentType,
@@ -61,6 +76,8 @@ pub(crate) struct Pump<C> {
     early: Vec<Draft>,
     /// It was told that the agent does not read.
     stuck_told: bool,
+    /// When the turn that was cancelled must have ended.
+    cancelled_until: Option<Instant>,
     /// Held for the agent to read; gone with the pump.
     _files: Vec<TempPath>,
 }
@@ -72,6 +89,8 @@ struct OwnerGone;
 enum Over {
     StdoutEnded,
     StdinClosed,
+    /// The agent goes on with a turn that was cancelled.
+    CancelIgnored,
     OwnerGone,
 }
 
@@ -85,7 +104,18 @@ impl<C: Codec> Pump<C> {
         files: Vec<TempPath>,
     ) -> Self {
         let AgentEnd { events, commands } = end;
-        Self { agent, child, codec, events, commands, keep_raw, early: Vec::new(), stuck_told: false, _files: files }
+        Self {
+            agent,
+            child,
+            codec,
+            events,
+            commands,
+            keep_raw,
+            early: Vec::new(),
+            stuck_told: false,
+            cancelled_until: None,
+            _files: files,
+        }
     }
 
     /// Greets the agent and reads until it has shown that it is up.
@@ -212,6 +242,7 @@ impl<C: Codec> Pump<C> {
                 self.take_last_words().await;
                 self.exited_or_broken(REST, "input").await
             }
+            Over::CancelIgnored => self.ignored_cancel().await,
         };
         // An owner that is gone wants no last words.
         self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
@@ -228,6 +259,20 @@ impl<C: Codec> Pump<C> {
         let message = format!("{} closed its {pipe} but kept running; it was stopped", self.agent);
         let why = self.error(AgentErrorKind::ProtocolError, message, &exit);
         self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now())
+    }
+
+    /// Ends an agent that does not end its turn.
+    async fn ignored_cancel(&mut self) -> Step {
+        let patience = Patience { after_eof: Duration::ZERO, ..Patience::default() };
+        let exit = self.child.stop(patience).await;
+        tracing::debug!(code = exit.code, "ignored a cancel");
+        self.take_rest().await;
+        let patience = AFTER_CANCEL.as_secs();
+        let message = format!("{} went on for {patience} s with a turn that was cancelled; it was stopped", self.agent);
+        let why = self.error(AgentErrorKind::Timeout, message, &exit);
+        let mut step = self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now());
+        took_too_long(&mut step);
+        step
     }
 
     /// Nothing can be said to the child any more; what it still says is passed on for a while.
@@ -271,7 +316,13 @@ impl<C: Codec> Pump<C> {
                 }
                 command = self.commands.recv() => {
                     let Some(command) = command else { return Over::OwnerGone };
+                    let cancels = command == Command::Cancel;
                     let step = self.codec.encode(command, Timestamp::now());
+                    // With nothing to cancel it only says so.
+                    let refused = step.events.iter().any(|kind| matches!(kind, EventKind::Error(_)));
+                    if cancels && !refused {
+                        self.cancelled_until.get_or_insert(Instant::now() + AFTER_CANCEL);
+                    }
                     self.write(step, None).await
                 }
                 () = self.events.closed() => return Over::OwnerGone,
@@ -280,11 +331,17 @@ impl<C: Codec> Pump<C> {
                         self.take_rest().await;
                         return Over::StdoutEnded;
                     }
-                    continue;
+                    Vec::new()
                 }
             };
+            if told.iter().any(|draft| matches!(draft.kind, EventKind::TurnCompleted(_))) {
+                self.cancelled_until = None;
+            }
             if self.tell(told).await.is_err() {
                 return Over::OwnerGone;
+            }
+            if self.cancelled_until.is_some_and(|until| until <= Instant::now()) {
+                return Over::CancelIgnored;
             }
         }
     }

@@ -23,6 +23,11 @@ pub(super) struct Native {
 
 impl AcpCodec {
     pub(super) fn request_permission(&mut self, id: &Value, line: &str, now: Timestamp, out: &mut Step) {
+        // It had not heard of the cancel yet: nobody is to be asked any more.
+        if self.turns.is_cancelling() {
+            out.lines.push(no_answer(id));
+            return;
+        }
         let asked: AskPermission = match serde_json::from_str::<Call<AskPermission>>(line) {
             Ok(call) => call.params,
             Err(error) => {

@@ -366,6 +366,20 @@ fn cancel_answers_what_is_open() {
 }
 
 #[test]
+fn nobody_is_asked_after_a_cancel() {
+    let mut play = Play::open();
+    play.prompt("go");
+    play.command(Command::Cancel);
+    play.story.clear();
+    play.ask(7, &json!({ "toolCallId": "t1", "kind": "execute", "title": "ls" }));
+    assert_eq!(play.story, "> {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"outcome\":{\"outcome\":\"cancelled\"}}}\n");
+    play.agent(&json!({ "id": 3, "result": { "stopReason": "cancelled" } }));
+    play.prompt("again");
+    play.ask(8, &json!({ "toolCallId": "t2", "kind": "execute", "title": "ls" }));
+    assert!(play.story.contains("permissionAsked"), "{}", play.story);
+}
+
+#[test]
 fn a_second_prompt_waits_for_the_first() {
     let mut play = Play::open();
     play.prompt("one").prompt("two");

@@ -13,6 +13,7 @@ use super::item::Phase;
 use super::notice::is_of_a_turn;
 use super::question::Questions;
 use super::rpc::Requests;
+use super::sandbox::OwnSandbox;
 use super::session::Session;
 use super::settings::Settings;
 use super::stored::Twins;
@@ -42,6 +43,7 @@ pub struct CodexCodec {
     pub(super) opened_implied: bool,
     /// Why no sandbox works on this machine.
     pub(super) no_sandbox: Option<String>,
+    pub(super) own_sandbox: OwnSandbox,
     /// What the next turn has to say.
     pub(super) changed: Changed,
     pub(super) session: Session,
@@ -86,6 +88,7 @@ impl CodexCodec {
             chosen_sandbox: None,
             opened_implied: false,
             no_sandbox: None,
+            own_sandbox: OwnSandbox::Unknown,
             changed: Changed::default(),
             session: Session::default(),
             threads: Threads::default(),
@@ -226,7 +229,7 @@ impl CodexCodec {
 impl Codec for CodexCodec {
     fn begin(&mut self, _now: Timestamp) -> Step {
         if self.exec.is_some() {
-            return Step { ready: true, ..Step::default() };
+            return self.begin_turns();
         }
         Step::line(self.initialize())
     }

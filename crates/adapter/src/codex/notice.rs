@@ -167,6 +167,10 @@ impl CodexCodec {
             }
             "thread/settings/updated" => {}
             "model/rerouted" if ours => self.session.model_is(params.string("toModel"), out),
+            "error" if !ours => {
+                let message = params.fields("error").text("message").map(one_line);
+                out.events.push(note("subAgent", message, params.0));
+            }
             "error" => {
                 self.trouble(&params.fields("error"), Some(params.get("willRetry") == Some(&Value::Bool(true))), out)
             }

@@ -203,7 +203,7 @@ impl CodexCodec {
             text.as_deref().filter(|_| self.turns.structured).and_then(|text| serde_json::from_str(text).ok());
         out.events.push(EventKind::TurnCompleted(TurnEnd {
             usage: over.usage.or_else(|| self.turns.usage.turn()),
-            duration_ms: over.duration_ms,
+            duration_ms: over.duration_ms.or_else(|| self.turn_time(now)),
             text,
             error: why.clone(),
             native_status: Some(over.status).filter(|word| word != CUT_OFF),

@@ -128,11 +128,16 @@ fn chats(folder: &Path) -> Vec<Chat> {
 
 /// All files of conversations in a folder of chats, also the empty ones.
 pub(super) fn files(folder: &Path) -> Vec<Chat> {
+    chat_paths(folder).filter_map(|path| Chat::read(path).ok().flatten()).collect()
+}
+
+/// The paths of these files.
+pub(super) fn chat_paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let is_chat = |path: &PathBuf| {
         let name = name(path);
         name.starts_with("session-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
     };
-    file::entries(folder).into_iter().filter(is_chat).filter_map(|path| Chat::read(path).ok().flatten()).collect()
+    file::entries(folder).into_iter().filter(is_chat)
 }
 
 /// The lines of a file. An older one, or any other that is one document, is handed over whole.
@@ -150,7 +155,7 @@ pub(crate) fn lines(path: &Path) -> io::Result<Lines> {
 
 impl Chat {
     /// What a file is about; nothing if it is a sub-agent's.
-    fn read(path: PathBuf) -> io::Result<Option<Self>> {
+    pub(super) fn read(path: PathBuf) -> io::Result<Option<Self>> {
         let mut lines = lines(&path)?;
         let (mut id, mut start, mut updated, mut model, mut title, mut said) = (None, None, None, None, None, false);
         while let Some(line) = lines.next()? {

@@ -34,6 +34,9 @@ fn notes<'a>(told: &'a [EventKind], subtype: &str) -> Vec<&'a Map<String, Value>
 fn native_id(told: &[EventKind]) -> String {
     let id = told.iter().find_map(|kind| match kind {
         EventKind::SessionStarted(start) => start.native_session_id.clone(),
+        EventKind::System(note) if note.subtype == "nativeSession" => {
+            note.data["nativeSessionId"].as_str().map(str::to_owned)
+        }
         _ => None,
     });
     id.unwrap()
@@ -320,6 +323,26 @@ async fn interop_codex_everything_runs_in_auto_all() {
     scene.turn("[[tool:touch a.txt]][[next]][[write:b.txt:x]]").await;
     assert!(place.scratch.path("a.txt").exists() && place.scratch.path("b.txt").exists(), "{:#?}", scene.told);
     assert_eq!(notes(&scene.told, "sandbox").len(), 1);
+    scene.close().await;
+}
+
+/// No option given: the agent's own setting stands.
+#[tokio::test]
+async fn interop_codex_a_sandbox_in_its_own_settings_stays() {
+    let place = place!();
+    let settings = place.scratch.home().join(".codex/config.toml");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(&settings, format!("sandbox_mode = \"read-only\"\n{text}")).unwrap();
+    let config = SessionConfig { mode: mode(ApprovalMode::AutoAll), ..place.config() };
+    let mut scene = place.start(config.clone()).await;
+    scene.turn("[[tool:touch a.txt]]").await;
+    assert!(!place.scratch.path("a.txt").exists(), "{:#?}", scene.told);
+    assert_eq!(notes(&scene.told, "sandbox")[0]["sandbox"], "readOnly", "{:#?}", scene.told);
+    scene.close().await;
+    let chosen = SessionConfig { sandbox: Some(SandboxMode::WorkspaceWrite), ..config };
+    let mut scene = place.start(chosen).await;
+    scene.turn("[[tool:touch a.txt]]").await;
+    assert!(place.scratch.path("a.txt").exists(), "{:#?}", scene.told);
     scene.close().await;
 }
 

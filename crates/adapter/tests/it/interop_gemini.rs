@@ -1,6 +1,7 @@
 //! With the real Gemini CLI: what only the adapter can show. The suite that all agents share is elsewhere.
 
 use std::fs;
+use std::time::Duration;
 
 use multitap_adapter::LaunchError;
 use multitap_event::{
@@ -62,6 +63,9 @@ fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
 fn native_id(told: &[EventKind]) -> String {
     let id = told.iter().find_map(|kind| match kind {
         EventKind::SessionStarted(start) => start.native_session_id.clone(),
+        EventKind::System(note) if note.subtype == "nativeSession" => {
+            note.data["nativeSessionId"].as_str().map(str::to_owned)
+        }
         _ => None,
     });
     id.unwrap()
@@ -95,6 +99,39 @@ async fn interop_a_conversation_is_taken_up_at_once_and_again() {
         assert_eq!(gemini.files(&id).len(), 1, "no empty record is left");
     }
     gemini.check_settings();
+}
+
+#[tokio::test]
+async fn interop_a_start_that_was_broken_off_costs_no_conversation() {
+    let Some(gemini) = Gemini::new() else { return };
+    let mut scene = gemini.place.start(gemini.config()).await;
+    scene.turn("remember plum [[text:noted]]").await;
+    let id = native_id(&scene.close().await);
+    let session = || gemini.resuming(Resume::Session { native_id: id.clone(), at: None });
+    // As soon as Gemini has written its empty record, nobody waits for it any more.
+    let two = async {
+        while gemini.files(&id).len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        started = gemini.place.try_start(session()) => drop(started.unwrap()),
+        () = two => {}
+    }
+    // Nor lived we to remove it; and then the user starts Gemini, which cleans up.
+    let chats = gemini.place.scratch.home().join(".gemini/tmp/workspace/chats");
+    let text = fs::read_to_string(chats.join(&gemini.files(&id)[0])).unwrap();
+    let blank = chats.join(format!("session-2026-01-01T00-00-{}.jsonl", &id[..8]));
+    fs::write(&blank, format!("{}\n", text.lines().next().unwrap())).unwrap();
+    let args = ["-p", "[[text:hi]]", "-o", "stream-json", "--skip-trust"];
+    let own = gemini.place.scratch.command(gemini.place.program()).args(args).output().unwrap();
+    assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
+    assert!(!blank.exists(), "it has cleaned up");
+
+    let mut scene = gemini.place.start(session()).await;
+    scene.turn("[[recall]]").await;
+    let told = scene.close().await;
+    assert!(said(&told).starts_with("earlier you said: remember plum"), "{told:#?}");
 }
 
 #[tokio::test]
@@ -195,8 +232,10 @@ async fn interop_turn_by_turn() {
     assert!(gemini.place.scratch.path("made.txt").exists());
     let starts = told.iter().filter(|kind| matches!(kind, EventKind::SessionStarted(_))).count();
     let ends = told.iter().filter(|kind| matches!(kind, EventKind::SessionEnded(_))).count();
-    let renamed = told.iter().any(|kind| matches!(kind, EventKind::System(note) if note.subtype == "nativeSession"));
-    assert_eq!((starts, ends, renamed), (1, 1, false), "one session, one id");
+    let named = told.iter().filter(|kind| matches!(kind, EventKind::System(note) if note.subtype == "nativeSession"));
+    assert_eq!((starts, ends, named.count()), (1, 1, 1), "one session, one id");
+    let Some(EventKind::SessionStarted(start)) = told.first() else { panic!("{told:#?}") };
+    assert_eq!(start.native_session_id, None, "there is no conversation yet");
 
     let mut scene = gemini.place.start(config(Resume::Latest)).await;
     // What the model was saying when it was stopped is not asked for again.

@@ -30,3 +30,5 @@ mod recording;
 mod scene;
 mod schema;
 mod shown;
+#[cfg(unix)]
+mod turns;

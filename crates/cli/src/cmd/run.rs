@@ -130,7 +130,11 @@ async fn not_started(error: StartError, id: &SessionId, format: OutputFormat, sh
     if format != OutputFormat::Text {
         out::say(&format!("multitap: {}", clean(&show::with_native(&error))));
     }
-    let end = session_end(SessionEndReason::Failed, error.message.clone());
+    let reason = match error.kind {
+        AgentErrorKind::Timeout => SessionEndReason::Timeout,
+        _ => SessionEndReason::Failed,
+    };
+    let end = session_end(reason, error.message.clone());
     tell(&[EventKind::Error(error), end], id, show, out).await.unwrap_or(exit)
 }
 

@@ -8,6 +8,8 @@ mod agent;
 mod codex_threads;
 mod invariants;
 mod kill;
+mod one_shot;
+mod sandbox;
 mod scenario;
 mod stage;
 

@@ -22,4 +22,8 @@ mod scene;
 mod sessions;
 #[cfg(unix)]
 mod settings;
+#[cfg(unix)]
+mod taken_up;
 mod tidy;
+#[cfg(unix)]
+mod turn_by_turn;

@@ -128,6 +128,9 @@ impl Plain {
                 let message = note.message.as_deref().unwrap_or("the agent begins this text again");
                 shown.stderr.push(format!("[discarded] {message}"));
             }
+            EventKind::System(note) if note.subtype == "sandbox" => {
+                shown.stderr.extend(note.message.as_ref().map(|message| format!("[sandbox] {message}")));
+            }
             EventKind::TurnCompleted(end) => self.turn_completed(end, &mut shown),
             EventKind::SessionEnded(end) => {
                 shown.stdout = self.end_line();
@@ -439,6 +442,17 @@ mod tests {
         // A denial that was not ours is told where it shows.
         let (_, stderr) = play(OutputFormat::Text, vec![tool("Bash", &json!({})), EventKind::ToolCompleted(denied)]);
         assert_eq!(stderr, ["[tool] Bash", "[tool] Bash was denied: nobody is there"]);
+    }
+
+    #[test]
+    fn what_the_sandbox_does_is_told() {
+        let note = |subtype: &str, message: &str| {
+            let (subtype, message) = (subtype.to_owned(), Some(message.to_owned()));
+            EventKind::System(multitap_event::SystemNote { subtype, message, data: serde_json::Map::new() })
+        };
+        let kinds = vec![note("sandbox", "every command will fail"), note("mcpServer", "tiny: ready")];
+        let (stdout, stderr) = play(OutputFormat::Text, kinds);
+        assert_eq!((stdout.as_str(), stderr), ("", vec!["[sandbox] every command will fail".to_owned()]));
     }
 
     #[test]
