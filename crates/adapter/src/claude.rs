@@ -103,7 +103,7 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
         option("--disallowedTools", tool);
     }
     for folder in &config.add_dirs {
-        option("--add-dir", &folder_text(AgentType::Claude, "add-dir", folder)?);
+        option("--add-dir", &folder_text(AgentType::Claude, "added directories", folder)?);
     }
     if let Some(prompt) = &config.system_prompt {
         option("--system-prompt", prompt);

@@ -22,7 +22,7 @@ pub(crate) use stored::{find, take_up};
 
 use crate::acp::{self, AcpCodec, Flavor};
 use crate::codec::Files;
-use crate::spec::{LaunchError, Plan};
+use crate::spec::{LaunchError, Plan, folder_text};
 
 /// The arguments, private settings and codec for one session.
 pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
@@ -63,7 +63,7 @@ fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<()
         option("--model", model);
     }
     for folder in &config.add_dirs {
-        option("--include-directories", &folder.display().to_string());
+        option("--include-directories", &folder_text(AgentType::Gemini, "added directories", folder)?);
     }
     match config.sandbox {
         None => {}

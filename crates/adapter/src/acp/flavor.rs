@@ -148,11 +148,12 @@ impl Flavor {
     }
 }
 
-/// What agents usually call a mode. The first that an agent offers is taken.
+/// What agents usually call a mode. The first that an agent offers is taken. `auto` is not among them: to one agent it
+/// is a sandbox that is asked to leave, to another a model that says yes or no in your place. Who means it says it.
 fn usual_words(mode: ApprovalMode) -> &'static [&'static str] {
     match mode {
         ApprovalMode::Ask => &["ask", "default", "manual", "normal"],
-        ApprovalMode::AskDangerous => &["askDangerous", "on-request", "auto"],
+        ApprovalMode::AskDangerous => &["askDangerous", "on-request"],
         ApprovalMode::AutoEdit => &["autoEdit", "acceptEdits", "auto_edit", "auto-edit", "accept-edits"],
         ApprovalMode::AutoAll => &["autoAll", "bypassPermissions", "yolo", "full-access", "agent-full-access"],
         ApprovalMode::Plan => &["plan", "read-only"],

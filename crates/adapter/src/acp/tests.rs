@@ -65,6 +65,9 @@ impl Play {
         if step.ready {
             self.story += "! ready\n";
         }
+        if let Some(unsupported) = &step.unsupported {
+            self.story += &format!("! unsupported: {unsupported}\n");
+        }
         if step.give_up {
             self.story += "! given up\n";
         }
@@ -186,10 +189,17 @@ fn what_cannot_be_had_is_said_before_the_session_begins() {
     check("http", &|config| config.mcp_servers = [("web".to_owned(), web.clone())].into(), &[&plain]);
     check("mode", &|config| config.mode = Some(Mode::Native("yolo".to_owned())), &[&plain, &opened]);
     check("model", &|config| config.model = Some("m".to_owned()), &[&plain, &opened]);
+    let options = json!([{ "id": "model", "category": "model", "currentValue": "a", "options": [{ "value": "a" }] }]);
+    let chooses = json!({ "id": 2, "result": { "sessionId": "s1", "configOptions": options } });
+    let unknown = json!({ "id": 3, "error": { "code": -32602, "message": "Invalid value for model: m" } });
+    check("refused model", &|config| config.model = Some("m".to_owned()), &[&plain, &chooses, &unknown]);
+    let forks = initialized(&json!({ "sessionCapabilities": { "fork": {} } }));
+    let fork = |config: &mut SessionConfig| (config.resume, config.fork) = (resume("x"), true);
+    let gone = json!({ "id": 2, "error": { "code": -32002, "message": "Resource not found" } });
+    check("fork of nothing", &fork, &[&forks, &gone]);
     let refused = json!({ "id": 2, "error": { "code": -32000, "message": "Authentication required" } });
     check("sign in", &|_| {}, &[&plain, &refused]);
     let load = initialized(&json!({ "loadSession": true }));
-    let gone = json!({ "id": 2, "error": { "code": -32002, "message": "Resource not found" } });
     check("gone", &|config| config.resume = resume("x"), &[&load, &gone]);
     insta::assert_snapshot!(story);
 }
@@ -207,6 +217,12 @@ fn settings_that_the_protocol_has_no_word_for() {
         refused(&|config| config.system_prompt = Some("x".to_owned())),
         refused(&|config| config.output_schema = Some(json!({}))),
         refused(&|config| config.sandbox = Some(multitap_event::SandboxMode::ReadOnly)),
+        refused(&|config| config.blocked_tools = vec!["x".to_owned()]),
+        refused(&|config| config.append_system_prompt = Some("x".to_owned())),
+        refused(&|config| {
+            config.resume = Resume::Session { native_id: "x".to_owned(), at: Some("m".to_owned()) };
+        }),
+        refused(&|config| config.permission_path = PermissionPath::Mcp),
     ];
     insta::assert_snapshot!(said.join("\n"));
 }
@@ -279,6 +295,13 @@ fn a_turn_with_everything_in_it() {
     play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t2", "status": "completed" }));
     play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t3", "kind": "fetch", "status": "in_progress", "title": "Fetch" }));
     play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t3", "status": "failed", "rawOutput": { "why": "offline" } }));
+    // What it shows while its arguments still come is about the call, and is no progress.
+    play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t5", "kind": "think", "status": "pending", "title": "Task", "rawInput": { "description": "look" } }));
+    play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t5", "rawInput": { "description": "look", "prompt": "look around" }, "content": [{ "type": "content", "content": { "type": "text", "text": "look around" } }] }));
+    play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t5", "content": [{ "type": "content", "content": { "type": "text", "text": "looking" } }] }));
+    play.update(
+        &json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t5", "status": "completed", "rawOutput": "seen" }),
+    );
     play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t4", "kind": "read", "status": "in_progress", "title": "Forgotten" }));
     play.update(&json!({ "sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": { "amount": 0.5, "currency": "USD" } }));
     play.update(&text("agent_message_chunk", "Done."));

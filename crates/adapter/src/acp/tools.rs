@@ -35,9 +35,12 @@ impl AcpCodec {
         self.at_work(now, out);
         self.texts.pause();
         let id = call.tool_call_id.clone();
-        let is_new = self.tools.find(&id).is_none();
+        let before = self.tools.find(&id).map(|tool| tool.arguments.clone());
         let status = call.status.clone();
         self.merge(call, now);
+        let after = self.tools.find(&id).map(|tool| &tool.arguments);
+        // What comes with the call itself, or with more of its arguments, is about the call: nothing came of it yet.
+        let is_output = before.as_ref() == after;
         match status.as_deref() {
             Some("completed") => self.tool_ended(&id, true, now, out),
             Some("failed" | "cancelled") => self.tool_ended(&id, false, now, out),
@@ -46,7 +49,7 @@ impl AcpCodec {
                 if status == Some("in_progress") || self.is_told_enough(&id) {
                     self.tools.tell(&id, out);
                 }
-                self.progress(&id, is_new, out);
+                self.progress(&id, is_output, out);
             }
         }
     }
@@ -114,12 +117,11 @@ impl AcpCodec {
     }
 
     /// Tells what a running call shows beyond what it showed.
-    fn progress(&mut self, id: &str, is_new: bool, out: &mut Step) {
+    fn progress(&mut self, id: &str, is_output: bool, out: &mut Step) {
         let Some(tool) = self.tools.find_mut(id) else { return };
         let now = if tool.more.terminal.is_empty() { &tool.more.shown.text } else { &tool.more.terminal };
         let news = now.strip_prefix(tool.more.progress.as_str()).unwrap_or(now).to_owned();
-        // What a call shows at first is about the call, not what came of it.
-        let is_output = tool.told && (!is_new || !tool.more.terminal.is_empty());
+        let is_output = tool.told && (is_output || !tool.more.terminal.is_empty());
         if news.is_empty() {
             return;
         }

@@ -154,8 +154,8 @@ async fn interop_modes_and_models() {
 
     let mode = Some(Mode::Native("bogus".to_owned()));
     let refused = place.try_start(SessionConfig { mode, ..config(&place) }).await;
-    let Err(LaunchError::Agent(error)) = refused else { panic!("it started") };
-    assert!(error.message.contains("approval mode bogus"), "{error}");
+    let Err(LaunchError::Unsupported(refused)) = refused else { panic!("it started") };
+    assert_eq!(refused.setting, "approval mode bogus");
 }
 
 #[tokio::test]

@@ -27,4 +27,6 @@ mod recording;
 #[cfg(unix)]
 mod scene;
 mod schema;
+#[cfg(unix)]
+mod settings;
 mod shown;
