@@ -35,6 +35,12 @@ macro_rules! suite {
 
             $($(#[test] fn $scenario() { run(Agent::Gemini, stringify!($scenario), scenario::$room::$scenario); })+)+
         }
+
+        mod acp {
+            use super::*;
+
+            $($(#[test] fn $scenario() { run(Agent::Acp, stringify!($scenario), scenario::$room::$scenario); })+)+
+        }
     };
 }
 

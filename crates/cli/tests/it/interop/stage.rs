@@ -32,7 +32,9 @@ impl Place {
     pub(crate) fn new(agent: Agent, script: impl Into<Script>) -> Self {
         let model = ModelServer::start(script).unwrap();
         let mut scratch = Scratch::new(&model).unwrap();
-        scratch.set(agent.program_variable(), agent.program().unwrap());
+        if let Some(variable) = agent.program_variable() {
+            scratch.set(variable, agent.program().unwrap());
+        }
         scratch.set("MULTITAP_HOME", scratch.root().join("multitap"));
         Self { agent, model, scratch }
     }
@@ -40,7 +42,7 @@ impl Place {
     /// The binary in this place, for this agent.
     pub(crate) fn command(&self, options: &[&str]) -> std::process::Command {
         let mut command = self.scratch.command(env!("CARGO_BIN_EXE_multitap"));
-        command.args(options).args(["--agent", self.agent.word()]);
+        command.args(options).args(["--agent", &self.agent.choice()]);
         command
     }
 

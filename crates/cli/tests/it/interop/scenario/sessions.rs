@@ -105,7 +105,8 @@ pub(crate) fn mode_and_model_change_while_it_runs(agent: Agent) {
     assert_eq!(run.all("modeChanged").len(), 1, "{}", run.story());
     assert_eq!(run.all("modelChanged").len(), 1, "{}", run.story());
     let last = place.model.conversation().pop().unwrap();
-    assert_eq!(last.model(), Some(agent.other_model()));
+    // An agent may have a shorter word for it than the model's own.
+    assert!(last.model().is_some_and(|model| model.contains(agent.other_model())), "{:?}", last.model());
     assert_eq!(last.thinking_budget() == Some(2048), agent.limits_thinking());
 }
 
