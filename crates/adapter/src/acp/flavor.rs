@@ -111,9 +111,12 @@ impl Flavor {
         self == Self::Gemini
     }
 
-    /// Whether a call that ended well by its status was in truth stopped.
-    pub(super) fn was_stopped(self, text: &str) -> bool {
-        self == Self::Gemini && (text.contains("cancelled by user") || text.contains("Operation cancelled"))
+    /// Whether a call that ended well by its status was in truth stopped. `cancelling` says whether the turn is.
+    pub(super) fn was_stopped(self, text: &str, cancelling: bool) -> bool {
+        match self {
+            Self::Plain => cancelling && (text.contains("User aborted") || text.contains("ancelled by user")),
+            Self::Gemini => text.contains("cancelled by user") || text.contains("Operation cancelled"),
+        }
     }
 
     /// Whether a call that failed was in truth refused by a rule.

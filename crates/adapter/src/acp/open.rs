@@ -133,6 +133,8 @@ impl AcpCodec {
     fn take_up(&mut self, id: String, out: &mut Step) {
         let fork = self.session.wishes.as_ref().is_some_and(|wishes| wishes.fork);
         let params = self.place(Some(&id));
+        // Meant for loading; some agents tell the conversation again in whichever way it is taken up.
+        self.session.begin_replay();
         let line = if fork {
             self.requests.ask(Asked::Fork(id), "session/fork", params)
         } else if self.session.capabilities.session("resume") {
@@ -140,7 +142,6 @@ impl AcpCodec {
             self.requests.ask(Asked::Resume(id), "session/resume", params)
         } else {
             self.session.native_id = Some(id.clone());
-            self.session.begin_replay();
             self.requests.ask(Asked::Load(id), "session/load", params)
         };
         out.lines.push(line);

@@ -244,14 +244,20 @@ fn a_stored_conversation_is_resumed_where_that_can_be() {
 
 #[test]
 fn what_is_told_again_is_not_repeated() {
-    let mut config = config();
-    config.resume = Resume::Session { native_id: "s1".to_owned(), at: None };
-    let mut play = Play::new(&config);
-    play.agent(&initialized(&json!({ "loadSession": true })));
-    play.update(&json!({ "sessionUpdate": "user_message_chunk", "content": { "type": "text", "text": "old" } }));
-    play.update(&json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "older" } }));
-    play.agent(&json!({ "id": 2, "result": {} }));
-    insta::assert_snapshot!(play.story);
+    let mut story = String::new();
+    for (way, fork) in
+        [(json!({ "loadSession": true }), false), (json!({ "sessionCapabilities": { "fork": {} } }), true)]
+    {
+        let mut config = config();
+        (config.resume, config.fork) = (Resume::Session { native_id: "s1".to_owned(), at: None }, fork);
+        let mut play = Play::new(&config);
+        play.agent(&initialized(&way));
+        play.update(&json!({ "sessionUpdate": "user_message_chunk", "content": { "type": "text", "text": "old" } }));
+        play.update(&json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "older" } }));
+        play.agent(&json!({ "id": 2, "result": if fork { json!({ "sessionId": "s2" }) } else { json!({}) } }));
+        story += &play.story;
+    }
+    insta::assert_snapshot!(story);
 }
 
 #[test]
@@ -306,6 +312,44 @@ fn a_turn_with_everything_in_it() {
     play.update(&json!({ "sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": { "amount": 0.5, "currency": "USD" } }));
     play.update(&text("agent_message_chunk", "Done."));
     play.agent(&json!({ "id": 3, "result": { "stopReason": "end_turn", "usage": { "inputTokens": 5, "outputTokens": 6, "totalTokens": 11, "thoughtTokens": 1 } } }));
+    insta::assert_snapshot!(play.story);
+}
+
+/// As opencode tells its calls: the folder before the command, a diff in the question and none at the end, any end of a
+/// command as a good one.
+#[test]
+fn calls_that_tell_little() {
+    let mut play = Play::open();
+    play.prompt("go");
+    let update = |id: &str, more: Value| {
+        let mut update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute" });
+        update.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        update
+    };
+    let text = |text: &str| json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+    for (id, command) in [("t1", "exit 3"), ("t2", "ls")] {
+        play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": id, "title": "bash", "kind": "execute", "status": "pending", "rawInput": { "cwd": "/w" } }));
+        let input = json!({ "command": command, "cwd": "/w" });
+        play.update(&update(id, json!({ "status": "in_progress", "title": command, "rawInput": input })));
+        play.update(&update(
+            id,
+            json!({ "status": "in_progress", "title": command, "rawInput": input, "content": text("a\n") }),
+        ));
+        let code = if id == "t1" { 3 } else { 0 };
+        play.update(&update(id, json!({ "status": "completed", "content": text("a\n"), "rawOutput": { "output": "a\n", "metadata": { "exit": code } } })));
+    }
+    let diff = json!([{ "type": "diff", "path": "/w/new.txt", "oldText": "", "newText": "alpha\n" }]);
+    play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t3", "title": "write", "kind": "edit", "status": "pending", "rawInput": {} }));
+    play.ask(
+        7,
+        &json!({ "toolCallId": "t3", "title": "/w/new.txt", "kind": "edit", "status": "pending", "content": diff }),
+    );
+    play.decide("t3#7", "proceed_once");
+    play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t3", "status": "completed", "content": text("Wrote file successfully.") }));
+    play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t4", "title": "tail", "kind": "execute", "status": "in_progress", "rawInput": { "command": "tail -f x" } }));
+    play.command(Command::Cancel);
+    play.update(&update("t4", json!({ "status": "completed", "content": text("User aborted the command") })));
+    play.agent(&json!({ "id": 3, "result": { "stopReason": "cancelled" } }));
     insta::assert_snapshot!(play.story);
 }
 

@@ -58,7 +58,12 @@ impl AcpCodec {
     fn is_told_enough(&self, id: &str) -> bool {
         self.tools.find(id).is_some_and(|tool| {
             let shown = &tool.more.shown;
-            !tool.arguments.is_empty() || !shown.text.is_empty() || !shown.changes.is_empty()
+            // Of a command the folder alone may be known at first.
+            let has_arguments = match tool.kind {
+                ToolKind::Shell => tool.arguments.contains_key("command"),
+                _ => !tool.arguments.is_empty(),
+            };
+            has_arguments || !shown.text.is_empty() || !shown.changes.is_empty()
         })
     }
 
@@ -137,8 +142,11 @@ impl AcpCodec {
         self.questions.withdraw_about(id, out);
         let more = &tool.more;
         let text = if more.shown.text.is_empty() { &more.terminal } else { &more.shown.text };
-        let stopped = self.flavor.was_stopped(text);
-        let success = success && !stopped;
+        let stopped = self.flavor.was_stopped(text, self.turns.is_cancelling());
+        let exit_code = more.exit_code.or_else(|| exit_code(more.output.as_ref()?));
+        let exit_code = exit_code.filter(|_| tool.kind == ToolKind::Shell);
+        // To some agents a command that ended has ended well.
+        let success = success && !stopped && exit_code.is_none_or(|code| code == 0);
         let outcome = match success {
             true => ToolOutcome::Completed,
             false if tool.denied || self.flavor.was_denied(text) => ToolOutcome::Denied,
@@ -149,10 +157,11 @@ impl AcpCodec {
             self.tools.refused(&tool);
         }
         if success {
-            let changes = made(&more.shown.changes, &more.foreseen, &tool.id, self.files.as_ref());
+            // Where the end shows no change, what was approved was made.
+            let changes = if more.shown.changes.is_empty() { &more.foreseen } else { &more.shown.changes };
+            let changes = made(changes, &more.foreseen, &tool.id, self.files.as_ref());
             out.events.extend(changes.into_iter().map(EventKind::FileChanged));
         }
-        let exit_code = more.exit_code.or_else(|| exit_code(more.output.as_ref()?));
         let said = if text.is_empty() { more.output.clone() } else { Some(Value::from(text.as_str())) };
         out.events.push(EventKind::ToolCompleted(ToolCompleted {
             tool_id: tool.id,
@@ -164,7 +173,7 @@ impl AcpCodec {
                 None => "the agent did not say why".to_owned(),
             }),
             result: said.filter(|_| success),
-            exit_code: exit_code.filter(|_| tool.kind == ToolKind::Shell),
+            exit_code,
             duration_ms: self.session.is_live().then(|| now.millis_since(tool.started)),
         }));
     }
@@ -180,6 +189,6 @@ impl AcpCodec {
 }
 
 fn exit_code(output: &Value) -> Option<i32> {
-    let code = ["exitCode", "exit_code"].into_iter().find_map(|key| output.get(key)?.as_i64())?;
-    i32::try_from(code).ok()
+    let told = ["/exitCode", "/exit_code", "/metadata/exit"];
+    i32::try_from(told.into_iter().find_map(|at| output.pointer(at)?.as_i64())?).ok()
 }

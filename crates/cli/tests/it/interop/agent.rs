@@ -337,7 +337,7 @@ const ACP: &[(&str, Cannot)] = &[
     ("resume_at_a_message", Refusal::of(&["-r", "1", "--at", "m"], "resume at a message")),
     ("permission_goes_through_an_mcp_tool", BY_TOOL),
     ("always_holds_for_the_mcp_tool_too", BY_TOOL),
-    ("a_command_is_allowed_always", Cannot::Lacks("it offers that for few commands, and keeps it in the project")),
+    ("a_command_is_allowed_always", Cannot::Lacks("it does not offer that for every command, nor for this one")),
     ("an_answer_that_does_not_fit_is_refused", Cannot::Lacks("its questions are forms, which we do not offer")),
     ("the_agent_asks_something_back", Cannot::Lacks("its questions are forms, which we do not offer")),
     ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("what ends in the background ends its turn later")),
