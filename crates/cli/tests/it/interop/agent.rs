@@ -117,6 +117,15 @@ impl Agent {
         }
     }
 
+    /// Whether its turns tell what they cost, and what each model used.
+    pub(crate) fn counts(self) -> (bool, bool) {
+        match self {
+            Self::Claude | Self::Acp => (true, true),
+            Self::Codex => (false, false),
+            Self::Gemini => (false, true),
+        }
+    }
+
     /// Whether its model hears what somebody said with a no.
     pub(crate) fn hears_feedback(self) -> bool {
         match self {
