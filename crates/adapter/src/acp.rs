@@ -84,6 +84,7 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
         ("output schema", config.output_schema.is_some()),
         ("resume at a message", matches!(config.resume, Resume::Session { at: Some(_), .. })),
         ("permission by MCP tool", config.permission_path == PermissionPath::Mcp),
+        ("checkpointing", config.checkpointing),
     ];
     given.into_iter().find(|(_, given)| *given).map(|(setting, _)| (setting, rules))
 }

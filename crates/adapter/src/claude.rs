@@ -122,6 +122,9 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
             return Err(unsupported(format!("sandbox {}", mode.option_word()), why));
         }
     }
+    if config.checkpointing {
+        return Err(unsupported("checkpointing", "it has no such setting"));
+    }
     match &config.resume {
         Resume::New if config.fork => {
             return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));

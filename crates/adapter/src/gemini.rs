@@ -98,6 +98,11 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
         ),
         ("permission by MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
         (
+            "checkpointing",
+            config.checkpointing && !settings::takes_checkpoints(config),
+            "it is switched on only in its own settings (general.checkpointing.enabled), which are yours to write",
+        ),
+        (
             "sandbox workspace-write with resume",
             config.sandbox == Some(SandboxMode::WorkspaceWrite) && config.resume != Resume::New,
             "inside the sandbox it would not see the settings that keep a resumed conversation safe",

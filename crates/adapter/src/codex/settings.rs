@@ -125,6 +125,9 @@ impl Settings {
         if config.permission_path == PermissionPath::Mcp {
             return Err(unsupported("permission by MCP tool", "it asks in its own stream"));
         }
+        if config.checkpointing {
+            return Err(unsupported("checkpointing", "it keeps no copies of files"));
+        }
         if config.fork && config.resume == Resume::New {
             return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));
         }

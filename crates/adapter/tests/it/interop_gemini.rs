@@ -172,6 +172,26 @@ async fn interop_the_system_prompt_is_ours() {
     assert!(body.contains("You are a plum."), "{body}");
 }
 
+/// R002-91: refused where Gemini's own settings do not switch them on, and so it is with the real program.
+#[tokio::test]
+async fn interop_checkpoints_are_for_its_own_settings_to_switch_on() {
+    let Some(gemini) = Gemini::new() else { return };
+    let config = || SessionConfig { checkpointing: true, ..gemini.config() };
+    let refused = gemini.place.try_start(config()).await;
+    let Err(LaunchError::Unsupported(refused)) = refused else { panic!("it started") };
+    assert!(refused.why.contains("general.checkpointing.enabled"), "{refused}");
+    let mut scene = gemini.place.start(gemini.config()).await;
+    scene.turn("/restore").await;
+    assert!(said(&scene.close().await).contains("Checkpointing is not enabled"));
+
+    let on = r#"{"general": {"checkpointing": {"enabled": true}}}"#;
+    gemini.place.scratch.write(".gemini/settings.json", on).unwrap();
+    let mut scene = gemini.place.start(config()).await;
+    scene.turn("/restore").await;
+    assert!(said(&scene.close().await).contains("No checkpoints found"));
+    gemini.check_settings();
+}
+
 #[tokio::test]
 async fn interop_turn_by_turn() {
     let Some(gemini) = Gemini::new() else { return };

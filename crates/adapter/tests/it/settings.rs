@@ -49,6 +49,7 @@ fn settings() -> Vec<(String, Change)> {
         setting("MCP server", move |config| config.mcp_servers = [("x".to_owned(), server.clone())].into()),
         setting("MCP server over HTTP", move |config| config.mcp_servers = [("x".to_owned(), web.clone())].into()),
         setting("permission by MCP tool", |config| config.permission_path = PermissionPath::Mcp),
+        setting("checkpointing", |config| config.checkpointing = true),
         setting("resume", move |config| config.resume = session(None)),
         setting("resume at a message", move |config| config.resume = session(Some("m"))),
         setting("continue", |config| config.resume = Resume::Latest),
