@@ -5,13 +5,13 @@ use std::fs;
 use multitap_adapter::LaunchError;
 use multitap_event::{
     AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpServer, Mode, Resume, SessionConfig,
-    ToolCompleted, ToolOutcome, Transport, TurnStatus, option,
+    ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
 use multitap_testkit::model::Reply;
 
-use crate::scene::Place;
+use crate::scene::{Place, native_id, results, said};
 
 /// What the adapter tells Gemini by variables.
 const VARIABLES: [&str; 3] = ["GEMINI_PTY_INFO", "GEMINI_SYSTEM_MD", "GOOGLE_GEMINI_BASE_URL"];
@@ -51,26 +51,6 @@ impl Gemini {
         let settings = fs::read_to_string(self.place.scratch.home().join(".gemini/settings.json")).unwrap();
         assert_eq!(settings, SETTINGS, "the user's settings are the user's");
     }
-}
-
-fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
-    told.iter()
-        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
-        .collect()
-}
-
-fn native_id(told: &[EventKind]) -> String {
-    let id = told.iter().find_map(|kind| match kind {
-        EventKind::SessionStarted(start) => start.native_session_id.clone(),
-        _ => None,
-    });
-    id.unwrap()
-}
-
-fn said(told: &[EventKind]) -> String {
-    let text =
-        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
-    told.iter().filter_map(text).collect()
 }
 
 fn mode(mode: ApprovalMode) -> Option<Mode> {
