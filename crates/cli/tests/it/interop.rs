@@ -4,7 +4,7 @@
 //! needs no other change. An agent joins by a variant of [`agent::Agent`]; a row it cannot do is named in
 //! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
 
-mod agent;
+pub(crate) mod agent;
 mod codex_threads;
 mod invariants;
 mod kill;
@@ -37,6 +37,12 @@ macro_rules! suite {
             use super::*;
 
             $($(#[test] fn $scenario() { run(Agent::Gemini, stringify!($scenario), scenario::$room::$scenario); })+)+
+        }
+
+        mod acp {
+            use super::*;
+
+            $($(#[test] fn $scenario() { run(Agent::Acp, stringify!($scenario), scenario::$room::$scenario); })+)+
         }
     };
 }

@@ -158,9 +158,21 @@ done
 "#;
     let fake = Fake::shell("some-agent", script).unwrap();
     let scene = Scene::bare();
+    let run = scene.run(&["-p", "hello", "--agent", "acp"]).exits(2);
+    assert!(run.stderr.contains("agents.acp.command"), "{}", run.stderr);
     user_settings(&scene, r#"{"agents": {"acp": {"args": ["--set"], "env": {"MINE": "set"}}}}"#);
     let agent = format!("acp:{} serve 'a b'", fake.program().display());
     let run = scene.run(&["-p", "hello", "--agent", &agent, "--agent-arg=--chosen"]).exits(0);
     assert_eq!(run.stdout, "by acp\n");
     assert_eq!(fake.heard().unwrap(), ["serve a b --set --chosen", "set"]);
+
+    // A command that is set goes by the name `acp`, and its arguments with it and no other.
+    let command = format!("{} serve", fake.program().display());
+    let own = serde_json::json!({"command": command, "args": ["--set"], "env": {"MINE": "set"}});
+    user_settings(&scene, &serde_json::json!({"agent": "acp", "agents": {"acp": own}}).to_string());
+    for options in [&["--agent", "acp"][..], &[], &["--agent", &agent]] {
+        scene.run(&[&["-p", "hello"], options].concat()).exits(0);
+    }
+    let heard = fake.heard().unwrap();
+    assert_eq!(heard[2..], ["serve --set", "set", "serve --set", "set", "serve a b", "set"]);
 }

@@ -106,7 +106,8 @@ pub(crate) fn mode_and_model_change_while_it_runs(agent: Agent) {
     assert_eq!(run.all("modeChanged").len(), 1, "{}", run.story());
     assert_eq!(run.all("modelChanged").len(), 1, "{}", run.story());
     let last = place.model.conversation().pop().unwrap();
-    assert_eq!(last.model(), Some(agent.other_model()));
+    // An agent may have a shorter word for it than the model's own.
+    assert!(last.model().is_some_and(|model| model.contains(agent.other_model())), "{:?}", last.model());
     assert_eq!(last.thinking_budget() == Some(2048), agent.limits_thinking());
 }
 
@@ -153,7 +154,7 @@ pub(crate) fn every_native_line_is_kept(agent: Agent) {
     let program = agent.program().unwrap();
     let wrapped = format!("'{}' \"$@\" | tee -a '{}'\n", program.display(), copy.display());
     let wrapper = Fake::shell(agent.word(), &wrapped).unwrap();
-    place.scratch.set(agent.program_variable(), wrapper.program());
+    place.drive(&wrapper.program());
     let run = place.once("go", &["--raw", "--approval-mode", "auto-all"]);
     run.exits(0);
     let events = run.events.iter().flat_map(|event| event["raw"].as_array().into_iter().flatten());
