@@ -29,4 +29,4 @@ pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
 pub use pump::drafts;
-pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded};
+pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded, steers};

@@ -81,6 +81,11 @@ pub fn drivable(agent: AgentType) -> bool {
     }
 }
 
+/// Whether an agent takes prompts into a running turn.
+pub fn steers(agent: AgentType, transport: Transport) -> bool {
+    agent == AgentType::Codex && transport == Transport::Default
+}
+
 /// The name of an agent's program, as it stands on `PATH`.
 pub fn program_name(agent: AgentType) -> Option<&'static str> {
     match agent {
@@ -174,6 +179,7 @@ async fn start<C: Codec>(
 ) -> Result<AgentLink, LaunchError> {
     let program = program(&spec, agent, plan.args, plan.env, plan.stdin)?;
     let LaunchSpec { config, keeper, .. } = spec;
+    let steers = steers(agent, config.transport);
     let path = program.program.clone();
     let child = spawn(program, &keeper).await.map_err(|error| spawn_failed(agent, &error))?;
     tracing::debug!(%agent, program = %path.display(), pid = child.pid(), "spawned");
@@ -181,7 +187,7 @@ async fn start<C: Codec>(
     let mut pump = Pump::new(agent, child, plan.codec, end, config.keep_raw, plan.files);
     pump.wait_until_up(config.start_timeout).await?;
     tasks.spawn(pump.run());
-    Ok(link)
+    Ok(AgentLink { steers, ..link })
 }
 
 /// An agent that runs a process for each turn is up when its program is there.

@@ -122,7 +122,8 @@ pub(crate) fn config(
     args.check().map_err(Problem::usage)?;
     let kind = agent(args.agent.as_deref(), settings)?;
     let agent = kind.agent_type();
-    if args.when_busy == BusyArg::Steer {
+    let transport = settings.of(agent).transport;
+    if args.when_busy == BusyArg::Steer && !multitap_adapter::steers(agent, transport) {
         let why = "it cannot take a prompt into a running turn; use queue or interrupt".to_owned();
         return Err(Problem::usage(Unsupported { agent, setting: "--when-busy steer".to_owned(), why }.to_string()));
     }

@@ -45,6 +45,8 @@ pub enum WhenBusy {
     /// It waits until the running turn and the prompts before it are done.
     #[default]
     Queue,
+    /// It joins the running turn, where the agent can take it in.
+    Steer,
     /// The running turn is cancelled and this prompt comes next.
     Interrupt,
 }
@@ -53,6 +55,7 @@ impl fmt::Display for WhenBusy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Queue => "queue",
+            Self::Steer => "steer",
             Self::Interrupt => "interrupt",
         })
     }
@@ -76,6 +79,8 @@ pub enum PromptError {
     Finishing,
     #[error("too many prompts are waiting")]
     QueueFull,
+    #[error("the agent takes no prompt into a running turn: let it wait, or interrupt")]
+    CannotSteer,
     #[error("too much is waiting for the agent or for the reader of its events")]
     Busy,
 }

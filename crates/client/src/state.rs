@@ -77,6 +77,11 @@ impl State {
         self.running || self.in_flight
     }
 
+    /// Whether the agent said that a turn runs.
+    pub(crate) fn running(&self) -> bool {
+        self.running
+    }
+
     /// Whether a waiting prompt can be handed to the agent.
     pub(crate) fn can_hand_over(&self) -> bool {
         !self.busy() && !self.waiting.is_empty() && self.phase != Phase::Ended
@@ -176,22 +181,22 @@ impl State {
 
     /// A prompt that goes to the agent now.
     pub(crate) fn hand_over(&mut self, mut prompt: Prompt, from: ClientRef, now: Timestamp) -> (Prompt, Vec<Event>) {
-        let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
         self.in_flight = true;
-        let message = UserMessage {
-            content: prompt.text.clone(),
-            images: prompt.images.clone(),
-            prompt_id: Some(id),
-            from: Some(from),
-            message_id: None,
-        };
-        let draft = Draft::new(now, EventKind::UserMessage(message));
+        let draft = Draft::new(now, EventKind::UserMessage(spoken(&mut prompt, from)));
         // The agent's own start comes first in the log, also where the agent says it only after the first prompt.
         if self.phase == Phase::Starting && self.held.is_none() {
             self.held = Some(draft);
             return (prompt, Vec::new());
         }
         (prompt, vec![self.stamp(draft)])
+    }
+
+    /// A prompt that joins the running turn.
+    pub(crate) fn steer(&mut self, mut prompt: Prompt, from: ClientRef, now: Timestamp) -> (PromptId, Prompt, Event) {
+        let message = UserMessage { steering: true, ..spoken(&mut prompt, from) };
+        let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
+        let event = self.stamp(Draft::new(now, EventKind::UserMessage(message)));
+        (id, prompt, event)
     }
 
     /// The waiting prompt whose turn it is, if the agent rests.
@@ -272,6 +277,19 @@ impl State {
     fn stamp(&mut self, draft: Draft) -> Event {
         self.seq += 1;
         draft.stamp(self.session.clone(), self.seq)
+    }
+}
+
+/// What the log says of a prompt that goes to the agent, which has an id from now on.
+fn spoken(prompt: &mut Prompt, from: ClientRef) -> UserMessage {
+    let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
+    UserMessage {
+        content: prompt.text.clone(),
+        images: prompt.images.clone(),
+        prompt_id: Some(id),
+        from: Some(from),
+        steering: false,
+        message_id: None,
     }
 }
 

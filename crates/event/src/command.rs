@@ -13,6 +13,9 @@ use crate::{Decide, PromptId};
 pub enum Command {
     /// Begin a turn. Whoever owns the session sends it only while the agent rests.
     Prompt(Prompt),
+    /// Join the running turn. Sent only to an agent whose link says that it can; a turn that ended meanwhile makes it
+    /// the prompt of the next.
+    Steer(Prompt),
     /// Answer a question.
     Decide(Decide),
     /// End the running turn; the session goes on.

@@ -409,6 +409,9 @@ pub struct UserMessage {
     /// Who sent it and through which door.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ClientRef>,
+    /// It joined the turn that was running, and began none of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steering: bool,
     /// The agent's own id of the message, for resuming at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,

@@ -14,6 +14,8 @@ pub const COMMAND_QUEUE: usize = 64;
 pub struct AgentLink {
     pub events: mpsc::Receiver<Draft>,
     pub commands: mpsc::Sender<Command>,
+    /// Whether the agent takes [`Command::Steer`].
+    pub steers: bool,
 }
 
 /// The agent's end.
@@ -27,5 +29,5 @@ pub struct AgentEnd {
 pub fn link() -> (AgentLink, AgentEnd) {
     let (event_tx, events) = mpsc::channel(EVENT_QUEUE);
     let (commands, command_rx) = mpsc::channel(COMMAND_QUEUE);
-    (AgentLink { events, commands }, AgentEnd { events: event_tx, commands: command_rx })
+    (AgentLink { events, commands, steers: false }, AgentEnd { events: event_tx, commands: command_rx })
 }

@@ -17,6 +17,10 @@ impl AcpCodec {
                 self.prompt_next(now, out);
             }
             Command::Decide(decide) => self.decide(&decide, now, out),
+            // Never asked: the link says that it cannot.
+            Command::Steer(_) => {
+                out.events.push(EventKind::Error(self.refused("it takes no prompt into a running turn")))
+            }
             Command::Cancel if self.turns.is_open() => {
                 self.turns.cancel();
                 let params = json!({ "sessionId": self.session.native_id });

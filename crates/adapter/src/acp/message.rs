@@ -134,6 +134,7 @@ impl AcpCodec {
             images: image.into_iter().collect(),
             prompt_id: None,
             from: None,
+            steering: false,
             message_id: chunk.message_id.map(Into::into),
         }));
     }

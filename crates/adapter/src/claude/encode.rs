@@ -16,6 +16,8 @@ impl ClaudeCodec {
                 out.lines.push(user_line(&prompt));
             }
             Command::Decide(decide) => self.decide(&decide, out),
+            // Never asked: the link says that it cannot.
+            Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
             Command::Cancel if self.turns.is_busy() => {
                 self.turns.cancel();
                 out.lines.push(self.requests.ask(Asked::Interrupt));

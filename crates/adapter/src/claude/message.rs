@@ -262,7 +262,14 @@ pub(super) fn user_message(blocks: &[Block], id: Option<String>) -> Option<Event
         return None;
     }
     let message_id = id.map(MessageId::from);
-    Some(EventKind::UserMessage(UserMessage { content, images, prompt_id: None, from: None, message_id }))
+    Some(EventKind::UserMessage(UserMessage {
+        content,
+        images,
+        prompt_id: None,
+        from: None,
+        steering: false,
+        message_id,
+    }))
 }
 
 /// All text blocks, one after the other.

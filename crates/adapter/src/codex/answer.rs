@@ -7,7 +7,7 @@ use super::decode::CodexCodec;
 use super::encode::refused;
 use super::form;
 use super::question::{Open, Via};
-use super::rpc::{Asked, answer};
+use super::rpc::{Asked, Steered, answer};
 use crate::codec::Step;
 
 impl CodexCodec {
@@ -50,19 +50,19 @@ impl CodexCodec {
         // A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
         let words = decide.feedback.as_deref().filter(|words| kind.rejects() && !words.trim().is_empty());
         let words = words.filter(|_| !matches!(open.via, Via::Event | Via::Legacy));
-        match words.and_then(|words| self.steer(words, Some(line.clone()))) {
+        let said = |words: &str| json!([{ "type": "text", "text": words, "text_elements": [] }]);
+        match words.and_then(|words| self.steer(&said(words), Steered::Feedback { then: line.clone() })) {
             Some(steer) => out.lines.push(steer),
             None => out.lines.push(line),
         }
         self.questions.settle(&decide.question_id);
     }
 
-    /// The line that adds words to the running turn; nothing if none runs. `then` is written once Codex has them.
-    pub(super) fn steer(&mut self, words: &str, then: Option<String>) -> Option<String> {
+    /// The line that adds something to the running turn; nothing if none runs.
+    pub(super) fn steer(&mut self, input: &Value, what: Steered) -> Option<String> {
         let (thread, turn) = (self.session.native_id()?.to_owned(), self.turns.begun()?.to_owned());
-        let input = json!([{ "type": "text", "text": words, "text_elements": [] }]);
         let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });
-        Some(self.requests.ask(Asked::Steer { then }, "turn/steer", params))
+        Some(self.requests.ask(Asked::Steer(what), "turn/steer", params))
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
-use super::rpc::Asked;
+use super::rpc::{Asked, Steered};
 use super::session::sandbox_mode;
 use super::settings::{Rules, sandbox_policy};
 use crate::codec::Step;
@@ -22,6 +22,10 @@ impl CodexCodec {
     pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => self.prompt(&prompt, now, out),
+            Command::Steer(prompt) => match self.steer(&input(&prompt).into(), Steered::Prompt(prompt.clone())) {
+                Some(line) => out.lines.push(line),
+                None => self.prompt(&prompt, now, out),
+            },
             Command::Decide(decide) => self.decide(&decide, out),
             Command::Cancel if self.turns.is_busy() => {
                 self.turns.cancel();
@@ -42,7 +46,7 @@ impl CodexCodec {
         }
     }
 
-    fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
+    pub(super) fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
         if self.exec.is_some() {
             self.prompt_by_process(prompt, out);
             return;

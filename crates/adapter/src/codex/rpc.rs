@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, Query, Resume, SandboxMode, SystemSubtype, Timestamp,
+    AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, SandboxMode, SystemSubtype, Timestamp,
 };
 use serde_json::{Map, Value, json};
 
@@ -28,12 +28,19 @@ pub(super) enum Asked {
     Newest,
     Open,
     Turn,
-    /// Words for the running turn, and a line that must not overtake them.
-    Steer {
-        then: Option<String>,
-    },
+    /// Something for the running turn.
+    Steer(Steered),
     Interrupt,
     Query(Query),
+}
+
+/// What is added to a running turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Steered {
+    /// Words with an answer, and the answer, which must not overtake them.
+    Feedback { then: String },
+    /// A prompt, which is not lost with the turn.
+    Prompt(Prompt),
 }
 
 impl Asked {
@@ -44,7 +51,7 @@ impl Asked {
             Self::Newest => "to list its conversations".to_owned(),
             Self::Open => "to open the conversation".to_owned(),
             Self::Turn => "the prompt".to_owned(),
-            Self::Steer { .. } => "a message in the running turn".to_owned(),
+            Self::Steer(_) => "a message in the running turn".to_owned(),
             Self::Interrupt => "to cancel".to_owned(),
             Self::Query(what) => format!("to tell {what:?}").to_lowercase(),
         }
@@ -111,8 +118,8 @@ impl CodexCodec {
             Some(Asked::Open) => self.opened(&result, out),
             Some(Asked::Turn) => self.turns.announce(result.fields("turn").text("id")),
             Some(Asked::Query(what)) => out.events.push(told(what, result)),
-            Some(Asked::Steer { then }) => out.lines.extend(then),
-            Some(Asked::Interrupt) => {}
+            Some(Asked::Steer(Steered::Feedback { then })) => out.lines.push(then),
+            Some(Asked::Steer(Steered::Prompt(_)) | Asked::Interrupt) => {}
             None if result.is_empty() => {}
             None => out.events.push(note("reply", None, result.0)),
         }
@@ -138,10 +145,12 @@ impl CodexCodec {
             Some(Asked::Turn) => self.turn_refused(refused, now, out),
             // The turn ended just before; what was wanted is so.
             Some(Asked::Interrupt) if why.contains("no active turn") => {}
-            Some(Asked::Steer { then }) => {
+            Some(Asked::Steer(Steered::Feedback { then })) => {
                 out.events.push(EventKind::Error(refused));
-                out.lines.extend(then);
+                out.lines.push(then);
             }
+            // The turn ended just before, or is of a kind that takes nothing in: then it is the next prompt.
+            Some(Asked::Steer(Steered::Prompt(prompt))) => self.prompt(&prompt, now, out),
             Some(Asked::Interrupt | Asked::Query(_)) | None => out.events.push(EventKind::Error(refused)),
         }
     }

@@ -86,6 +86,8 @@ impl StreamCodec {
     pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => self.prompt(&prompt, now, out),
+            // Never asked: the link says that it cannot.
+            Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
             Command::Cancel if self.turns.is_open() => {
                 self.turns.cancel();
                 out.stop = true;

@@ -367,3 +367,20 @@ fn a_sandbox_that_does_not_work_is_told() {
     let reply = json!({ "id": 2, "result": { "thread": { "id": "t1" }, "approvalPolicy": "never", "sandbox": { "type": "readOnly" } } });
     insta::assert_snapshot!(shown(&codec.decode(&reply.to_string(), now())));
 }
+
+#[test]
+fn a_prompt_joins_the_running_turn_and_is_not_lost_with_it() {
+    let mut codec = in_a_turn();
+    let step = codec.encode(Command::Steer(Prompt::text("and also this")), now());
+    let line = r#"> {"id":4,"method":"turn/steer","params":{"threadId":"t1","expectedTurnId":"turn1","input":[{"type":"text","text":"and also this","text_elements":[]}]}}"#;
+    assert_eq!(shown(&step), line);
+    let request: Value = serde_json::from_str(&step.lines[0]).unwrap();
+    // The turn was over before Codex read it: then it is a prompt like any other.
+    let refused = json!({ "id": request["id"], "error": { "code": -32600, "message": "no active turn to steer" } });
+    let step = codec.decode(&refused.to_string(), now());
+    assert!(step.lines[0].contains("turn/start") && step.lines[0].contains("and also this"), "{step:?}");
+    assert_eq!(step.events, []);
+    let mut codec = opened(&config());
+    let step = codec.encode(Command::Steer(Prompt::text("nothing runs")), now());
+    assert!(step.lines[0].contains("turn/start"), "{step:?}");
+}

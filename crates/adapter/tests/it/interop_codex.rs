@@ -487,3 +487,20 @@ async fn interop_codex_a_long_command_outlives_its_turn() {
     assert_eq!((done.outcome, done.result), (ToolOutcome::Completed, Some(json!("begin\nend\n"))));
     scene.close().await;
 }
+
+/// R002-55.
+#[tokio::test]
+async fn interop_codex_takes_a_prompt_into_the_running_turn() {
+    let place = place!();
+    let mut scene = place.start(SessionConfig { mode: mode(ApprovalMode::Ask), ..place.config() }).await;
+    scene.prompt("[[tool:touch a.txt]][[next]][[text:done with the first]]").await;
+    let question = scene.question().await;
+    assert!(scene.link.steers);
+    scene.send(Command::Steer(Prompt::text("[[text:and the second]]"))).await;
+    scene.decide(&question, option::PROCEED_ONCE).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Completed);
+    let told = scene.close().await;
+    let turns = told.iter().filter(|kind| matches!(kind, EventKind::TurnStarted { .. })).count();
+    assert_eq!(turns, 1, "it joined the turn");
+    assert!(said(&told).contains("and the second"), "{}", said(&told));
+}

@@ -36,7 +36,7 @@ async fn refused(config: SessionConfig) -> AgentError {
 }
 
 async fn rest(link: AgentLink) -> Vec<EventKind> {
-    let AgentLink { mut events, commands } = link;
+    let AgentLink { mut events, commands, .. } = link;
     let mut told = Vec::new();
     while let Some(draft) = timeout(PATIENCE, events.recv()).await.unwrap() {
         told.push(draft.kind);

@@ -68,7 +68,7 @@ impl Place {
 
 /// One session.
 pub(crate) struct Scene {
-    link: AgentLink,
+    pub(crate) link: AgentLink,
     pub(crate) told: Vec<EventKind>,
 }
 
@@ -126,7 +126,7 @@ impl Scene {
 
     /// Lets go of it, and returns all it told.
     pub(crate) async fn close(self) -> Vec<EventKind> {
-        let Self { link: AgentLink { mut events, commands }, mut told } = self;
+        let Self { link: AgentLink { mut events, commands, .. }, mut told } = self;
         drop(commands);
         while let Some(draft) = timeout(PATIENCE, events.recv()).await.unwrap() {
             told.push(draft.kind);

@@ -112,8 +112,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
 
 fn when_busy(chosen: BusyArg) -> WhenBusy {
     match chosen {
-        // No session takes a prompt into a running turn yet; the launch refuses.
-        BusyArg::Queue | BusyArg::Steer => WhenBusy::Queue,
+        BusyArg::Queue => WhenBusy::Queue,
+        BusyArg::Steer => WhenBusy::Steer,
         BusyArg::Interrupt => WhenBusy::Interrupt,
     }
 }

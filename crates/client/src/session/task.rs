@@ -73,6 +73,8 @@ pub(crate) struct SessionTask {
     from_agent: mpsc::Receiver<Draft>,
     /// Dropped when the end was asked for; that ends the agent.
     to_agent: Option<mpsc::Sender<Command>>,
+    /// The agent takes prompts into a running turn.
+    steers: bool,
     inbox: mpsc::Receiver<Ask>,
     inbox_open: bool,
     out: mpsc::Sender<Event>,
@@ -98,6 +100,7 @@ impl SessionTask {
             id,
             from_agent: link.events,
             to_agent: Some(link.commands),
+            steers: link.steers,
             inbox,
             inbox_open: true,
             out,
@@ -202,6 +205,16 @@ impl SessionTask {
                 }
                 self.state.queue(prompt, from, Place::Last, now)
             }
+            WhenBusy::Steer if !self.steers => return Err(PromptError::CannotSteer),
+            WhenBusy::Steer if self.state.running() => {
+                let permit = permit(self.to_agent.as_ref(), &self.backlog)?;
+                let (id, prompt, event) = self.state.steer(prompt, from, now);
+                permit.send(Command::Steer(prompt));
+                self.tell([event]);
+                return Ok(id);
+            }
+            // The turn is about to begin and takes nothing in yet: it comes next.
+            WhenBusy::Steer => self.state.queue(prompt, from, Place::First, now),
             WhenBusy::Interrupt => {
                 let permit = permit(self.to_agent.as_ref(), &self.backlog)?;
                 let queued = self.state.queue(prompt, from, Place::First, now);

@@ -169,6 +169,7 @@ pub(crate) fn others() -> Vec<EventKind> {
             images: vec![Image { media_type: "image/png".into(), data: "AAAA".into() }],
             prompt_id: Some("p-1".into()),
             from: Some(client()),
+            steering: false,
             message_id: None,
         }),
         EventKind::PromptQueued { prompt: Prompt::text("next"), from: Some(client()) },

@@ -74,6 +74,7 @@ fn request(value: Value) -> Result<Request, String> {
         "decide" | "cancel" | "setMode" | "setModel" | "setThinking" | "query" => {
             read::<Command>(object, &kind).map(|command| match command {
                 Command::Prompt(prompt) => Request::Prompt { prompt, when_busy: None },
+                Command::Steer(prompt) => Request::Prompt { prompt, when_busy: Some(WhenBusy::Steer) },
                 Command::Decide(decide) => Request::Decide(decide),
                 Command::Cancel => Request::Cancel,
                 Command::SetMode { mode } => Request::SetMode(mode),
@@ -100,8 +101,8 @@ fn when_busy(value: &Value) -> Result<WhenBusy, String> {
     match value.as_str() {
         Some("queue") => Ok(WhenBusy::Queue),
         Some("interrupt") => Ok(WhenBusy::Interrupt),
-        Some("steer") => Err("this agent cannot take a prompt into a running turn: use queue or interrupt".to_owned()),
-        _ => Err("'whenBusy' must be queue or interrupt".to_owned()),
+        Some("steer") => Ok(WhenBusy::Steer),
+        _ => Err("'whenBusy' must be queue, steer or interrupt".to_owned()),
     }
 }
 
@@ -181,6 +182,10 @@ mod tests {
                 r#"{"type":"prompt","text":"hi","whenBusy":"interrupt"}"#,
                 Request::Prompt { prompt: Prompt::text("hi"), when_busy: Some(WhenBusy::Interrupt) },
             ),
+            (
+                r#"{"type":"prompt","text":"hi","whenBusy":"steer"}"#,
+                Request::Prompt { prompt: Prompt::text("hi"), when_busy: Some(WhenBusy::Steer) },
+            ),
             (r#"{"type":"message","role":"user","content":[{"type":"text","text":"hi"}]}"#, prompt("hi")),
             (r#"{"type":"message","role":"user","content":"hi"}"#, prompt("hi")),
             (r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"hi"}]}}"#, prompt("hi")),
@@ -221,7 +226,7 @@ mod tests {
             (r#"{"type":"prompt","text":" "}"#, AgentErrorKind::ProtocolError, "empty"),
             (r#"{"type":"decide","questionId":"q"}"#, AgentErrorKind::ProtocolError, "missing field `optionId`"),
             (r#"{"type":"message","role":"assistant","content":"x"}"#, AgentErrorKind::ProtocolError, "role 'user'"),
-            (r#"{"type":"prompt","text":"x","whenBusy":"steer"}"#, AgentErrorKind::ProtocolError, "cannot take"),
+            (r#"{"type":"prompt","text":"x","whenBusy":"later"}"#, AgentErrorKind::ProtocolError, "queue, steer"),
             (r#"{"type":"query","what":"weather"}"#, AgentErrorKind::ProtocolError, "weather"),
         ] {
             let bad = parse(line).expect_err(line);

@@ -72,6 +72,7 @@ mod tests {
             images: Vec::new(),
             prompt_id: None,
             from: None,
+            steering: false,
             message_id: None,
         })
     }
