@@ -4,8 +4,7 @@
 
 use std::fmt;
 
-use multitap_event::{Command, EventKind, SystemNote, Timestamp};
-use serde::Deserialize;
+use multitap_event::{EventKind, SystemNote, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -17,7 +16,7 @@ use super::session::{Session, Wishes};
 use super::tools::More;
 use super::turn::Spent;
 use super::wire::{Call, CancelRequest, Head, Reply, Updated};
-use crate::codec::{Codec, End, Files, NoFiles, Step};
+use crate::codec::{Decode, Files, NoFiles, Step};
 use crate::line::unrecognized;
 use crate::track::{Questions, Tools, Turns};
 
@@ -65,25 +64,9 @@ impl AcpCodec {
     pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
         self.session.is_live().then_some(now)
     }
+}
 
-    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
-    fn read<'a, T: Deserialize<'a>>(
-        &mut self,
-        line: &'a str,
-        out: &mut Step,
-        then: impl FnOnce(&mut Self, T, &mut Step),
-    ) {
-        match serde_json::from_str(line) {
-            Ok(read) => then(self, read, out),
-            Err(error) => out.events.push(unrecognized(line, error.to_string())),
-        }
-    }
-
-    /// The same for an update of the session.
-    fn update<U: DeserializeOwned>(&mut self, line: &str, out: &mut Step, then: impl FnOnce(&mut Self, U, &mut Step)) {
-        self.read(line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
-    }
-
+impl Decode for AcpCodec {
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
         if !line.trim_start().starts_with('{') {
             out.events.push(unrecognized(line, "not a JSON object"));
@@ -123,6 +106,13 @@ impl AcpCodec {
             }
             (None, _) => out.events.push(unrecognized(line, "neither a request nor a reply")),
         }
+    }
+}
+
+impl AcpCodec {
+    /// Reads an update of the session and hands it on.
+    fn update<U: DeserializeOwned>(&mut self, line: &str, out: &mut Step, then: impl FnOnce(&mut Self, U, &mut Step)) {
+        self.read(line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
     }
 
     fn session_update(&mut self, kind: &str, line: &str, now: Timestamp, out: &mut Step) {
@@ -176,28 +166,4 @@ pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String,
         data.shift_remove(key);
     }
     EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
-}
-
-impl Codec for AcpCodec {
-    fn begin(&mut self, _now: Timestamp) -> Step {
-        Step::line(self.initialize())
-    }
-
-    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.line(line, now, &mut out);
-        out
-    }
-
-    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.command(command, now, &mut out);
-        out
-    }
-
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.ended(end, now, &mut out);
-        out
-    }
 }

@@ -14,7 +14,7 @@ use super::decode::ClaudeCodec;
 use super::message::api_error;
 use super::tools::Forgotten;
 use super::wire::{OneModelUsage, TurnResult, Usage};
-use crate::codec::{End, Step};
+use crate::codec::{End, Finish, Step};
 
 /// The turn that runs, and what the ones before it came to.
 #[derive(Debug, Default)]
@@ -166,8 +166,10 @@ impl ClaudeCodec {
         let tools = &self.tools;
         self.questions.withdraw(|tool| which == Forgotten::All || tools.find(tool).is_none(), "the turn is over", out);
     }
+}
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+impl Finish for ClaudeCodec {
+    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if std::mem::replace(&mut self.turns.ended, true) {
             return;
         }

@@ -5,8 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use multitap_event::{Command, SandboxMode, SessionConfig, Timestamp, Unsupported};
-use serde::Deserialize;
+use multitap_event::{SandboxMode, SessionConfig, Timestamp, Unsupported};
 
 use super::exec::Exec;
 use super::item::Phase;
@@ -23,7 +22,7 @@ use super::tools::Tools;
 use super::turn::{Over, Turns, failure};
 use super::usage::tokens;
 use super::wire::{self, Call, Delta, Fields, Head, Reply};
-use crate::codec::{Codec, End, Files, NoFiles, Step};
+use crate::codec::{Decode, Files, NoFiles, Step};
 use crate::line::unrecognized;
 
 /// How Codex is driven, in `sessionStarted`.
@@ -130,20 +129,9 @@ impl CodexCodec {
             ..Self::recorded()
         }
     }
+}
 
-    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
-    fn read<'a, T: Deserialize<'a>>(
-        &mut self,
-        line: &'a str,
-        out: &mut Step,
-        then: impl FnOnce(&mut Self, T, &mut Step),
-    ) {
-        match serde_json::from_str(line) {
-            Ok(read) => then(self, read, out),
-            Err(error) => out.events.push(unrecognized(line, error.to_string())),
-        }
-    }
-
+impl Decode for CodexCodec {
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
         match wire::head(line) {
             Ok(Head::Method(method)) => self.call(&method, line, now, out),
@@ -155,7 +143,9 @@ impl CodexCodec {
         }
         self.session.hold(out);
     }
+}
 
+impl CodexCodec {
     fn call(&mut self, method: &str, line: &str, now: Timestamp, out: &mut Step) {
         if is_of_a_turn(method) && !self.session.has_started() {
             // A recording may lack its beginning.
@@ -215,38 +205,5 @@ impl CodexCodec {
             "world_state" | "token_usage_record" | "ghost_snapshot" => {}
             _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
         }
-    }
-}
-
-impl Codec for CodexCodec {
-    fn begin(&mut self, _now: Timestamp) -> Step {
-        if self.exec.is_some() {
-            return Step { ready: true, ..Step::default() };
-        }
-        Step::line(self.initialize())
-    }
-
-    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.line(line, now, &mut out);
-        out
-    }
-
-    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.command(command, now, &mut out);
-        out
-    }
-
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.ended(end, now, &mut out);
-        out
-    }
-
-    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.process_over(end, now, &mut out);
-        out
     }
 }

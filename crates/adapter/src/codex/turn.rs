@@ -11,7 +11,7 @@ use super::decode::CodexCodec;
 use super::tools::Forgotten;
 use super::usage::Usage;
 use super::wire::Fields;
-use crate::codec::{End, Step};
+use crate::codec::{End, Finish, Step};
 
 /// The turn that runs, and what the ones before it came to.
 #[derive(Debug, Default)]
@@ -243,9 +243,10 @@ impl CodexCodec {
             self.turns.fatal = Some(message.to_owned());
         }
     }
+}
 
-    /// The process of one turn is gone, and the session goes on.
-    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+impl Finish for CodexCodec {
+    fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if !self.turns.is_busy() {
             return;
         }
@@ -258,7 +259,7 @@ impl CodexCodec {
         self.turn_over(Over { status: status.to_owned(), error, ..Over::default() }, now, out);
     }
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if std::mem::replace(&mut self.turns.ended, true) {
             return;
         }

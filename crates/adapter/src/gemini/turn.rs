@@ -9,7 +9,7 @@ use multitap_process::Exit;
 
 use super::decode::{StreamCodec, text_of};
 use super::wire::{Done, Tokens, Trouble};
-use crate::codec::{End, Step};
+use crate::codec::{End, Finish, Step};
 use crate::track::Forgotten;
 
 /// What the session has used so far, and the trouble of the turn that runs.
@@ -80,9 +80,11 @@ impl StreamCodec {
         let turn = TurnEnd { denials: self.tools.take_denials(), ..turn };
         self.turns.complete(turn, self.clock(now), out);
     }
+}
 
+impl Finish for StreamCodec {
     /// The process of a turn is gone. Most often its result has told how the turn ended.
-    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if !self.turns.is_open() {
             return;
         }
@@ -106,7 +108,7 @@ impl StreamCodec {
         self.turn_over(TurnEnd { error: why, ..TurnEnd::of(status) }, now, out);
     }
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if self.turns.is_over() {
             return;
         }
