@@ -31,6 +31,19 @@ impl Dialect {
         }
     }
 
+    /// What stands in a line that belongs to the opening of a session, which comes once.
+    fn opening(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &[r#""control_response""#],
+            Self::AppServer => {
+                &["userAgent", r#""result":{"thread":"#, "thread/started", "configWarning", "remoteControl"]
+            }
+            Self::Acp => &["protocolVersion", "availableModes", "available_commands_update"],
+            // A process for each turn, and each opens.
+            Self::Exec | Self::StreamJson => &[],
+        }
+    }
+
     /// What may grow in a line that contains `when`, and where it stands.
     fn rules(self) -> &'static [Rule] {
         match self {
@@ -114,7 +127,10 @@ const CASES: &[(Dialect, &[&str])] = &[
 ];
 
 /// How many pieces a streamed text comes in.
-const PIECES: std::ops::Range<usize> = 5..50;
+const PIECES: std::ops::Range<usize> = 10..100;
+
+/// How many turns a session has: the recording, so many times, with other ids.
+const TURNS: std::ops::Range<usize> = 2..10;
 
 /// One session of a CLI, from its first line to its last.
 #[derive(Debug, PartialEq, Eq)]
@@ -146,8 +162,25 @@ fn recorded(agent: AgentType, case: &str) -> Vec<String> {
     fixture.stdout().filter(|line| line.starts_with('{')).map(str::to_owned).collect()
 }
 
+/// A session of several turns, each of them the recording.
 fn grown(dialect: Dialect, recorded: &[String], words: &mut Words) -> Session {
     let mut lines = Vec::new();
+    for turn in 0..TURNS.start + words.below(TURNS.len()) {
+        let opening = |line: &&String| dialect.opening().iter().any(|sign| line.contains(sign));
+        let of_turn = recorded.iter().filter(|line| turn == 0 || !opening(line));
+        let of_turn: Vec<String> = of_turn.map(|line| with_other_ids(line, turn)).collect();
+        grow(dialect, &of_turn, words, &mut lines);
+    }
+    Session { dialect, lines }
+}
+
+/// The line as another turn would write it: calls and messages have ids of their own.
+fn with_other_ids(line: &str, turn: usize) -> String {
+    let mark = |line: String, prefix: &str| line.replace(prefix, &format!("{prefix}{turn}"));
+    ["\"call_", "__call_", "\"msg_", "\"toolu_", "\"rs_"].into_iter().fold(line.to_owned(), mark)
+}
+
+fn grow(dialect: Dialect, recorded: &[String], words: &mut Words, lines: &mut Vec<String>) {
     let mut pending: BTreeMap<Voice, String> = BTreeMap::new();
     let mut streaming = None;
     for line in recorded {
@@ -183,7 +216,6 @@ fn grown(dialect: Dialect, recorded: &[String], words: &mut Words) -> Session {
             streaming = None;
         }
     }
-    Session { dialect, lines }
 }
 
 /// A session up to the answer of a tool, and that answer as a line of about so many bytes.

@@ -98,9 +98,9 @@ impl Words {
     /// How much a tool writes: most often little, seldom a lot.
     pub(crate) fn output_length(&mut self) -> usize {
         match self.below(10) {
-            0 => 20_000,
-            1..=3 => 4_000,
-            _ => 300,
+            0 => 40_000,
+            1..=3 => 8_000,
+            _ => 600,
         }
     }
 }
