@@ -131,7 +131,8 @@ impl fmt::Debug for RunArg {
 
 impl Step {
     fn of(told: impl FnOnce(&mut Self)) -> Self {
-        let mut out = Self::default();
+        // Most lines tell one thing, and a list that grows by itself makes room for four, which are large.
+        let mut out = Self { events: Vec::with_capacity(1), ..Self::default() };
         told(&mut out);
         out
     }

@@ -5,7 +5,9 @@ use std::ops::Deref;
 
 use multitap_event::EventKind;
 use multitap_process::MAX_LINE;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
 use crate::codec::Step;
 
@@ -47,8 +49,14 @@ pub(crate) fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
 }
 
 /// A word of a line, not copied unless it has escapes. For the words that a decoder looks at and does not keep.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Word<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+impl<'a> From<&'a str> for Word<'a> {
+    fn from(word: &'a str) -> Self {
+        Self(word.into())
+    }
+}
 
 impl Deref for Word<'_> {
     type Target = str;
@@ -56,6 +64,12 @@ impl Deref for Word<'_> {
     fn deref(&self) -> &str {
         &self.0
     }
+}
+
+/// A value that is left out when it has another shape than we know.
+pub(crate) fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).ok())
 }
 
 /// The event for a line that is longer than we keep.

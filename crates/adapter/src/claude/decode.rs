@@ -5,6 +5,7 @@
 use std::fmt;
 
 use multitap_event::{EventKind, PermissionPath, SessionConfig, SystemNote, Timestamp};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::approve::Approver;
@@ -15,7 +16,7 @@ use super::session::Session;
 use super::todo::Todos;
 use super::tools::Tools;
 use super::turn::Turns;
-use super::wire::{self, Block};
+use super::wire::{self, Block, Stream};
 use crate::codec::{Decode, Files, NoFiles, Step};
 use crate::line::{typed, unrecognized};
 
@@ -88,9 +89,16 @@ impl Decode for ClaudeCodec {
             self.session.under_way(head.and_then(|head| head.session_id).as_deref(), out);
         }
         match kind.as_ref() {
-            "stream_event" => self.read(line, out, Self::stream_event),
+            "stream_event" => match Stream::glance(line) {
+                Some(piece) => self.stream_event(piece, out),
+                None => self.read(line, out, Self::stream_event),
+            },
             "assistant" => self.read(line, out, |codec, read, out| codec.assistant(read, now, out)),
             "user" => self.read(line, out, |codec, read, out| codec.user(read, now, out)),
+            // How much was thought so far: with every piece of a thought, and the result says it too.
+            "system" if self.session.has_started() && line.starts_with(THINKING_TOKENS) => {
+                self.read(line, out, |_, _: IgnoredAny, _| {});
+            }
             "system" => self.read(line, out, Self::system),
             "result" => self.read(line, out, |codec, read, out| codec.result(read, now, out)),
             "tool_progress" => self.read(line, out, Self::tool_progress),
@@ -133,6 +141,9 @@ impl Decode for ClaudeCodec {
         }
     }
 }
+
+/// How a line begins that tells how much was thought.
+const THINKING_TOKENS: &str = r#"{"type":"system","subtype":"thinking_tokens""#;
 
 /// A `system` event with a line's fields, without those that only serve the transport.
 pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {

@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::fmt;
 
 use multitap_event::{SandboxMode, SessionConfig, Timestamp, Unsupported};
+use serde::de::IgnoredAny;
 
 use super::exec::Exec;
 use super::item::Phase;
-use super::notice::is_of_a_turn;
+use super::notice::{is_of_a_turn, is_silent};
 use super::question::Questions;
 use super::rpc::Requests;
 use super::session::Session;
@@ -155,12 +156,17 @@ impl CodexCodec {
             self.session.under_way(thread, APP_SERVER, out);
         }
         if method.ends_with("/delta") || method.ends_with("Delta") {
-            match serde_json::from_str::<Call<Delta>>(line) {
-                Ok(read) => return self.delta(method, &read.params, out),
+            let piece = Delta::glance(method, line).map(Ok);
+            let read = || serde_json::from_str(line).map(|call: Call<Delta<'_>>| call.params);
+            match piece.unwrap_or_else(read) {
+                Ok(delta) => return self.delta(method, delta, out),
                 // Another kind of delta, which stands in the table of notifications.
                 Err(_) if method.starts_with("thread/") || !method.starts_with("item/") => {}
                 Err(error) => return out.events.push(unrecognized(line, error.to_string())),
             }
+        }
+        if is_silent(method) && serde_json::from_str::<Call<IgnoredAny>>(line).is_ok_and(|call| call.id.is_none()) {
+            return;
         }
         self.read(line, out, |codec, call: Call<Fields>, out| match call.id.filter(|id| !id.is_null()) {
             Some(id) => codec.request(method, id, call.params, out),

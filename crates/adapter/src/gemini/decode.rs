@@ -32,6 +32,7 @@ pub struct StreamCodec {
     model: Option<String>,
     /// The message under way: its number in the turn, and what was said of it.
     message: u64,
+    message_id: Option<MessageId>,
     said: String,
     /// How many calls came whole.
     pub(super) calls: u64,
@@ -56,6 +57,7 @@ impl StreamCodec {
             native_id: None,
             model: None,
             message: 0,
+            message_id: None,
             said: String::new(),
             calls: 0,
         }
@@ -157,8 +159,8 @@ impl StreamCodec {
         }
         if self.said.is_empty() {
             self.message += 1;
+            self.message_id = Some(format!("turn-{}:{}", self.turns.count(), self.message).into());
         }
-        let id = format!("turn-{}:{}", self.turns.count(), self.message);
         if is_partial {
             self.said.push_str(&content);
         } else {
@@ -168,7 +170,7 @@ impl StreamCodec {
             content,
             is_partial,
             role: Some(Role::Assistant),
-            message_id: Some(MessageId::from(id)),
+            message_id: self.message_id.clone(),
             parent_tool_id: None,
         }));
     }
