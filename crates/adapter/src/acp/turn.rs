@@ -9,7 +9,7 @@ use super::decode::AcpCodec;
 use super::open::said;
 use super::wire::{PromptDone, Quota, RpcError, Usage};
 use crate::codec::{End, Finish, Step};
-use crate::track::Forgotten;
+use crate::track::{Forgotten, Known};
 
 /// What the session has used and cost so far.
 #[derive(Debug, Default)]
@@ -125,7 +125,7 @@ impl Finish for AcpCodec {
         if let Some(why) = self.session.never_began() {
             self.turns.failed_for_good(why);
         }
-        self.turns.end(end, self.clock(now), out);
+        self.turns.end(end, Known::default(), self.clock(now), out);
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::approve::Approver;
 use super::control::Requests;
 use super::message::Texts;
-use super::question::Questions;
+use super::question::Native;
 use super::session::Session;
 use super::todo::Todos;
 use super::tools::Tools;
@@ -19,6 +19,7 @@ use super::turn::Turns;
 use super::wire::{self, Block, Stream};
 use crate::codec::{Decode, Files, NoFiles, Step};
 use crate::line::{typed, unrecognized};
+use crate::track::Questions;
 
 /// Claude Code's dialect: `stream-json` in both directions, with the control protocol.
 pub struct ClaudeCodec {
@@ -28,7 +29,7 @@ pub struct ClaudeCodec {
     pub(super) texts: Texts,
     pub(super) tools: Tools,
     pub(super) todos: Todos,
-    pub(super) questions: Questions,
+    pub(super) questions: Questions<Native>,
     pub(super) requests: Requests,
     /// Serves the permission tool, when Claude is told to ask that way; and a recording may show that it was.
     pub(super) approver: Option<Approver>,

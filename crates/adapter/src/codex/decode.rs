@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use super::exec::Exec;
 use super::item::Phase;
 use super::notice::{is_of_a_turn, is_silent};
-use super::question::Questions;
+use super::question::Native;
 use super::rpc::Requests;
 use super::session::Session;
 use super::settings::Settings;
@@ -25,6 +25,7 @@ use super::usage::tokens;
 use super::wire::{self, Call, Delta, Fields, Head, Reply};
 use crate::codec::{Decode, Files, NoFiles, Step};
 use crate::line::unrecognized;
+use crate::track::Questions;
 
 /// How Codex is driven, in `sessionStarted`.
 pub(super) const APP_SERVER: &str = "app-server";
@@ -50,7 +51,7 @@ pub struct CodexCodec {
     pub(super) texts: Texts,
     pub(super) tools: Tools,
     pub(super) todos: Todos,
-    pub(super) questions: Questions,
+    pub(super) questions: Questions<Native>,
     pub(super) requests: Requests,
     pub(super) twins: Twins,
     /// Set for a session whose every turn is a process.

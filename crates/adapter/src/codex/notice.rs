@@ -184,7 +184,7 @@ impl CodexCodec {
             }
             "serverRequest/resolved" => {
                 let id = params.get("requestId").cloned().unwrap_or_default();
-                self.questions.withdraw_request(&id, out);
+                self.questions.withdraw("the agent no longer asks", |open| open.native.request == id, out);
             }
             "mcpServer/startupStatus/updated" => self.mcp_server(params, out),
             "modelProvider/authRecoveryStarted" | "modelProvider/authRecoveryCompleted" | "account/login/completed" => {

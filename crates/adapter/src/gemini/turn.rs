@@ -10,7 +10,7 @@ use multitap_process::Exit;
 use super::decode::{StreamCodec, text_of};
 use super::wire::{Done, Tokens, Trouble};
 use crate::codec::{End, Finish, Step};
-use crate::track::Forgotten;
+use crate::track::{Forgotten, Known};
 
 /// What the session has used so far, and the trouble of the turn that runs.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ impl Finish for StreamCodec {
             return;
         }
         self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
-        self.turns.end(end, self.clock(now), out);
+        self.turns.end(end, Known::default(), self.clock(now), out);
     }
 }
 
