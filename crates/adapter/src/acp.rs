@@ -1,5 +1,6 @@
 //! Any agent that speaks the Agent Client Protocol: how it is started. Its dialect is in the files beside this one.
 
+mod block;
 mod content;
 mod decode;
 mod encode;
@@ -26,7 +27,6 @@ use multitap_process::StdinMode;
 pub use decode::AcpCodec;
 pub(crate) use flavor::Flavor;
 pub(crate) use session::Wishes;
-pub(crate) use wire::soft;
 
 use crate::codec::Files;
 use crate::spec::{LaunchError, Plan, folder_text};

@@ -13,6 +13,7 @@ mod codec;
 mod codex;
 mod diff;
 mod gemini;
+mod glance;
 mod history;
 mod line;
 mod probe;

@@ -45,7 +45,7 @@ pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) ->
     let mut drafts: Vec<Draft> = step.events.into_iter().map(|kind| Draft::new(now, kind)).collect();
     if let Some(line) = line.filter(|_| keep_raw) {
         if drafts.is_empty() {
-            drafts.push(Draft::new(now, EventKind::RawDelta { native_type: type_of(line).ok() }));
+            drafts.push(Draft::new(now, EventKind::RawDelta { native_type: type_of(line).ok().map(Into::into) }));
         }
         if let Some(first) = drafts.first_mut() {
             first.raw.push(Arc::from(line));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use multitap_event::{FileChange, FileChangeType, ToolId};
 
-use super::message::text_of;
+use super::block::text_of;
 use super::wire::{Location, ToolContent};
 use crate::codec::Files;
 use crate::diff;

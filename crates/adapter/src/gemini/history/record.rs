@@ -16,7 +16,7 @@ use super::wire::{Record, ToolCall, text_of};
 use crate::codec::{End, Step};
 use crate::history::{Entries, StoredSession, Told};
 use crate::line::unrecognized;
-use crate::track::{Forgotten, Tools, Turns};
+use crate::track::{self, Forgotten, Tools, Turns};
 
 /// Not driven at all: read from a file.
 const STORED: &str = "stored";
@@ -278,7 +278,7 @@ impl Entries for Stored {
         self.end_turn(&mut told.before);
         let mut out = Step::default();
         self.tools.close(Forgotten::All, NO_END, Some(at), &mut out);
-        self.turns.end(End::InputEnded, Some(at), &mut out);
+        self.turns.end(End::InputEnded, track::Known::default(), Some(at), &mut out);
         told.own(at, out);
     }
 }
