@@ -380,6 +380,7 @@ fn what_a_question_is_about() {
         json!({ "kind": "edit", "title": "Write", "content": [{ "type": "diff", "path": "/w/new.txt", "newText": "x\n" }] }),
         json!({ "kind": "switch_mode", "title": "Ready?", "rawInput": { "plan": "1. do" } }),
         json!({ "kind": "fetch", "title": "Fetch", "content": [{ "type": "content", "content": { "type": "text", "text": "http://x/" } }] }),
+        json!({ "kind": "switch_mode", "title": "Approve Plan", "rawInput": {}, "content": [] }),
     ]
     .into_iter()
     .enumerate()

@@ -14,7 +14,7 @@ use crate::words::one_line;
 #[derive(Debug, Default)]
 pub(super) struct More {
     /// The protocol's word for what sort it is.
-    kind: String,
+    pub(super) kind: String,
     pub(super) shown: Shown,
     /// The changes as they were shown when somebody was asked.
     pub(super) foreseen: Vec<Change>,
