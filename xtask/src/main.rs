@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
+mod bench;
 mod interop;
 mod run;
 mod test;
@@ -20,6 +21,8 @@ cargo xtask test [PART…]       everything that must hold: fmt, clippy, tests, 
                                (only the parts named, if any; each with the time it took)
 cargo xtask record AGENT CASE… record fixtures from a real CLI into crates/adapter/tests/fixtures
                                (--all: every case; --list: names them; --to DIR: record elsewhere)
+cargo xtask bench [parse]      how fast native lines become events, beside a plain derive, with the goals
+                               (--scale N: more lines; --repeats N; --json; valgrind counts instructions)
 cargo xtask help               this text
 
 The real CLIs come from npm at pinned versions and are kept in MULTITAP_TEST_CACHE, or in the
@@ -41,6 +44,7 @@ fn chore() -> Result<()> {
     match args.split_first().map(|(verb, rest)| (verb.as_str(), rest)) {
         Some(("test", parts)) => test::test(parts),
         Some(("record", args)) => record(args),
+        Some(("bench", args)) => bench::bench(args),
         Some(("help" | "--help" | "-h", _)) => {
             print!("{HELP}");
             Ok(())

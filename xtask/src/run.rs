@@ -40,8 +40,9 @@ pub(crate) fn line(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
+/// That program, in the root of the workspace.
 #[expect(clippy::disallowed_methods, reason = "a chore waits for what it starts, in the foreground")]
-fn program(name: OsString) -> Command {
+pub(crate) fn program(name: OsString) -> Command {
     let mut command = Command::new(name);
     if let Some(root) = Path::new(env!("CARGO_MANIFEST_DIR")).parent() {
         command.current_dir(root);

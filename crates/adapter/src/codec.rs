@@ -5,8 +5,11 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-use multitap_event::{AgentError, Command, EventKind, Timestamp};
+use multitap_event::{AgentError, Command, EventKind, Timestamp, Unsupported};
 use multitap_process::Exit;
+use serde::Deserialize;
+
+use crate::line::unrecognized;
 
 /// One agent's dialect. May keep state, must not fail: what it does not understand it passes on as `unrecognized`.
 pub trait Codec: Send + 'static {
@@ -24,6 +27,63 @@ pub trait Codec: Send + 'static {
     }
 }
 
+/// One of the three parts of a dialect: the agent's lines to events. Filled in `decode.rs`.
+pub(crate) trait Decode: Send + Sized + 'static {
+    /// A line from the agent, never an empty one.
+    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step);
+
+    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
+    fn read<'a, T: Deserialize<'a>>(
+        &mut self,
+        line: &'a str,
+        out: &mut Step,
+        then: impl FnOnce(&mut Self, T, &mut Step),
+    ) {
+        match serde_json::from_str(line) {
+            Ok(read) => then(self, read, out),
+            Err(error) => out.events.push(unrecognized(line, error.to_string())),
+        }
+    }
+}
+
+/// Commands to the agent's lines. Filled where they are encoded.
+pub(crate) trait Encode {
+    /// The program runs: what to tell it first.
+    fn greet(&mut self, now: Timestamp, out: &mut Step);
+    /// A command for the agent. What it cannot do becomes an `error` event.
+    fn command(&mut self, command: Command, now: Timestamp, out: &mut Step);
+}
+
+/// The end of it all. Filled in `turn.rs`.
+pub(crate) trait Finish {
+    /// Nothing more comes: close what is open, end the turn and the session. Once.
+    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step);
+    /// The process of one turn is gone, and the session goes on.
+    fn process_over(&mut self, _end: End<'_>, _now: Timestamp, _out: &mut Step) {}
+}
+
+impl<C: Decode + Encode + Finish> Codec for C {
+    fn begin(&mut self, now: Timestamp) -> Step {
+        Step::of(|out| self.greet(now, out))
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        Step::of(|out| self.line(line, now, out))
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        Step::of(|out| self.command(command, now, out))
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        Step::of(|out| self.ended(end, now, out))
+    }
+
+    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        Step::of(|out| self.process_over(end, now, out))
+    }
+}
+
 /// What a codec wants to happen, in this order: the events told, the lines written to the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
@@ -33,6 +93,8 @@ pub struct Step {
     pub ready: bool,
     /// The session cannot begin, and the last error told says why. Meaningless once the agent is up.
     pub give_up: bool,
+    /// It cannot begin because the agent has no such thing as was asked for.
+    pub unsupported: Option<Unsupported>,
     /// Of an agent that runs a process for each turn: start this one.
     pub run: Option<Run>,
     /// Of such an agent: end the one that runs.
@@ -70,6 +132,13 @@ impl fmt::Debug for RunArg {
 }
 
 impl Step {
+    fn of(told: impl FnOnce(&mut Self)) -> Self {
+        // Most lines tell one thing, and a list that grows by itself makes room for four, which are large.
+        let mut out = Self { events: Vec::with_capacity(1), ..Self::default() };
+        told(&mut out);
+        out
+    }
+
     pub fn events(events: Vec<EventKind>) -> Self {
         Self { events, ..Self::default() }
     }
@@ -85,6 +154,12 @@ impl Step {
     /// The session cannot begin.
     pub(crate) fn fail(&mut self, error: AgentError) {
         self.events.push(EventKind::Error(error));
+        self.give_up = true;
+    }
+
+    /// The session cannot begin as it was asked for, and that came out only now.
+    pub(crate) fn fail_unsupported(&mut self, unsupported: Unsupported) {
+        self.unsupported = Some(unsupported);
         self.give_up = true;
     }
 }

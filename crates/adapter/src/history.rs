@@ -177,7 +177,7 @@ pub(crate) struct Here {
 }
 
 impl Here {
-    fn new(folder: &Path) -> Self {
+    pub(crate) fn new(folder: &Path) -> Self {
         let given = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let real = std::fs::canonicalize(&given).ok().filter(|real| *real != given);
         Self { names: std::iter::once(given).chain(real).collect() }

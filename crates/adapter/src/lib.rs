@@ -13,6 +13,7 @@ mod codec;
 mod codex;
 mod diff;
 mod gemini;
+mod glance;
 mod history;
 mod line;
 mod probe;
@@ -22,7 +23,7 @@ mod track;
 mod turns;
 mod words;
 
-pub use acp::AcpCodec;
+pub use acp::{AcpCodec, program as acp_program};
 pub use any::AnyCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};

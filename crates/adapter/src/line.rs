@@ -1,35 +1,75 @@
 //! Native lines as such: what type they claim to be, and what is told of those that nobody understands.
 
+use std::borrow::Cow;
+use std::ops::Deref;
+
 use multitap_event::EventKind;
 use multitap_process::MAX_LINE;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::codec::Step;
 
 /// How much of a line that was not understood is told.
 const SHOWN: usize = 64 * 1024;
 
 /// The `type` of a JSON line, found without reading the rest where it stands first; or why there is none.
-pub(crate) fn type_of(line: &str) -> Result<String, String> {
+pub(crate) fn type_of(line: &str) -> Result<Cow<'_, str>, String> {
     #[derive(Deserialize)]
-    struct Head {
-        #[serde(rename = "type")]
-        kind: Option<String>,
+    struct Head<'a> {
+        #[serde(rename = "type", borrow, default)]
+        kind: Option<Word<'a>>,
     }
 
     let line = line.trim_start();
-    if let Some(rest) = line.strip_prefix(r#"{"type":""#)
-        && let Some(end) = rest.find(['"', '\\'])
-        && rest.as_bytes()[end] == b'"'
-    {
-        return Ok(rest[..end].to_owned());
+    if let Some(kind) = quoted(line, r#"{"type":""#) {
+        return Ok(kind.into());
     }
     if !line.starts_with('{') {
         return Err("not a JSON object".to_owned());
     }
     match serde_json::from_str::<Head>(line) {
-        Ok(Head { kind: Some(kind) }) => Ok(kind),
+        Ok(Head { kind: Some(kind) }) => Ok(kind.0),
         Ok(Head { kind: None }) => Err("a JSON object without a type".to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// The same, with a line that has none told as not understood.
+pub(crate) fn typed<'a>(line: &'a str, out: &mut Step) -> Option<Cow<'a, str>> {
+    type_of(line).map_err(|reason| out.events.push(unrecognized(line, reason))).ok()
+}
+
+/// The text after that beginning, up to its closing quote; nothing if it has escapes.
+pub(crate) fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
+    let rest = line.strip_prefix(beginning)?;
+    let end = rest.bytes().position(|byte| byte == b'"' || byte == b'\\')?;
+    (rest.as_bytes()[end] == b'"').then(|| &rest[..end])
+}
+
+/// A word of a line, not copied unless it has escapes. For the words that a decoder looks at and does not keep.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Word<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+impl<'a> From<&'a str> for Word<'a> {
+    fn from(word: &'a str) -> Self {
+        Self(word.into())
+    }
+}
+
+impl Deref for Word<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A value that is left out when it has another shape than we know.
+pub(crate) fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).ok())
 }
 
 /// The event for a line that is longer than we keep.
@@ -54,9 +94,9 @@ mod tests {
 
     #[test]
     fn the_type_is_found_wherever_it_stands() {
-        assert_eq!(type_of(r#"{"type":"user","a":1}"#), Ok("user".to_owned()));
-        assert_eq!(type_of(r#" {"a":{"type":"no"},"type":"result"}"#), Ok("result".to_owned()));
-        assert_eq!(type_of(r#"{"type":"a\u0062"}"#), Ok("ab".to_owned()));
+        assert_eq!(type_of(r#"{"type":"user","a":1}"#), Ok("user".into()));
+        assert_eq!(type_of(r#" {"a":{"type":"no"},"type":"result"}"#), Ok("result".into()));
+        assert_eq!(type_of(r#"{"type":"a\u0062"}"#), Ok("ab".into()));
     }
 
     #[test]

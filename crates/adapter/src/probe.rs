@@ -14,13 +14,15 @@ use crate::codex::{Found, OwnSandbox, PROBE, own_sandbox_in, own_sandbox_questio
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why Codex cannot set up its sandbox on this machine; nothing if it can, or if that could not be found out.
-pub async fn codex_sandbox_trouble(codex: PathBuf, keeper: &Keeper) -> Option<String> {
+/// `hidden_env` are variables that it must not see.
+pub async fn codex_sandbox_trouble(codex: PathBuf, hidden_env: &[&str], keeper: &Keeper) -> Option<String> {
     let program = Program {
         program: codex,
         args: Vec::new(),
         env: Vec::new(),
-        env_remove: Vec::new(),
-        cwd: None,
+        env_remove: hidden_env.iter().map(Into::into).collect(),
+        // It does not even start in a folder that is gone.
+        cwd: std::env::current_dir().is_err().then(std::env::temp_dir),
         stdin: StdinMode::Null,
     };
     no_sandbox(program, keeper).await

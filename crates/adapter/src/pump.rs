@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::codec::{Codec, End, Step};
 use crate::line::{too_long, type_of};
+use crate::spec::LaunchError;
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -44,7 +45,7 @@ pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) ->
     let mut drafts: Vec<Draft> = step.events.into_iter().map(|kind| Draft::new(now, kind)).collect();
     if let Some(line) = line.filter(|_| keep_raw) {
         if drafts.is_empty() {
-            drafts.push(Draft::new(now, EventKind::RawDelta { native_type: type_of(line).ok() }));
+            drafts.push(Draft::new(now, EventKind::RawDelta { native_type: type_of(line).ok().map(Into::into) }));
         }
         if let Some(first) = drafts.first_mut() {
             first.raw.push(Arc::from(line));
@@ -119,7 +120,7 @@ impl<C: Codec> Pump<C> {
     }
 
     /// Greets the agent and reads until it has shown that it is up.
-    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), AgentError> {
+    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), LaunchError> {
         let deadline = Instant::now() + patience;
         let step = self.codec.begin(Timestamp::now());
         let mut ready = step.ready;
@@ -136,17 +137,18 @@ impl<C: Codec> Pump<C> {
                     last.push_front(kept.chars().take(QUOTED_CHARS).collect::<String>());
                     let (step, text) = self.decode(line);
                     ready = step.ready;
-                    let give_up = step.give_up;
+                    let (give_up, unsupported) = (step.give_up, step.unsupported.clone());
                     let drafts = self.write(step, text.as_deref()).await;
                     self.early.extend(drafts);
                     if give_up {
-                        return Err(self.gave_up().await);
+                        let error = self.gave_up().await;
+                        return Err(unsupported.map_or_else(|| error.into(), LaunchError::Unsupported));
                     }
                     if !ready && (self.early.len() >= EARLY_EVENTS || bytes > EARLY_BYTES) {
-                        return Err(self.flooded(last).await);
+                        return Err(self.flooded(last).await.into());
                     }
                 }
-                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await),
+                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await.into()),
                 Err(_) => {
                     let exit = self.child.stop(Patience::default()).await;
                     tracing::debug!(agent = %self.agent, ?patience, code = exit.code, "start timed out");
@@ -155,7 +157,7 @@ impl<C: Codec> Pump<C> {
                     if let Some(told) = self.last_early_error() {
                         message = format!("{message}; it said: {}", told.message);
                     }
-                    return Err(self.error(AgentErrorKind::Timeout, message, &exit));
+                    return Err(self.error(AgentErrorKind::Timeout, message, &exit).into());
                 }
             }
         }

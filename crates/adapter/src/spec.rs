@@ -29,7 +29,7 @@ pub struct LaunchSpec {
 /// The agent did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// It was asked for something it cannot do; nothing was started.
+    /// It was asked for something it cannot do. Nothing was started, or what was has ended again.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     #[error(transparent)]

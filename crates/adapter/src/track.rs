@@ -9,4 +9,4 @@ mod turn;
 
 pub(crate) use question::{Open, Questions};
 pub(crate) use tool::{Forgotten, OpenTool, Tools};
-pub(crate) use turn::Turns;
+pub(crate) use turn::{Known, Turns, died};

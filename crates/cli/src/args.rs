@@ -214,7 +214,7 @@ pub(crate) struct SessionArgs {
     /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed]
     ///
     /// COMMAND starts any agent that speaks the Agent Client Protocol on its stdin and stdout, such as
-    /// "acp:goose acp". This version does not drive builtin yet; it is named so that scripts can be written for it.
+    /// "acp:goose acp"; acp alone starts the one that your settings name. This version does not drive builtin yet; it is named so that scripts can be written for it.
     #[arg(long, value_name = "NAME", env = "MULTITAP_AGENT", hide_env_values = true, help_heading = AGENT)]
     pub(crate) agent: Option<String>,
 

@@ -15,7 +15,7 @@ use multitap_process::Keeper;
 use crate::args::{BusyArg, SessionArgs};
 use crate::exit::{Exit, Problem};
 use crate::image;
-use crate::settings::Settings;
+use crate::settings::{Settings, Wanted};
 
 /// Variables of ours that agents must not see.
 pub(crate) const HIDDEN_ENV: [&str; 1] = ["MULTITAP_TOKEN"];
@@ -72,11 +72,14 @@ pub(crate) fn headless() -> ClientRef {
 
 /// Which agent: chosen, set, or the first that is there.
 pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKind, Problem> {
-    if let Some(name) = chosen {
-        return name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")));
-    }
-    if let Some(kind) = &settings.agent {
-        return Ok(kind.clone());
+    let wanted = match chosen {
+        Some(name) => Some(name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")))?),
+        None => settings.agent.clone(),
+    };
+    match wanted {
+        Some(Wanted::Kind(kind)) => return Ok(kind),
+        Some(Wanted::SetAcp) => return set_acp(settings),
+        None => {}
     }
     for (agent, kind) in CLIS.into_iter().zip([AgentKind::Claude, AgentKind::Codex, AgentKind::Gemini]) {
         let program = program(agent, settings);
@@ -93,6 +96,16 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
     }
     message.push_str("\nor name its program with MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN or MULTITAP_GEMINI_BIN,\nor any agent that speaks ACP with --agent acp:COMMAND. `multitap doctor` checks again.");
     Err(Problem::new(Exit::NotStarted, message))
+}
+
+/// The ACP agent that the settings name.
+fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
+    match settings.of(AgentType::Acp).command.filter(|command| !command.trim().is_empty()) {
+        Some(command) => Ok(AgentKind::Acp { command }),
+        None => Err(Problem::usage(
+            "agent acp: no command is set for it; say --agent acp:COMMAND, or put it into your settings as agents.acp.command",
+        )),
+    }
 }
 
 /// An agent's program, as the environment, the settings and `PATH` have it.
@@ -200,11 +213,17 @@ pub(crate) fn config(
     let own = settings.of(agent);
     config.permission_path = own.permission;
     config.transport = own.transport;
+    config.checkpointing = own.checkpointing;
     if CLIS.contains(&agent) {
         config.program = Some(agent_program(agent, settings));
     } else {
-        // The agent's own name says its program; what is set beside it holds, and what was chosen wins.
-        config.agent_args.splice(0..0, own.args);
+        // The agent's own name says its program; what is set beside it holds, and what was chosen wins. Arguments
+        // that are set with a command belong to that one.
+        let is_set =
+            |command: &String| matches!(&config.agent, AgentKind::Acp { command: chosen } if chosen == command);
+        if own.command.as_ref().is_none_or(is_set) {
+            config.agent_args.splice(0..0, own.args);
+        }
         config.environment = own.env.into_iter().chain(std::mem::take(&mut config.environment)).collect();
     }
     Ok(config)

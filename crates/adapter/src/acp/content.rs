@@ -4,7 +4,7 @@ use std::path::Path;
 
 use multitap_event::{FileChange, FileChangeType, ToolId};
 
-use super::message::text_of;
+use super::block::text_of;
 use super::wire::{Location, ToolContent};
 use crate::codec::Files;
 use crate::diff;
@@ -57,8 +57,11 @@ impl Change {
 
     /// Before it is made: the whole file now and as it would be. Some agents show only the piece that changes.
     pub(super) fn preview(self, files: &dyn Files) -> Self {
-        let Some(old) = self.before.as_deref().filter(|old| !old.is_empty()) else { return self };
+        let Some(old) = self.before.as_deref() else { return self };
         match files.read(Path::new(&self.path)) {
+            // Some show nothing as the text of a file that is not there.
+            None if old.is_empty() => Self { before: None, ..self },
+            _ if old.is_empty() => self,
             Some(now) if now != old && now.contains(old) => {
                 let after = now.replacen(old, &self.after, 1);
                 Self { before: Some(now), after, ..self }

@@ -4,8 +4,7 @@
 
 use std::fmt;
 
-use multitap_event::{Command, EventKind, SystemNote, Timestamp};
-use serde::Deserialize;
+use multitap_event::{EventKind, SystemNote, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -16,8 +15,8 @@ use super::rpc::{self, Requests};
 use super::session::{Session, Wishes};
 use super::tools::More;
 use super::turn::Spent;
-use super::wire::{Call, CancelRequest, Head, Reply, Updated};
-use crate::codec::{Codec, End, Files, NoFiles, Step};
+use super::wire::{Call, CancelRequest, Head, Update, Updated};
+use crate::codec::{Decode, Files, NoFiles, Step};
 use crate::line::unrecognized;
 use crate::track::{Questions, Tools, Turns};
 
@@ -65,37 +64,23 @@ impl AcpCodec {
     pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
         self.session.is_live().then_some(now)
     }
+}
 
-    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
-    fn read<'a, T: Deserialize<'a>>(
-        &mut self,
-        line: &'a str,
-        out: &mut Step,
-        then: impl FnOnce(&mut Self, T, &mut Step),
-    ) {
-        match serde_json::from_str(line) {
-            Ok(read) => then(self, read, out),
-            Err(error) => out.events.push(unrecognized(line, error.to_string())),
-        }
-    }
-
-    /// The same for an update of the session.
-    fn update<U: DeserializeOwned>(&mut self, line: &str, out: &mut Step, then: impl FnOnce(&mut Self, U, &mut Step)) {
-        self.read(line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
-    }
-
+impl Decode for AcpCodec {
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
         if !line.trim_start().starts_with('{') {
             out.events.push(unrecognized(line, "not a JSON object"));
             return;
         }
-        let head: Head = match serde_json::from_str(line) {
-            Ok(head) => head,
-            Err(error) => {
-                out.events.push(unrecognized(line, error.to_string()));
-                return;
-            }
-        };
+        match Head::glance(line) {
+            Some(piece) => self.message(piece, line, now, out),
+            None => self.read(line, out, |codec, head, out| codec.message(head, line, now, out)),
+        }
+    }
+}
+
+impl AcpCodec {
+    fn message(&mut self, head: Head<'_>, line: &str, now: Timestamp, out: &mut Step) {
         match (head.method.as_deref(), head.id) {
             (Some("session/update"), _) => {
                 let params = head.params;
@@ -104,8 +89,8 @@ impl AcpCodec {
                     out.events.push(unrecognized(line, "an update of another session"));
                     return;
                 }
-                let kind = params.and_then(|params| params.update?.session_update).unwrap_or_default();
-                self.session_update(&kind, line, now, out);
+                let update = params.and_then(|params| params.update).unwrap_or_default();
+                self.session_update(update, line, now, out);
             }
             (Some("session/request_permission"), Some(id)) => self.request_permission(&id, line, now, out),
             (Some("$/cancel_request"), _) => self.read(line, out, |codec, call: Call<CancelRequest>, out| {
@@ -119,20 +104,26 @@ impl AcpCodec {
             }
             (Some(method), None) => self.note_line(method, None, line, out),
             (None, Some(id)) if head.result.is_some() || head.error.is_some() => {
-                self.read(line, out, |codec, reply: Reply, out| codec.reply(&id, reply, now, out));
+                self.reply(&id, head.result, head.error, now, out);
             }
             (None, _) => out.events.push(unrecognized(line, "neither a request nor a reply")),
         }
     }
 
-    fn session_update(&mut self, kind: &str, line: &str, now: Timestamp, out: &mut Step) {
+    /// Reads the line again, as that sort of update, and hands it on.
+    fn update<U: DeserializeOwned>(&mut self, line: &str, out: &mut Step, then: impl FnOnce(&mut Self, U, &mut Step)) {
+        self.read(line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
+    }
+
+    fn session_update(&mut self, mut update: Update<'_>, line: &str, now: Timestamp, out: &mut Step) {
+        let kind = &*update.session_update.take().unwrap_or_default();
         if self.session.is_replay() && self.replayed(kind) {
             return;
         }
         match kind {
-            "agent_message_chunk" => self.update(line, out, |codec, chunk, out| codec.speech(chunk, now, out)),
-            "agent_thought_chunk" => self.update(line, out, |codec, chunk, out| codec.thought(chunk, now, out)),
-            "user_message_chunk" => self.update(line, out, Self::user_message),
+            "agent_message_chunk" => self.speech(update, now, out),
+            "agent_thought_chunk" => self.thought(update, now, out),
+            "user_message_chunk" => self.user_message(update, out),
             "tool_call" | "tool_call_update" => {
                 self.update(line, out, |codec, call, out| codec.tool_call(call, now, out));
             }
@@ -150,7 +141,7 @@ impl AcpCodec {
             | "subagent_update"
             | "session_message"
             | "session_message_chunk" => {
-                self.update(line, out, |codec, update, out| codec.state_update(kind, update, out));
+                self.update(line, out, |codec, state, out| codec.state_update(kind, state, out));
             }
             "" => out.events.push(unrecognized(line, "an update without a kind")),
             _ => out.events.push(unrecognized(line, format!("unknown update '{kind}'"))),
@@ -176,28 +167,4 @@ pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String,
         data.shift_remove(key);
     }
     EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
-}
-
-impl Codec for AcpCodec {
-    fn begin(&mut self, _now: Timestamp) -> Step {
-        Step::line(self.initialize())
-    }
-
-    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.line(line, now, &mut out);
-        out
-    }
-
-    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.command(command, now, &mut out);
-        out
-    }
-
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.ended(end, now, &mut out);
-        out
-    }
 }

@@ -1,13 +1,11 @@
 //! What the agent and the user say, and the agent's plan.
 
 use multitap_event::{
-    EventKind, Image, MessageId, Reasoning, Role, TextChunk, Timestamp, TodoItem, TodoList, TodoStatus, ToolId,
-    UserMessage,
+    EventKind, MessageId, Reasoning, Role, TextChunk, Timestamp, TodoItem, TodoList, TodoStatus, ToolId, UserMessage,
 };
-use serde_json::Value;
 
 use super::decode::AcpCodec;
-use super::wire::{Chunk, Plan};
+use super::wire::{Plan, Update};
 use crate::codec::Step;
 use crate::track::Forgotten;
 
@@ -28,7 +26,7 @@ enum Voice {
 }
 
 impl Texts {
-    fn id(&mut self, voice: Voice, native: Option<String>, turn: u64) -> MessageId {
+    fn id(&mut self, voice: Voice, native: Option<&str>, turn: u64) -> MessageId {
         match (&self.current, native) {
             (Some((of, id)), Some(native)) if *of == voice && id.as_str() == native => id.clone(),
             (Some((of, id)), None) if *of == voice => id.clone(),
@@ -64,13 +62,13 @@ impl Texts {
 }
 
 impl AcpCodec {
-    pub(super) fn speech(&mut self, chunk: Chunk, now: Timestamp, out: &mut Step) {
-        let content = text_of(&chunk.content);
+    pub(super) fn speech(&mut self, mut chunk: Update<'_>, now: Timestamp, out: &mut Step) {
+        let content = std::mem::take(&mut chunk.content).into_text();
         if let Some(mode) = self.flavor.mode_in_text(&content) {
             self.session.mode_is(mode, self.flavor, out);
             return;
         }
-        let Some((message_id, parent_tool_id)) = self.said(Voice::Speech, &content, chunk, now, out) else { return };
+        let Some((message_id, parent_tool_id)) = self.said(Voice::Speech, &content, &chunk, now, out) else { return };
         if parent_tool_id.is_none() {
             self.texts.closing.push_str(&content);
         }
@@ -83,9 +81,9 @@ impl AcpCodec {
         }));
     }
 
-    pub(super) fn thought(&mut self, chunk: Chunk, now: Timestamp, out: &mut Step) {
-        let content = self.flavor.thought(text_of(&chunk.content));
-        let Some((message_id, parent_tool_id)) = self.said(Voice::Thought, &content, chunk, now, out) else { return };
+    pub(super) fn thought(&mut self, mut chunk: Update<'_>, now: Timestamp, out: &mut Step) {
+        let content = self.flavor.thought(std::mem::take(&mut chunk.content).into_text());
+        let Some((message_id, parent_tool_id)) = self.said(Voice::Thought, &content, &chunk, now, out) else { return };
         out.events.push(EventKind::Reasoning(Reasoning {
             content,
             is_partial: true,
@@ -99,7 +97,7 @@ impl AcpCodec {
         &mut self,
         voice: Voice,
         content: &str,
-        chunk: Chunk,
+        chunk: &Update<'_>,
         now: Timestamp,
         out: &mut Step,
     ) -> Option<(MessageId, Option<ToolId>)> {
@@ -110,8 +108,7 @@ impl AcpCodec {
         self.refused_elsewhere(out);
         // The model has heard what became of its calls; the agent will not tell of those that were refused.
         self.tools.close(Forgotten::Denied, self.turns.why_no_end(), self.clock(now), out);
-        let parent = chunk.meta.and_then(|meta| meta.claude?.parent_tool_use_id).map(ToolId::from);
-        Some((self.texts.id(voice, chunk.message_id, self.turns.count()), parent))
+        Some((self.texts.id(voice, chunk.message_id.as_deref(), self.turns.count()), chunk.parent()))
     }
 
     /// Something of a turn comes. In a recording nothing else shows where the turn began.
@@ -123,19 +120,19 @@ impl AcpCodec {
     }
 
     /// What the user said: agents tell it only where they tell a conversation again.
-    pub(super) fn user_message(&mut self, chunk: Chunk, out: &mut Step) {
+    pub(super) fn user_message(&mut self, chunk: Update<'_>, out: &mut Step) {
         self.under_way(out);
         self.session.history_told();
         self.texts.pause();
-        let image = image_of(&chunk.content);
-        let content = if image.is_some() { String::new() } else { text_of(&chunk.content) };
+        let image = chunk.content.image();
+        let content = if image.is_some() { String::new() } else { chunk.content.into_text() };
         out.events.push(EventKind::UserMessage(UserMessage {
             content,
             images: image.into_iter().collect(),
             prompt_id: None,
             from: None,
             steering: false,
-            message_id: chunk.message_id.map(Into::into),
+            message_id: chunk.message_id.as_deref().map(MessageId::from),
         }));
     }
 
@@ -154,28 +151,4 @@ impl AcpCodec {
         let items = plan.entries.into_iter().map(item).collect();
         out.events.push(EventKind::TodoList(TodoList { items, explanation: None }));
     }
-}
-
-/// A content block as text; what is no text is named.
-pub(super) fn text_of(block: &Value) -> String {
-    let text = |key: &str| block.get(key).and_then(Value::as_str);
-    match text("type") {
-        Some("text") => text("text").unwrap_or_default().to_owned(),
-        Some("resource_link") => text("uri").or(text("name")).unwrap_or_default().to_owned(),
-        Some("resource") => {
-            let resource = block.get("resource");
-            let of = |key: &str| resource.and_then(|resource| resource.get(key)?.as_str());
-            of("text").or(of("uri")).unwrap_or_default().to_owned()
-        }
-        Some(other) => format!("[{other}]"),
-        None => block.as_str().unwrap_or_default().to_owned(),
-    }
-}
-
-fn image_of(block: &Value) -> Option<Image> {
-    let text = |key: &str| block.get(key).and_then(Value::as_str).map(str::to_owned);
-    if text("type")? != "image" {
-        return None;
-    }
-    Some(Image { media_type: text("mimeType")?, data: text("data")? })
 }

@@ -108,6 +108,10 @@ impl AcpCodec {
             return Details::Plan { plan };
         }
         let about = Some(shown.text.clone()).filter(|text| !text.is_empty());
+        // The plan itself may come too late for the question.
+        if tool.more.kind == "switch_mode" {
+            return Details::Plan { plan: about.or_else(|| tool.title.clone()).unwrap_or_default() };
+        }
         Details::Text {
             text: about.or_else(|| tool.title.clone()).unwrap_or_else(|| tool.name.clone()),
             arguments: tool.arguments.clone(),

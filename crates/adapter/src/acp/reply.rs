@@ -1,27 +1,41 @@
 //! Replies: which of our requests each answers, and what follows from it.
 
 use multitap_event::{AgentError, AgentErrorKind, EventKind, Timestamp};
-use serde::Deserialize as _;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::decode::{AcpCodec, note};
 use super::open::{is_not_found, said};
 use super::rpc::Asked;
-use super::wire::{PromptDone, Reply, RpcError};
+use super::wire::{RpcError, Signs};
 use crate::codec::Step;
 
 impl AcpCodec {
-    pub(super) fn reply(&mut self, id: &Value, reply: Reply, now: Timestamp, out: &mut Step) {
+    pub(super) fn reply(
+        &mut self,
+        id: &Value,
+        result: Option<&RawValue>,
+        error: Option<RpcError>,
+        now: Timestamp,
+        out: &mut Step,
+    ) {
         let asked = self.requests.answered(id);
-        if let Some(error) = reply.error {
+        if let Some(error) = error {
             self.error_reply(asked.as_ref(), &error, now, out);
             return;
         }
-        let raw = reply.result.unwrap_or_default();
-        match asked.or_else(|| guess(&raw)) {
+        let result = result.map_or("null", RawValue::get);
+        let asked = asked.or_else(|| guess(result));
+        if asked == Some(Asked::Prompt) {
+            self.under_way(out);
+            self.prompt_done(serde_json::from_str(result).unwrap_or_default(), now, out);
+            return;
+        }
+        let raw: Value = serde_json::from_str(result).unwrap_or_default();
+        match asked {
             Some(Asked::Initialize) => self.initialized(&raw, out),
             Some(Asked::List) if self.session.is_live() => self.listed(&raw, out),
-            Some(Asked::New | Asked::Load(_) | Asked::Resume(_) | Asked::Fork) => self.opened(&raw, out),
+            Some(Asked::New | Asked::Load(_) | Asked::Resume(_) | Asked::Fork(_)) => self.opened(&raw, out),
             Some(Asked::Fence { seen }) => self.fence_answered(seen, out),
             Some(Asked::Mode(mode)) => {
                 self.options_changed(&raw, out);
@@ -33,11 +47,7 @@ impl AcpCodec {
                 self.session.model_is(&model, out);
                 self.set(out);
             }
-            Some(Asked::Prompt) => {
-                self.under_way(out);
-                self.prompt_done(PromptDone::deserialize(raw).unwrap_or_default(), now, out);
-            }
-            Some(Asked::List) | None => {
+            Some(Asked::Prompt | Asked::List) | None => {
                 let data = match raw {
                     Value::Object(data) => data,
                     Value::Null => Map::new(),
@@ -84,16 +94,12 @@ impl AcpCodec {
 }
 
 /// What a recorded reply answers, when the request is not in the recording.
-fn guess(raw: &Value) -> Option<Asked> {
-    if raw.get("protocolVersion").is_some() {
-        Some(Asked::Initialize)
-    } else if raw.get("stopReason").is_some() {
-        Some(Asked::Prompt)
-    } else if raw.get("sessionId").is_some() {
-        Some(Asked::New)
-    } else if raw.get("modes").is_some() || raw.get("models").is_some() {
-        Some(Asked::Load(String::new()))
-    } else {
-        None
+fn guess(result: &str) -> Option<Asked> {
+    match serde_json::from_str(result).ok()? {
+        Signs { protocol_version: Some(_), .. } => Some(Asked::Initialize),
+        Signs { stop_reason: Some(_), .. } => Some(Asked::Prompt),
+        Signs { session_id: Some(_), .. } => Some(Asked::New),
+        Signs { modes: Some(_), .. } | Signs { models: Some(_), .. } => Some(Asked::Load(String::new())),
+        Signs { .. } => None,
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::decode::AcpCodec;
 use super::open::said;
 use super::wire::{PromptDone, Quota, RpcError, Usage};
-use crate::codec::{End, Step};
-use crate::track::Forgotten;
+use crate::codec::{End, Finish, Step};
+use crate::track::{Forgotten, Known};
 
 /// What the session has used and cost so far.
 #[derive(Debug, Default)]
@@ -114,8 +114,10 @@ impl AcpCodec {
         self.questions.withdraw("the turn is over", |_| true, out);
         self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
     }
+}
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+impl Finish for AcpCodec {
+    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if self.turns.is_over() {
             return;
         }
@@ -123,7 +125,7 @@ impl AcpCodec {
         if let Some(why) = self.session.never_began() {
             self.turns.failed_for_good(why);
         }
-        self.turns.end(end, self.clock(now), out);
+        self.turns.end(end, Known::default(), self.clock(now), out);
     }
 }
 

@@ -4,37 +4,76 @@
 //! Written by hand: the published types drop updates they do not know and refuse a message for one odd field, while
 //! we keep whatever an agent says.
 
-use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Deserializer};
+use multitap_event::ToolId;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A value that is left out when it has another shape than we know.
-pub(crate) fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
-}
+use super::block::Content;
+use crate::glance::Glance;
+use crate::line::{Word, soft};
 
-/// What a line is: a request, a notification or a reply.
+/// What a line is: a request, a notification or a reply. What it says is read once it is known what that is.
 #[derive(Deserialize)]
-pub(super) struct Head {
+pub(super) struct Head<'a> {
     #[serde(default)]
     pub(super) id: Option<Value>,
-    pub(super) method: Option<String>,
-    pub(super) result: Option<IgnoredAny>,
-    pub(super) error: Option<IgnoredAny>,
-    pub(super) params: Option<HeadParams>,
+    #[serde(borrow)]
+    pub(super) method: Option<Word<'a>>,
+    #[serde(borrow)]
+    pub(super) result: Option<&'a RawValue>,
+    pub(super) error: Option<RpcError>,
+    #[serde(borrow)]
+    pub(super) params: Option<HeadParams<'a>>,
+}
+
+impl<'a> Head<'a> {
+    /// A piece of what the agent says or thinks, at a glance.
+    pub(super) fn glance(line: &'a str) -> Option<Self> {
+        const UPDATE: &str = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"#;
+        let mut line = Glance::after(line, UPDATE)?;
+        let session_id = line.value()?.word()?;
+        line.skip(r#","update":{"sessionUpdate":"#)?;
+        let sort = line.value()?.word()?;
+        line.skip(r#","content":{"type":"text","text":"#)?;
+        let content = Content::Text(line.value()?.into_text()?);
+        let update = Update { session_update: Some(sort.into()), content, ..Update::default() };
+        let params = HeadParams { session_id: Some(session_id.into()), update: Some(update) };
+        let method = Some("session/update".into());
+        line.ends("}}}}").then_some(Self { id: None, method, result: None, error: None, params: Some(params) })
+    }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct HeadParams {
-    pub(super) session_id: Option<String>,
-    pub(super) update: Option<HeadUpdate>,
+pub(super) struct HeadParams<'a> {
+    #[serde(borrow)]
+    pub(super) session_id: Option<Word<'a>>,
+    #[serde(borrow)]
+    pub(super) update: Option<Update<'a>>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct HeadUpdate {
-    pub(super) session_update: Option<String>,
+/// What sort of update it is, and all that there is to those that come by the hundred: `agent_message_chunk`,
+/// `agent_thought_chunk`, `user_message_chunk`. Others are read again as what they are.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Update<'a> {
+    #[serde(borrow)]
+    pub(super) session_update: Option<Word<'a>>,
+    pub(super) content: Content,
+    #[serde(borrow)]
+    pub(super) message_id: Option<Word<'a>>,
+    #[serde(rename = "_meta", borrow)]
+    meta: Option<&'a RawValue>,
+}
+
+impl Update<'_> {
+    /// The call of the sub-agent that says it.
+    pub(super) fn parent(&self) -> Option<ToolId> {
+        let meta: Meta = serde_json::from_str(self.meta?.get()).ok()?;
+        meta.claude?.parent_tool_use_id.map(Into::into)
+    }
 }
 
 /// A request or notification whose parameters we read as `P`.
@@ -49,11 +88,15 @@ pub(super) struct Updated<U> {
     pub(super) update: U,
 }
 
-/// A reply to us.
+/// By what a reply can be told from others.
 #[derive(Deserialize)]
-pub(super) struct Reply {
-    pub(super) result: Option<Value>,
-    pub(super) error: Option<RpcError>,
+#[serde(rename_all = "camelCase")]
+pub(super) struct Signs {
+    pub(super) protocol_version: Option<IgnoredAny>,
+    pub(super) stop_reason: Option<IgnoredAny>,
+    pub(super) session_id: Option<IgnoredAny>,
+    pub(super) modes: Option<IgnoredAny>,
+    pub(super) models: Option<IgnoredAny>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,17 +106,6 @@ pub(super) struct RpcError {
     #[serde(default)]
     pub(super) message: String,
     pub(super) data: Option<Value>,
-}
-
-/// `user_message_chunk`, `agent_message_chunk`, `agent_thought_chunk`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Chunk {
-    #[serde(default)]
-    pub(super) content: Value,
-    pub(super) message_id: Option<String>,
-    #[serde(rename = "_meta", default, deserialize_with = "soft")]
-    pub(super) meta: Option<Meta>,
 }
 
 /// `tool_call`, `tool_call_update`, and the call that a permission is asked for. What is absent stays as it was.
@@ -360,4 +392,34 @@ pub(super) struct PlanEntry {
     pub(super) content: String,
     #[serde(default)]
     pub(super) status: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_testkit::fixture;
+
+    use super::*;
+
+    /// What a line says, if it is an update.
+    fn said(head: Head<'_>) -> Option<(String, String, Content)> {
+        assert!(head.id.is_none() && head.result.is_none() && head.error.is_none());
+        let params = head.params?;
+        let update = params.update?;
+        assert!(update.message_id.is_none() && update.meta.is_none());
+        Some((params.session_id?.0.into_owned(), update.session_update?.0.into_owned(), update.content))
+    }
+
+    #[test]
+    fn a_glance_gives_what_reading_gives() {
+        let mut glanced = 0;
+        for recording in fixture::all("gemini").unwrap() {
+            for line in recording.stdout() {
+                if let Some(piece) = Head::glance(line) {
+                    assert_eq!(said(piece), said(serde_json::from_str(line).unwrap()), "{line}");
+                    glanced += 1;
+                }
+            }
+        }
+        assert!(glanced > 200, "only {glanced} lines look as expected: has Gemini's form changed?");
+    }
 }

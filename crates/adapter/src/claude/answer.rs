@@ -1,6 +1,6 @@
 //! Answers: what somebody decided, as Claude wants to hear it.
 
-use multitap_event::{ChoiceKind, Decide, Details, EventKind, option};
+use multitap_event::{AgentType, ChoiceKind, Decide, Details, EventKind, option};
 use serde_json::{Map, Value, json};
 
 use super::approve::Rule;
@@ -16,18 +16,14 @@ impl ClaudeCodec {
     /// Somebody answered. An answer that was not offered changes nothing. One that was, and cannot be carried out, is a
     /// no that says why: the ruling stands, and Claude must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
-        let Some(open) = self.questions.find(&decide.question_id) else {
-            let why = format!("there is no open question {}", decide.question_id);
-            out.events.push(EventKind::Error(refused(why)));
-            return;
-        };
-        let mut kind = match open.question.check(decide) {
-            Ok(choice) => choice.kind,
-            Err(why) => {
-                out.events.push(EventKind::Error(refused(why.to_string())));
+        let (open, choice) = match self.questions.answered(decide, AgentType::Claude) {
+            Ok(answered) => answered,
+            Err(refused) => {
+                out.events.push(EventKind::Error(refused));
                 return;
             }
         };
+        let mut kind = choice.kind;
         let mut decide = decide.clone();
         let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
         let input = match input(open, &decide, read) {
@@ -42,13 +38,15 @@ impl ClaudeCodec {
             }
         };
         // What is allowed or not from now on is what was decided, not what was asked.
-        let settled =
-            AskedTool { input: if kind.allows() { input } else { open.asked.input.clone() }, ..open.asked.clone() };
+        let settled = AskedTool {
+            input: if kind.allows() { input } else { open.native.asked.input.clone() },
+            ..open.native.asked.clone()
+        };
         let lasts = !matches!(open.question.details, Details::Plan { .. } | Details::Input { .. });
         let rule = if lasts { rule(&settled, &decide, kind) } else { None };
         let decision = if kind.allows() { allow(open, &decide, &settled.input) } else { deny(open, &decide) };
-        out.lines.push(reply(&open.request_id, &open.via, &decision));
-        if let Some(tool) = open.asked.tool_use_id.clone() {
+        out.lines.push(reply(&open.native.request_id, &open.native.via, &decision));
+        if let Some(tool) = open.native.asked.tool_use_id.clone() {
             match decision.get("updatedInput") {
                 Some(Value::Object(input)) => self.tools.replace_arguments(&tool, input),
                 _ => {
@@ -59,7 +57,7 @@ impl ClaudeCodec {
         if let (Some(rule), Some(approver)) = (rule, &mut self.approver) {
             approver.remember(rule);
         }
-        self.questions.settle(&decide.question_id);
+        self.questions.settle(&decide);
     }
 }
 
@@ -88,7 +86,7 @@ fn deny(open: &Open, decide: &Decide) -> Value {
 fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
     let mut decision = json!({ "behavior": "allow", "updatedInput": input });
     // Asked through our tool, rules are ours to keep; the mode after a plan is Claude's.
-    let tells_claude = open.via == Via::Control || matches!(open.question.details, Details::Plan { .. });
+    let tells_claude = open.native.via == Via::Control || matches!(open.question.details, Details::Plan { .. });
     let updates = if tells_claude { updates(open, decide, input) } else { Vec::new() };
     if let Some(object) = decision.as_object_mut().filter(|_| !updates.is_empty()) {
         object.insert("updatedPermissions".to_owned(), updates.into());
@@ -98,8 +96,8 @@ fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
 
 /// What Claude is to allow from now on: of its own suggestions only those that the chosen option stands for.
 fn updates(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Vec<Value> {
-    let suggestions = open.asked.permission_suggestions.as_deref().unwrap_or_default();
-    let suggestions: Vec<Value> = suggestions.iter().filter_map(|one| about(one, &open.asked, input)).collect();
+    let suggestions = open.native.asked.permission_suggestions.as_deref().unwrap_or_default();
+    let suggestions: Vec<Value> = suggestions.iter().filter_map(|one| about(one, &open.native.asked, input)).collect();
     let set_mode = |mode: &str| vec![json!({ "type": "setMode", "mode": mode, "destination": "session" })];
     match (decide.option_id.as_str(), &open.question.details) {
         (option::PROCEED_ONCE, Details::Plan { .. }) => set_mode("default"),
@@ -158,13 +156,13 @@ fn input(open: &Open, decide: &Decide, read: impl Fn(&Wanted) -> Option<String>)
     if let Details::Input { .. } = open.question.details {
         return answers(open, decide);
     }
-    let mut input = decide.new_input.clone().unwrap_or_else(|| open.asked.input.clone());
+    let mut input = decide.new_input.clone().unwrap_or_else(|| open.native.asked.input.clone());
     let Some(text) = &decide.new_content else { return Ok(input) };
-    match open.asked.tool_name.as_str() {
+    match open.native.asked.tool_name.as_str() {
         "Bash" | "PowerShell" => input.insert("command".to_owned(), text.as_str().into()),
         "Write" => input.insert("content".to_owned(), text.as_str().into()),
         "NotebookEdit" => input.insert("new_source".to_owned(), text.as_str().into()),
-        "Edit" | "MultiEdit" => return whole_file(input, &open.asked.tool_name, text, read),
+        "Edit" | "MultiEdit" => return whole_file(input, &open.native.asked.tool_name, text, read),
         name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
     };
     Ok(input)
@@ -216,7 +214,7 @@ fn answers(open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
             None => return Err(format!("no answer to \"{}\"", question.question)),
         }
     }
-    let mut input = decide.new_input.clone().unwrap_or_else(|| open.asked.input.clone());
+    let mut input = decide.new_input.clone().unwrap_or_else(|| open.native.asked.input.clone());
     input.insert("answers".to_owned(), answers.into());
     Ok(input)
 }

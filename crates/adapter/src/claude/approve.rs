@@ -100,7 +100,7 @@ impl ClaudeCodec {
         let Some(id) = message.get("id").filter(|id| !id.is_null()).cloned() else {
             if method == "notifications/cancelled" {
                 let call = params.get("requestId").cloned().unwrap_or_default();
-                self.questions.withdraw_call(&call, out);
+                self.take_back(|asked| matches!(&asked.via, Via::Tool { rpc_id } if *rpc_id == call), out);
             }
             out.lines.push(success(request_id, &json!({ "mcp_response": { "jsonrpc": "2.0", "result": {} } })));
             return;

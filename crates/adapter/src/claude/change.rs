@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use multitap_event::{FileChange, FileChangeType};
 use serde::Deserialize as _;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::tools::OpenTool;
@@ -13,11 +14,12 @@ use crate::codec::Files;
 use crate::diff;
 
 /// The change a finished call made to a file, if it made one.
-pub(super) fn of(tool: &OpenTool, structured: &Value, said: Option<&str>) -> Option<FileChange> {
+pub(super) fn of(tool: &OpenTool, structured: Option<&RawValue>, said: Option<&str>) -> Option<FileChange> {
     if !matches!(tool.name.as_str(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit") {
         return None;
     }
-    let told = FileResult::deserialize(structured).ok().filter(|told| told.file_path.is_some());
+    let told: Option<FileResult> = structured.and_then(|structured| serde_json::from_str(structured.get()).ok());
+    let told = told.filter(|told| told.file_path.is_some());
     let (path, change_type, before, after, diff) = match told {
         Some(told) => from_result(told)?,
         None => from_arguments(tool, said)?,

@@ -164,7 +164,7 @@ impl ClaudeCodec {
     }
 
     pub(super) fn control_cancel(&mut self, line: &ControlCancel, out: &mut Step) {
-        self.questions.withdraw_request(&line.request_id, out);
+        self.take_back(|asked| asked.request_id == line.request_id, out);
     }
 }
 

@@ -4,21 +4,22 @@
 
 use std::fmt;
 
-use multitap_event::{Command, EventKind, PermissionPath, SessionConfig, SystemNote, Timestamp};
-use serde::Deserialize;
+use multitap_event::{EventKind, PermissionPath, SessionConfig, SystemNote, Timestamp};
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::approve::Approver;
 use super::control::Requests;
 use super::message::Texts;
-use super::question::Questions;
+use super::question::Native;
 use super::session::Session;
 use super::todo::Todos;
 use super::tools::Tools;
 use super::turn::Turns;
-use super::wire::{self, Block};
-use crate::codec::{Codec, End, Files, NoFiles, Step};
-use crate::line::{type_of, unrecognized};
+use super::wire::{self, Block, Stream};
+use crate::codec::{Decode, Files, NoFiles, Step};
+use crate::line::{typed, unrecognized};
+use crate::track::Questions;
 
 /// Claude Code's dialect: `stream-json` in both directions, with the control protocol.
 pub struct ClaudeCodec {
@@ -28,7 +29,7 @@ pub struct ClaudeCodec {
     pub(super) texts: Texts,
     pub(super) tools: Tools,
     pub(super) todos: Todos,
-    pub(super) questions: Questions,
+    pub(super) questions: Questions<Native>,
     pub(super) requests: Requests,
     /// Serves the permission tool, when Claude is told to ask that way; and a recording may show that it was.
     pub(super) approver: Option<Approver>,
@@ -65,32 +66,15 @@ impl ClaudeCodec {
             ..Self::recorded()
         }
     }
+}
 
-    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
-    fn read<'a, T: Deserialize<'a>>(
-        &mut self,
-        line: &'a str,
-        out: &mut Step,
-        then: impl FnOnce(&mut Self, T, &mut Step),
-    ) {
-        match serde_json::from_str(line) {
-            Ok(read) => then(self, read, out),
-            Err(error) => out.events.push(unrecognized(line, error.to_string())),
-        }
-    }
-
+impl Decode for ClaudeCodec {
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
-        let kind = match type_of(line) {
-            Ok(kind) => kind,
-            Err(reason) => {
-                out.events.push(unrecognized(line, reason));
-                return;
-            }
-        };
+        let Some(kind) = typed(line, out) else { return };
         // A recording may lack its beginning. The result of a session that could not begin is none of it.
         if !self.session.has_started()
             && matches!(
-                kind.as_str(),
+                kind.as_ref(),
                 "stream_event"
                     | "assistant"
                     | "user"
@@ -105,10 +89,17 @@ impl ClaudeCodec {
             let head: Option<wire::SessionHead> = serde_json::from_str(line).ok();
             self.session.under_way(head.and_then(|head| head.session_id).as_deref(), out);
         }
-        match kind.as_str() {
-            "stream_event" => self.read(line, out, Self::stream_event),
+        match kind.as_ref() {
+            "stream_event" => match Stream::glance(line) {
+                Some(piece) => self.stream_event(piece, out),
+                None => self.read(line, out, Self::stream_event),
+            },
             "assistant" => self.read(line, out, |codec, read, out| codec.assistant(read, now, out)),
             "user" => self.read(line, out, |codec, read, out| codec.user(read, now, out)),
+            // How much was thought so far: with every piece of a thought, and the result says it too.
+            "system" if self.session.has_started() && line.starts_with(THINKING_TOKENS) => {
+                self.read(line, out, |_, _: IgnoredAny, _| {});
+            }
             "system" => self.read(line, out, Self::system),
             "result" => self.read(line, out, |codec, read, out| codec.result(read, now, out)),
             "tool_progress" => self.read(line, out, Self::tool_progress),
@@ -152,34 +143,13 @@ impl ClaudeCodec {
     }
 }
 
+/// How a line begins that tells how much was thought.
+const THINKING_TOKENS: &str = r#"{"type":"system","subtype":"thinking_tokens""#;
+
 /// A `system` event with a line's fields, without those that only serve the transport.
 pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
     for key in ["type", "subtype", "uuid", "session_id"] {
         data.shift_remove(key);
     }
     EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
-}
-
-impl Codec for ClaudeCodec {
-    fn begin(&mut self, _now: Timestamp) -> Step {
-        Step::line(self.initialize())
-    }
-
-    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.line(line, now, &mut out);
-        out
-    }
-
-    fn encode(&mut self, command: Command, _now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.command(command, &mut out);
-        out
-    }
-
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.ended(end, now, &mut out);
-        out
-    }
 }

@@ -1,15 +1,21 @@
 //! Commands to Claude's lines.
 
-use multitap_event::{AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query};
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, Timestamp,
+};
 use serde_json::{Map, Value, json};
 
 use super::control::{Asked, query_word};
 use super::decode::{ClaudeCodec, note};
 use super::native_mode;
-use crate::codec::Step;
+use crate::codec::{Encode, Step};
 
-impl ClaudeCodec {
-    pub(super) fn command(&mut self, command: Command, out: &mut Step) {
+impl Encode for ClaudeCodec {
+    fn greet(&mut self, _now: Timestamp, out: &mut Step) {
+        out.lines.push(self.initialize());
+    }
+
+    fn command(&mut self, command: Command, _now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => {
                 self.turns.prompted();
@@ -35,7 +41,9 @@ impl ClaudeCodec {
             Command::Query { what } => self.query(what, out),
         }
     }
+}
 
+impl ClaudeCodec {
     fn query(&mut self, what: Query, out: &mut Step) {
         let known = match what {
             Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(query_word(what)),

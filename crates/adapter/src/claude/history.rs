@@ -5,6 +5,7 @@
 
 mod entry;
 mod local;
+mod turn;
 mod wire;
 
 use std::ops::ControlFlow;

@@ -15,7 +15,8 @@ use crate::codec::Step;
 /// The messages under way: the main one, and one for each sub-agent (by the tool call that started it).
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    under_way: HashMap<Option<String>, UnderWay>,
+    main: UnderWay,
+    agents: HashMap<String, UnderWay>,
 }
 
 /// One message of the model.
@@ -31,6 +32,7 @@ struct UnderWay {
 #[derive(Debug)]
 struct StreamedBlock {
     index: u64,
+    id: Option<MessageId>,
     voice: Voice,
     text: String,
     /// The whole block has come too.
@@ -62,11 +64,20 @@ impl UnderWay {
         }
     }
 
-    fn piece(&mut self, index: u64, voice: Voice, piece: &str) {
-        match self.streamed.iter_mut().find(|block| block.index == index && !block.confirmed) {
-            Some(block) => block.text.push_str(piece),
-            None => self.streamed.push(StreamedBlock { index, voice, text: piece.to_owned(), confirmed: false }),
+    /// A piece of a block; which one that is.
+    fn piece(&mut self, index: u64, voice: Voice, piece: &str) -> Option<MessageId> {
+        let at = self.streamed.iter().position(|block| block.index == index && !block.confirmed);
+        let at = at.unwrap_or_else(|| {
+            self.streamed.push(StreamedBlock { index, id: None, voice, text: String::new(), confirmed: false });
+            self.streamed.len() - 1
+        });
+        // Made once for all its pieces; the message may get its name only later.
+        if self.streamed[at].id.is_none() {
+            self.streamed[at].id = self.block_id(index);
         }
+        let block = &mut self.streamed[at];
+        block.text.push_str(piece);
+        block.id.clone()
     }
 
     /// A block came whole: what of it was not streamed.
@@ -103,7 +114,10 @@ impl UnderWay {
 
 impl Texts {
     fn of(&mut self, parent: Option<&str>) -> &mut UnderWay {
-        self.under_way.entry(parent.map(str::to_owned)).or_default()
+        match parent {
+            None => &mut self.main,
+            Some(parent) => self.agents.entry(parent.to_owned()).or_default(),
+        }
     }
 
     /// A message of the older kind goes on, or another one begins.
@@ -115,7 +129,7 @@ impl Texts {
 
     /// The turn is over; a whole block that comes later is none that was streamed in it.
     pub(super) fn turn_over(&mut self) {
-        self.under_way.remove(&None);
+        self.main = UnderWay::default();
     }
 }
 
@@ -134,10 +148,10 @@ fn chunk(voice: Voice, content: String, is_partial: bool, id: Option<MessageId>,
 }
 
 impl ClaudeCodec {
-    pub(super) fn stream_event(&mut self, line: Stream, out: &mut Step) {
+    pub(super) fn stream_event(&mut self, line: Stream<'_>, out: &mut Step) {
         let Stream { event, parent_tool_use_id: parent } = line;
         let under_way = self.texts.of(parent.as_deref());
-        match event.kind.as_str() {
+        match &*event.kind {
             "message_start" => {
                 out.events.extend(under_way.discarded());
                 let id = event.message.and_then(|message| message.id);
@@ -153,8 +167,7 @@ impl ClaudeCodec {
                 if piece.is_empty() {
                     return;
                 }
-                under_way.piece(event.index, voice, &piece);
-                let id = under_way.block_id(event.index);
+                let id = under_way.piece(event.index, voice, &piece);
                 out.events.push(chunk(voice, piece, true, id, parent.as_deref()));
             }
             _ => {}
@@ -184,9 +197,8 @@ impl ClaudeCodec {
     }
 
     pub(super) fn text_piece(&mut self, index: u64, piece: &str, out: &mut Step) {
-        let under_way = self.texts.of(None);
-        under_way.piece(index, Voice::Speech, piece);
-        out.events.push(chunk(Voice::Speech, piece.to_owned(), true, under_way.block_id(index), None));
+        let id = self.texts.of(None).piece(index, Voice::Speech, piece);
+        out.events.push(chunk(Voice::Speech, piece.to_owned(), true, id, None));
     }
 
     pub(super) fn assistant_block(&mut self, block: Block, parent: Option<&str>, now: Timestamp, out: &mut Step) {
@@ -224,7 +236,7 @@ impl ClaudeCodec {
         }
     }
 
-    pub(super) fn user(&mut self, line: User, now: Timestamp, out: &mut Step) {
+    pub(super) fn user(&mut self, line: User<'_>, now: Timestamp, out: &mut Step) {
         let User { message, parent_tool_use_id, is_synthetic, is_replay, tool_use_result, tool_result_meta, uuid } =
             line;
         let results = message.content.iter().filter(|block| block.tool_use_id.is_some()).count();

@@ -1,8 +1,6 @@
 //! Questions: what Claude wants to do, told so that anybody can answer.
 
-use multitap_event::{
-    AskedQuestion, Choice, ChoiceKind, Details, Edit, EventKind, Question, QuestionId, ToolId, Withdrawal, option,
-};
+use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Edit, Question, ToolId, option};
 use serde_json::{Map, Value};
 
 use super::change::Wanted;
@@ -10,16 +8,14 @@ use super::decode::ClaudeCodec;
 use super::name::{mcp, one_line, title};
 use super::wire::AskedTool;
 use crate::codec::Step;
+use crate::track;
 
-/// The questions without an answer.
-#[derive(Debug, Default)]
-pub(super) struct Questions {
-    open: Vec<Open>,
-}
+/// A question without an answer.
+pub(super) type Open = track::Open<Native>;
 
+/// What Claude needs to hear to take an answer, and what it asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Open {
-    pub(super) question: Question,
+pub(super) struct Native {
     pub(super) asked: AskedTool,
     pub(super) request_id: String,
     pub(super) via: Via,
@@ -32,52 +28,6 @@ pub(super) enum Via {
     Control,
     /// A call of our permission tool; the id of that JSON-RPC request.
     Tool { rpc_id: Value },
-}
-
-impl Questions {
-    pub(super) fn find(&self, id: &QuestionId) -> Option<&Open> {
-        self.open.iter().find(|open| open.question.question_id == *id)
-    }
-
-    pub(super) fn settle(&mut self, id: &QuestionId) {
-        self.open.retain(|open| open.question.question_id != *id);
-    }
-
-    /// Takes back the questions about tools that are `gone`; one about no tool in particular goes too.
-    pub(super) fn withdraw(&mut self, gone: impl Fn(&str) -> bool, reason: &str, out: &mut Step) {
-        let moot = |open: &mut Open| open.question.tool_id.as_ref().is_none_or(|tool| gone(tool.as_str()));
-        for open in self.open.extract_if(.., moot) {
-            out.events.push(withdrawn(open, reason));
-        }
-    }
-
-    /// A tool ended although somebody was still asked about it: the answer came from elsewhere.
-    pub(super) fn withdraw_about(&mut self, tool: &str, out: &mut Step) {
-        let about = |open: &mut Open| open.question.tool_id.as_ref().is_some_and(|id| id.as_str() == tool);
-        for open in self.open.extract_if(.., about) {
-            out.events.push(withdrawn(open, "the agent went on without an answer from here"));
-        }
-    }
-
-    /// Claude takes one back.
-    pub(super) fn withdraw_request(&mut self, request_id: &str, out: &mut Step) {
-        for open in self.open.extract_if(.., |open| open.request_id == request_id) {
-            out.events.push(withdrawn(open, "the agent no longer asks"));
-        }
-    }
-
-    /// The same, by the id of the call of our permission tool.
-    pub(super) fn withdraw_call(&mut self, rpc_id: &Value, out: &mut Step) {
-        let called = |open: &mut Open| matches!(&open.via, Via::Tool { rpc_id: id } if id == rpc_id);
-        for open in self.open.extract_if(.., called) {
-            out.events.push(withdrawn(open, "the agent no longer asks"));
-        }
-    }
-}
-
-fn withdrawn(open: Open, reason: &str) -> EventKind {
-    let reason = Some(reason.to_owned());
-    EventKind::PermissionWithdrawn(Withdrawal { question_id: open.question.question_id, reason })
 }
 
 impl ClaudeCodec {
@@ -94,8 +44,12 @@ impl ClaudeCodec {
             details,
             reason: asked.decision_reason.clone(),
         };
-        out.events.push(EventKind::PermissionAsked(question.clone()));
-        self.questions.open.push(Open { question, asked, request_id, via });
+        self.questions.ask(question, Native { asked, request_id, via }, out);
+    }
+
+    /// Claude no longer asks what `taken_back` picks.
+    pub(super) fn take_back(&mut self, taken_back: impl Fn(&Native) -> bool, out: &mut Step) {
+        self.questions.withdraw("the agent no longer asks", |open| taken_back(&open.native), out);
     }
 
     fn details(&self, asked: &AskedTool) -> Details {

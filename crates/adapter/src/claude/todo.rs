@@ -2,6 +2,7 @@
 
 use multitap_event::{EventKind, TodoItem, TodoList, TodoStatus};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::tools::OpenTool;
 use crate::codec::Step;
@@ -13,18 +14,21 @@ pub(super) struct Todos {
 
 impl Todos {
     /// A tool call succeeded; if it changed the plan, the whole plan is told.
-    pub(super) fn tool_ended(&mut self, tool: &OpenTool, structured: &Value, out: &mut Step) {
+    pub(super) fn tool_ended(&mut self, tool: &OpenTool, structured: Option<&RawValue>, out: &mut Step) {
         // A sub-agent's plan is its own.
-        if tool.parent.is_some() {
+        if tool.parent.is_some()
+            || !matches!(tool.name.as_str(), "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskList")
+        {
             return;
         }
+        let structured = structured.and_then(|structured| serde_json::from_str(structured.get()).ok());
+        let structured: &Value = &structured.unwrap_or_default();
         let before = self.items.clone();
         match tool.name.as_str() {
             "TodoWrite" => self.written(structured.get("newTodos").or(tool.arguments.get("todos"))),
             "TaskCreate" => self.created(tool, structured),
             "TaskUpdate" => self.updated(tool, structured),
-            "TaskList" => self.written(structured.get("tasks")),
-            _ => return,
+            _ => self.written(structured.get("tasks")),
         }
         if self.items != before {
             out.events.push(EventKind::TodoList(TodoList { items: self.items.clone(), explanation: None }));

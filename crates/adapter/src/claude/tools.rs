@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use multitap_event::{EventKind, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress, ToolStarted};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::change;
 use super::decode::{ClaudeCodec, note};
 use super::name;
-use super::wire::{Block, ResultMeta};
+use super::wire::{Block, ResultMeta, ShellResult};
 use crate::codec::Step;
 
 /// The calls that have begun.
@@ -184,7 +185,7 @@ impl ClaudeCodec {
     pub(super) fn tool_result(
         &mut self,
         block: Block,
-        structured: Option<Value>,
+        structured: Option<&RawValue>,
         meta: &[ResultMeta],
         now: Timestamp,
         out: &mut Step,
@@ -202,12 +203,11 @@ impl ClaudeCodec {
         let success = block.is_error != Some(true);
         let meta = meta.iter().find(|meta| meta.id == id);
         let outcome = if success { ToolOutcome::Completed } else { self.outcome(tool.as_ref(), meta) };
-        let structured = structured.unwrap_or(Value::Null);
         if let Some(tool) = tool.as_ref().filter(|_| success) {
-            if let Some(change) = change::of(tool, &structured, content.text.as_deref()) {
+            if let Some(change) = change::of(tool, structured, content.text()) {
                 out.events.push(EventKind::FileChanged(change));
             }
-            self.todos.tool_ended(tool, &structured, out);
+            self.todos.tool_ended(tool, structured, out);
         }
         let shell = tool.as_ref().is_some_and(|tool| tool.kind == ToolKind::Shell);
         let clock = self.session.clock(now);
@@ -215,7 +215,7 @@ impl ClaudeCodec {
             tool_id: id.into(),
             success,
             outcome,
-            exit_code: if shell { exit_code(success, &content, &structured) } else { None },
+            exit_code: if shell { exit_code(success, &content, structured) } else { None },
             error: (!success).then(|| content.error()),
             result: success.then_some(content.value),
             duration_ms: tool.and_then(|tool| Some(clock?.millis_since(tool.started))),
@@ -261,10 +261,8 @@ fn millis(seconds: f64) -> u64 {
     (seconds * 1000.0).round() as u64
 }
 
-/// What a tool answered.
+/// What a tool answered: text if it is nothing but text.
 struct Content {
-    /// Its text, if it is nothing but text.
-    text: Option<String>,
     value: Value,
 }
 
@@ -277,37 +275,36 @@ impl Content {
                     (block.get("type").and_then(Value::as_str) == Some("text")).then(|| text.to_owned())
                 };
                 match blocks.iter().map(text).collect::<Option<Vec<_>>>() {
-                    Some(texts) => Self::text(texts.join("\n")),
-                    None => Self { text: None, value: Value::Array(blocks) },
+                    Some(texts) => Self { value: texts.join("\n").into() },
+                    None => Self { value: Value::Array(blocks) },
                 }
             }
-            Some(Value::String(text)) => Self::text(text),
-            Some(value) => Self { text: None, value },
-            None => Self::text(String::new()),
+            Some(value) => Self { value },
+            None => Self { value: String::new().into() },
         }
     }
 
-    fn text(text: String) -> Self {
-        Self { value: text.clone().into(), text: Some(text) }
+    fn text(&self) -> Option<&str> {
+        self.value.as_str()
     }
 
     /// The same as words about what went wrong.
     fn error(&self) -> String {
-        let text = self.text.clone().unwrap_or_else(|| self.value.to_string());
+        let text = self.text().map_or_else(|| self.value.to_string(), str::to_owned);
         let inner = text.strip_prefix("<tool_use_error>").and_then(|text| text.strip_suffix("</tool_use_error>"));
         inner.map_or(text.clone(), str::to_owned)
     }
 }
 
 /// The exit code of a shell command, where Claude lets it be known.
-fn exit_code(success: bool, content: &Content, structured: &Value) -> Option<i32> {
+fn exit_code(success: bool, content: &Content, structured: Option<&RawValue>) -> Option<i32> {
     if !success {
-        let rest = content.text.as_deref()?.strip_prefix("Exit code ")?;
+        let rest = content.text()?.strip_prefix("Exit code ")?;
         return rest.split(|c: char| c != '-' && !c.is_ascii_digit()).next()?.parse().ok();
     }
-    let said = |key: &str| structured.get(key).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
+    let told: ShellResult = serde_json::from_str(structured?.get()).ok()?;
     // Another code may have been read as a success, and work in the background has none yet.
-    let known = structured.get("stdout").is_some()
-        && !["returnCodeInterpretation", "backgroundTaskId", "interrupted"].into_iter().any(said);
-    known.then_some(0)
+    let doubts = [told.return_code_interpretation, told.background_task_id, told.interrupted];
+    let doubtful = doubts.into_iter().flatten().any(|value| value != Value::Bool(false));
+    (told.stdout.is_some() && !doubtful).then_some(0)
 }

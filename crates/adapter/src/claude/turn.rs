@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Denial, EventKind, ModelUsage, SessionEnd, SessionEndReason, Timestamp,
-    TokenUsage, TurnEnd, TurnId, TurnStatus,
+    AgentError, AgentErrorKind, AgentType, Denial, EventKind, ModelUsage, Timestamp, TokenUsage, ToolId, TurnEnd,
+    TurnStatus,
 };
-use multitap_process::Exit;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
@@ -14,51 +13,48 @@ use super::decode::ClaudeCodec;
 use super::message::api_error;
 use super::tools::Forgotten;
 use super::wire::{OneModelUsage, TurnResult, Usage};
-use crate::codec::{End, Step};
+use crate::codec::{End, Finish, Step};
+use crate::track::{self, Known};
 
-/// The turn that runs, and what the ones before it came to.
-#[derive(Debug, Default)]
+/// The turn that runs, and what Claude has that others have not.
+#[derive(Debug)]
 pub(super) struct Turns {
-    count: u64,
-    open: Option<TurnId>,
+    books: track::Turns,
     /// Prompts that were handed over and whose turn has not begun.
     waiting: u32,
     /// The running turn is taken to be that of a prompt.
     for_prompt: bool,
-    cancelling: bool,
     /// An error that this turn already told; its result is not told as another.
     told: Option<String>,
-    /// How the last turn ended, and why if it failed.
-    last: Option<(TurnStatus, Option<String>)>,
-    used: Option<TokenUsage>,
     cost: f64,
     /// Claude's id of the last message, to resume at.
     last_message: Option<String>,
-    /// An error that ended the session as such.
-    fatal: Option<String>,
-    ended: bool,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        let books = track::Turns::new(AgentType::Claude);
+        Self { books, waiting: 0, for_prompt: false, told: None, cost: 0.0, last_message: None }
+    }
 }
 
 impl Turns {
     /// A turn begins, unless one runs.
     pub(super) fn begin(&mut self, out: &mut Step) {
-        if self.open.is_some() {
+        if self.books.is_open() {
             return;
         }
-        self.count += 1;
         self.for_prompt = self.waiting > 0;
         self.waiting = self.waiting.saturating_sub(1);
         self.told = None;
         self.last_message = None;
-        let turn_id = TurnId::from(format!("turn-{}", self.count));
-        self.open = Some(turn_id.clone());
-        out.events.push(EventKind::TurnStarted { turn_id });
+        self.books.begin_as(None, None, out);
     }
 
     /// A result ends a turn, also one whose beginning was not told: a further one to the same prompt. Only the older
     /// shapes know results without turns.
     fn begin_for_result(&mut self, out: &mut Step) {
-        if self.open.is_some() || (self.waiting == 0 && self.count == 0) {
+        if self.books.is_open() || (self.waiting == 0 && self.books.count() == 0) {
             return;
         }
         // What was told since the last turn is of this one.
@@ -73,15 +69,15 @@ impl Turns {
 
     /// Whether there is work to cancel.
     pub(super) fn is_busy(&self) -> bool {
-        self.open.is_some() || self.waiting > 0
+        self.books.is_open() || self.waiting > 0
     }
 
     pub(super) fn cancel(&mut self) {
-        self.cancelling = true;
+        self.books.cancel();
     }
 
     pub(super) fn is_cancelling(&self) -> bool {
-        self.cancelling
+        self.books.is_cancelling()
     }
 
     pub(super) fn error_told(&mut self, text: String) {
@@ -100,11 +96,11 @@ impl Turns {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.open.is_some()
+        self.books.is_open()
     }
 
     pub(super) fn failed_for_good(&mut self, text: String) {
-        self.fatal = Some(text);
+        self.books.failed_for_good(text);
     }
 }
 
@@ -147,22 +143,16 @@ impl ClaudeCodec {
     pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_turn_work(Forgotten::OfTurn, now, out);
         self.texts.turn_over();
-        self.turns.used = match (self.turns.used, turn.usage) {
-            (Some(before), Some(now)) => Some(before.plus(now)),
-            (before, now) => now.or(before),
-        };
-        self.turns.last = Some((turn.status, turn.error.clone()));
-        self.turns.cancelling = false;
         self.turns.told = None;
         let message_id = self.turns.last_message.take().map(Into::into);
-        out.events.push(EventKind::TurnCompleted(TurnEnd { turn_id: self.turns.open.take(), message_id, ..turn }));
+        self.turns.books.complete(TurnEnd { message_id, ..turn }, None, out);
     }
 
     fn status(&self, result: &TurnResult) -> TurnStatus {
         let word = result.subtype.as_deref().or(result.status.as_deref()).unwrap_or("success");
         let is_error = result.is_error.unwrap_or(word != "success" && word != "completed");
         let aborted = result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
-        let stopped = self.turns.cancelling && is_error && word == "error_during_execution";
+        let stopped = self.turns.is_cancelling() && is_error && word == "error_during_execution";
         if aborted || stopped || matches!(word, "cancelled" | "interrupted") {
             TurnStatus::Cancelled
         } else if is_error {
@@ -177,55 +167,20 @@ impl ClaudeCodec {
         let clock = self.session.clock(now);
         self.tools.close_forgotten(which, clock, out);
         let tools = &self.tools;
-        self.questions.withdraw(|tool| which == Forgotten::All || tools.find(tool).is_none(), "the turn is over", out);
+        // A question about no tool in particular goes too.
+        let gone = |tool: &ToolId| which == Forgotten::All || tools.find(tool.as_str()).is_none();
+        self.questions.withdraw("the turn is over", |open| open.question.tool_id.as_ref().is_none_or(gone), out);
     }
+}
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
-        if std::mem::replace(&mut self.turns.ended, true) {
+impl Finish for ClaudeCodec {
+    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+        if self.turns.books.is_over() {
             return;
         }
-        let (exit, asked) = match end {
-            End::Exited(exit) | End::Broken { exit, .. } => (Some(exit), false),
-            End::Stopped(exit) => (Some(exit), true),
-            End::InputEnded => (None, false),
-        };
-        let in_turn = self.turns.is_busy();
         self.close_turn_work(Forgotten::All, now, out);
-        let mut error = self.turns.fatal.clone();
-        let failed_before = self.turns.last.as_ref().is_some_and(|(status, _)| *status != TurnStatus::Completed);
-        let died = match end {
-            End::Broken { why, .. } => Some(why.clone()),
-            End::Exited(exit) if in_turn || !(exit.success() || failed_before) => Some(died(exit, in_turn)),
-            End::Exited(_) | End::Stopped(_) | End::InputEnded => None,
-        };
-        if let Some(died) = died {
-            error.get_or_insert_with(|| died.message.clone());
-            out.events.push(EventKind::Error(died));
-        }
-        if in_turn {
-            if self.turns.open.is_none() {
-                self.turns.begin(out);
-            }
-            let status = match (&self.turns.fatal, asked) {
-                (Some(_), _) => TurnStatus::Failed,
-                (None, true) => TurnStatus::Cancelled,
-                (None, false) => TurnStatus::Interrupted,
-            };
-            let turn = TurnEnd { turn_id: self.turns.open.take(), error: error.clone(), ..TurnEnd::of(status) };
-            out.events.push(EventKind::TurnCompleted(turn));
-            self.turns.last = Some((status, error.clone()));
-        }
-        let (reason, why) = match (&error, self.turns.last.take()) {
-            (Some(_), _) => (SessionEndReason::Failed, None),
-            (None, Some((status, why))) => (status.into(), why),
-            (None, None) => (SessionEndReason::Completed, None),
-        };
-        out.events.push(EventKind::SessionEnded(SessionEnd {
-            reason,
-            error: error.or(why),
-            final_usage: self.turns.used,
-            exit_code: exit.and_then(|exit| exit.code),
-        }));
+        let known = Known { waiting: self.turns.waiting > 0, ..Known::default() };
+        self.turns.books.end(end, known, None, out);
     }
 }
 
@@ -313,12 +268,4 @@ fn failure(result: &TurnResult, why: &str) -> AgentError {
     }
     let word = result.api_error_type.as_deref().or(result.subtype.as_deref()).or(result.status.as_deref());
     api_error(word.unwrap_or("unknown"), why)
-}
-
-fn died(exit: &Exit, in_turn: bool) -> AgentError {
-    let when = if in_turn { " in the middle of a turn" } else { "" };
-    let error = AgentError::new(AgentErrorKind::ProcessExitError, format!("claude ended{when} with {exit}"))
-        .of(AgentType::Claude)
-        .exited(exit.code);
-    if exit.stderr_tail.is_empty() { error } else { error.native(exit.stderr_tail.clone()) }
 }

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeOwned, SeqAccess, Visitor};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// A value that is left out when it has another shape than we know.
-fn soft<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
-}
+use crate::glance::{Glance, Plain};
+use crate::line::{Word, soft};
 
 /// Which session a line belongs to.
 #[derive(Deserialize)]
@@ -32,15 +31,16 @@ pub(super) struct Assistant {
 
 /// `user`: tool results, prompts, and messages that Claude writes to itself.
 #[derive(Deserialize)]
-pub(super) struct User {
+pub(super) struct User<'a> {
     pub(super) message: Message,
     pub(super) parent_tool_use_id: Option<String>,
     #[serde(rename = "isSynthetic")]
     pub(super) is_synthetic: Option<bool>,
     #[serde(rename = "isReplay")]
     pub(super) is_replay: Option<bool>,
-    #[serde(alias = "toolUseResult")]
-    pub(super) tool_use_result: Option<Value>,
+    /// The result once more, with more to it. Only some tools' are looked at, and it may be long.
+    #[serde(borrow, alias = "toolUseResult")]
+    pub(super) tool_use_result: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "soft")]
     pub(super) tool_result_meta: Option<Vec<ResultMeta>>,
     pub(super) uuid: Option<String>,
@@ -133,29 +133,72 @@ fn blocks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Block>, D::E
 }
 
 /// `stream_event`: a piece of the model's message as the API sends it.
-#[derive(Deserialize)]
-pub(super) struct Stream {
-    pub(super) event: StreamEvent,
-    pub(super) parent_tool_use_id: Option<String>,
+#[derive(Debug, PartialEq, Deserialize)]
+pub(super) struct Stream<'a> {
+    #[serde(borrow)]
+    pub(super) event: StreamEvent<'a>,
+    #[serde(borrow)]
+    pub(super) parent_tool_use_id: Option<Word<'a>>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct StreamEvent {
-    #[serde(rename = "type", default)]
-    pub(super) kind: String,
+impl<'a> Stream<'a> {
+    /// A piece of text, a thought or a call's input, at a glance.
+    pub(super) fn glance(line: &'a str) -> Option<Self> {
+        const DELTA: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":"#;
+        let mut line = Glance::after(line, DELTA)?;
+        let index = line.number()?;
+        line.skip(r#","delta":{"type":"#)?;
+        let mut delta = Delta { text: None, thinking: None };
+        match line.value()?.word()? {
+            "text_delta" => {
+                line.skip(r#","text":"#)?;
+                delta.text = Some(line.value()?.into_text()?);
+            }
+            "thinking_delta" => {
+                line.skip(r#","thinking":"#)?;
+                delta.thinking = Some(line.value()?.into_text()?);
+            }
+            "input_json_delta" => {
+                line.skip(r#","partial_json":"#)?;
+                line.value()?.is_sound().then_some(())?;
+            }
+            _ => return None,
+        }
+        line.skip("}},")?;
+        let mut parent_tool_use_id = None;
+        line.members(|key, value| {
+            match key {
+                "event" => return None,
+                "parent_tool_use_id" if value == Plain::Null => {}
+                "parent_tool_use_id" => parent_tool_use_id = Some(value.word()?.into()),
+                _ if !value.is_sound() => return None,
+                _ => {}
+            }
+            Some(())
+        })?;
+        let kind = "content_block_delta".into();
+        let event = StreamEvent { kind, index, delta: Some(delta), message: None };
+        line.ends("").then_some(Self { event, parent_tool_use_id })
+    }
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+pub(super) struct StreamEvent<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Word<'a>,
     #[serde(default)]
     pub(super) index: u64,
     pub(super) delta: Option<Delta>,
     pub(super) message: Option<StreamMessage>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub(super) struct Delta {
     pub(super) text: Option<String>,
     pub(super) thinking: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub(super) struct StreamMessage {
     pub(super) id: Option<String>,
 }
@@ -282,6 +325,16 @@ pub(super) struct AskedTool {
     pub(super) permission_suggestions: Option<Vec<Value>>,
 }
 
+/// What a shell tells of its work (`tool_use_result`).
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ShellResult {
+    pub(super) stdout: Option<IgnoredAny>,
+    pub(super) return_code_interpretation: Option<Value>,
+    pub(super) background_task_id: Option<Value>,
+    pub(super) interrupted: Option<Value>,
+}
+
 /// What a file tool tells of its work (`tool_use_result`).
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -320,4 +373,45 @@ pub(super) struct Hunk {
     pub(super) new_start: u64,
     pub(super) new_lines: u64,
     pub(super) lines: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_testkit::fixture;
+
+    use super::*;
+
+    #[test]
+    fn a_glance_gives_what_reading_gives() {
+        let mut glanced = 0;
+        for recording in fixture::all("claude").unwrap() {
+            for line in recording.stdout() {
+                if let Some(piece) = Stream::glance(line) {
+                    assert_eq!(piece, serde_json::from_str(line).unwrap(), "{line}");
+                    glanced += 1;
+                }
+            }
+        }
+        assert!(glanced > 50, "only {glanced} lines look as expected: has Claude's form changed?");
+    }
+
+    #[test]
+    fn a_piece_of_another_form_is_read_all_the_same() {
+        let usual = concat!(
+            r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"#,
+            r#""delta":{"type":"text_delta","text":"x"}},"uuid":"u"}"#
+        );
+        assert!(Stream::glance(usual).is_some());
+        for line in [
+            usual.replace(':', ": "),
+            usual.replace(r#""index":0,"#, ""),
+            usual.replace(r#""text":"x""#, r#""text":"x","more":[]"#),
+            usual.replace(r#","uuid":"u""#, ""),
+        ] {
+            assert_eq!(Stream::glance(&line), None, "{line}");
+            let read: Stream<'_> = serde_json::from_str(&line).unwrap();
+            assert_eq!(read.event.delta.unwrap().text.as_deref(), Some("x"));
+        }
+        assert_eq!(Stream::glance(&usual[..usual.len() - 1]), None);
+    }
 }

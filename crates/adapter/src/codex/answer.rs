@@ -1,6 +1,6 @@
 //! Answers: what somebody decided, as Codex wants to hear it.
 
-use multitap_event::{Choice, ChoiceKind, Decide, Details, EventKind, option};
+use multitap_event::{AgentType, Choice, ChoiceKind, Decide, Details, EventKind, option};
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
@@ -14,15 +14,10 @@ impl CodexCodec {
     /// Somebody answered. An answer that does not fit changes nothing. One that does, and cannot be carried out, is a no
     /// that says why: the ruling stands, and Codex must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
-        let Some(open) = self.questions.find(&decide.question_id).cloned() else {
-            let why = format!("there is no open question {}", decide.question_id);
-            out.events.push(EventKind::Error(refused(why)));
-            return;
-        };
-        let choice = match open.question.check(decide) {
-            Ok(choice) => choice,
-            Err(why) => {
-                out.events.push(EventKind::Error(refused(why.to_string())));
+        let (open, choice) = match self.questions.answered(decide, AgentType::Codex) {
+            Ok((open, choice)) => (open.clone(), choice),
+            Err(refused) => {
+                out.events.push(EventKind::Error(refused));
                 return;
             }
         };
@@ -35,12 +30,12 @@ impl CodexCodec {
                 (no.kind, decision(&open, &no, decide).unwrap_or_else(|_| declined()))
             }
         };
-        let line = match &open.via {
+        let line = match &open.native.via {
             Via::Event => {
                 let id = self.requests.next_id();
                 json!({ "jsonrpc": "2.0", "id": id, "method": "respondToApproval", "params": decision }).to_string()
             }
-            _ => answer(&open.request, &decision),
+            _ => answer(&open.native.request, &decision),
         };
         if kind.rejects()
             && let Some(tool) = &open.question.tool_id
@@ -49,13 +44,13 @@ impl CodexCodec {
         }
         // A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
         let words = decide.feedback.as_deref().filter(|words| kind.rejects() && !words.trim().is_empty());
-        let words = words.filter(|_| !matches!(open.via, Via::Event | Via::Legacy));
+        let words = words.filter(|_| !matches!(open.native.via, Via::Event | Via::Legacy));
         let said = |words: &str| json!([{ "type": "text", "text": words, "text_elements": [] }]);
         match words.and_then(|words| self.steer(&said(words), Steered::Feedback { then: line.clone() })) {
             Some(steer) => out.lines.push(steer),
             None => out.lines.push(line),
         }
-        self.questions.settle(&decide.question_id);
+        self.questions.settle(decide);
     }
 
     /// The line that adds something to the running turn; nothing if none runs.
@@ -69,7 +64,7 @@ impl CodexCodec {
 /// The decision in Codex's words, or why there is none.
 fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, String> {
     let (kind, id) = (choice.kind, choice.id.as_str());
-    Ok(match &open.via {
+    Ok(match &open.native.via {
         Via::Command { rule } => json!({ "decision": match (kind, id, rule) {
             (_, option::PROCEED_ALWAYS_AND_SAVE, Some(rule)) => {
                 json!({ "acceptWithExecpolicyAmendment": { "execpolicy_amendment": rule } })
@@ -129,7 +124,7 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
                 ChoiceKind::RejectAlways => "deny_always",
             };
             let mut params = Map::from_iter([
-                ("approval_id".to_owned(), open.request.clone()),
+                ("approval_id".to_owned(), open.native.request.clone()),
                 ("decision".to_owned(), word.into()),
             ]);
             params.extend(decide.feedback.clone().map(|words| ("message".to_owned(), words.into())));

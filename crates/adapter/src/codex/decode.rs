@@ -5,13 +5,13 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use multitap_event::{Command, SandboxMode, SessionConfig, Timestamp, Unsupported};
-use serde::Deserialize;
+use multitap_event::{SandboxMode, SessionConfig, Timestamp, Unsupported};
+use serde::de::IgnoredAny;
 
 use super::exec::Exec;
 use super::item::Phase;
-use super::notice::is_of_a_turn;
-use super::question::Questions;
+use super::notice::{is_of_a_turn, is_silent};
+use super::question::Native;
 use super::rpc::Requests;
 use super::sandbox::OwnSandbox;
 use super::session::Session;
@@ -24,8 +24,9 @@ use super::tools::Tools;
 use super::turn::{Over, Turns, failure};
 use super::usage::tokens;
 use super::wire::{self, Call, Delta, Fields, Head, Reply};
-use crate::codec::{Codec, End, Files, NoFiles, Step};
+use crate::codec::{Decode, Files, NoFiles, Step};
 use crate::line::unrecognized;
+use crate::track::Questions;
 
 /// How Codex is driven, in `sessionStarted`.
 pub(super) const APP_SERVER: &str = "app-server";
@@ -52,7 +53,7 @@ pub struct CodexCodec {
     pub(super) texts: Texts,
     pub(super) tools: Tools,
     pub(super) todos: Todos,
-    pub(super) questions: Questions,
+    pub(super) questions: Questions<Native>,
     pub(super) requests: Requests,
     pub(super) twins: Twins,
     /// Set for a session whose every turn is a process.
@@ -138,20 +139,9 @@ impl CodexCodec {
             ..Self::recorded()
         }
     }
+}
 
-    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
-    fn read<'a, T: Deserialize<'a>>(
-        &mut self,
-        line: &'a str,
-        out: &mut Step,
-        then: impl FnOnce(&mut Self, T, &mut Step),
-    ) {
-        match serde_json::from_str(line) {
-            Ok(read) => then(self, read, out),
-            Err(error) => out.events.push(unrecognized(line, error.to_string())),
-        }
-    }
-
+impl Decode for CodexCodec {
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
         match wire::head(line) {
             Ok(Head::Method(method)) => self.call(&method, line, now, out),
@@ -163,7 +153,9 @@ impl CodexCodec {
         }
         self.session.hold(out);
     }
+}
 
+impl CodexCodec {
     fn call(&mut self, method: &str, line: &str, now: Timestamp, out: &mut Step) {
         if is_of_a_turn(method) && !self.session.has_started() {
             // A recording may lack its beginning.
@@ -173,12 +165,17 @@ impl CodexCodec {
             self.session.under_way(thread, APP_SERVER, out);
         }
         if method.ends_with("/delta") || method.ends_with("Delta") {
-            match serde_json::from_str::<Call<Delta>>(line) {
-                Ok(read) => return self.delta(method, &read.params, out),
+            let piece = Delta::glance(method, line).map(Ok);
+            let read = || serde_json::from_str(line).map(|call: Call<Delta<'_>>| call.params);
+            match piece.unwrap_or_else(read) {
+                Ok(delta) => return self.delta(method, delta, out),
                 // Another kind of delta, which stands in the table of notifications.
                 Err(_) if method.starts_with("thread/") || !method.starts_with("item/") => {}
                 Err(error) => return out.events.push(unrecognized(line, error.to_string())),
             }
+        }
+        if is_silent(method) && serde_json::from_str::<Call<IgnoredAny>>(line).is_ok_and(|call| call.id.is_none()) {
+            return;
         }
         self.read(line, out, |codec, call: Call<Fields>, out| match call.id.filter(|id| !id.is_null()) {
             Some(id) => codec.request(method, id, call.params, out),
@@ -223,38 +220,5 @@ impl CodexCodec {
             "world_state" | "token_usage_record" | "ghost_snapshot" => {}
             _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
         }
-    }
-}
-
-impl Codec for CodexCodec {
-    fn begin(&mut self, _now: Timestamp) -> Step {
-        if self.exec.is_some() {
-            return self.begin_turns();
-        }
-        Step::line(self.initialize())
-    }
-
-    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.line(line, now, &mut out);
-        out
-    }
-
-    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.command(command, now, &mut out);
-        out
-    }
-
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.ended(end, now, &mut out);
-        out
-    }
-
-    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.process_over(end, now, &mut out);
-        out
     }
 }

@@ -132,20 +132,19 @@ fn toml(value: &Value) -> String {
 
 impl CodexCodec {
     /// The session begins before any process runs. A new conversation has no id yet; the first turn tells it.
-    pub(super) fn begin_turns(&mut self) -> Step {
-        let mut out = Step { ready: true, ..Step::default() };
+    pub(super) fn begin_turns(&mut self, out: &mut Step) {
+        out.ready = true;
         let resumed = self.exec.as_ref().and_then(|exec| match &exec.resume {
             Resume::Session { native_id, .. } if !self.settings.fork => Some(native_id.clone()),
             Resume::Session { .. } | Resume::Latest | Resume::New => None,
         });
-        self.session.under_way(resumed.as_deref(), EXEC, &mut out);
-        self.tell_sandbox(&mut out);
+        self.session.under_way(resumed.as_deref(), EXEC, out);
+        self.tell_sandbox(out);
         if self.settings.rules.policy.is_none() {
             let why = "codex is run turn by turn and cannot ask: what its sandbox does not allow fails";
             let warning = AgentError::new(AgentErrorKind::PermissionDenied, why).of(AgentType::Codex);
             out.events.push(EventKind::Error(warning.warning()));
         }
-        out
     }
 
     /// How long the turn has taken; its process does not say.

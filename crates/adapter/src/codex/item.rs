@@ -175,6 +175,7 @@ impl CodexCodec {
             parent: passing.parent.clone(),
         };
         self.tool(begun, passing, out);
+        self.news(passing, out);
         if passing.phase == Phase::Completed {
             let result = item.get("result").map(mcp_result);
             self.tool_over(item, Ended { result, ..Ended::default() }, passing, out);
@@ -206,6 +207,7 @@ impl CodexCodec {
             parent: passing.parent.clone(),
         };
         self.tool(begun, passing, out);
+        self.news(passing, out);
         for agent in item.list("receiverThreadIds").iter().filter_map(Value::as_str) {
             self.threads.began_by(agent, &passing.id);
         }
@@ -223,6 +225,13 @@ impl CodexCodec {
             return;
         }
         self.tools.begin(begun, passing.now, out);
+    }
+
+    /// News of a call that shows no output of its own: that it goes on.
+    fn news(&mut self, passing: &Passing<'_>, out: &mut Step) {
+        if passing.phase == Phase::Updated {
+            self.tools.progress(&passing.id, "still at it", out);
+        }
     }
 
     fn tool_over(&mut self, item: &Fields, ended: Ended, passing: &Passing<'_>, out: &mut Step) {

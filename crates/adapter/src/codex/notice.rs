@@ -95,6 +95,11 @@ const NOTED: [&str; 41] = [
     "sessionConfigured",
 ];
 
+/// Whether nothing is to be told of it.
+pub(super) fn is_silent(method: &str) -> bool {
+    SILENT.contains(&method)
+}
+
 /// Whether it comes within a conversation that has begun.
 pub(super) fn is_of_a_turn(method: &str) -> bool {
     method.starts_with("turn/") || method.starts_with("item/")
@@ -102,36 +107,43 @@ pub(super) fn is_of_a_turn(method: &str) -> bool {
 
 impl CodexCodec {
     /// A piece of text that belongs to an item.
-    pub(super) fn delta(&mut self, method: &str, delta: &Delta, out: &mut Step) {
+    pub(super) fn delta(&mut self, method: &str, delta: Delta<'_>, out: &mut Step) {
         if self.reviewing && method == "item/agentMessage/delta" {
             return;
         }
         let parent = self.threads.parent(delta.thread_id.as_deref());
         let index = delta.summary_index.unwrap_or(0);
         let (id, voice) = match method {
-            "item/agentMessage/delta" | "item/plan/delta" => (delta.item_id.clone(), Voice::Speech),
-            "item/reasoning/summaryTextDelta" => (thought_id(&delta.item_id, "summary", index), Voice::Thought),
-            "item/reasoning/textDelta" => (thought_id(&delta.item_id, "text", index), Voice::Thought),
+            "item/agentMessage/delta" | "item/plan/delta" => (delta.item_id.0, Voice::Speech),
+            "item/reasoning/summaryTextDelta" => (thought_id(&delta.item_id, "summary", index).into(), Voice::Thought),
+            "item/reasoning/textDelta" => (thought_id(&delta.item_id, "text", index).into(), Voice::Thought),
             _ => {
                 self.tools.output(&delta.item_id, &delta.delta, out);
                 return;
             }
         };
-        self.texts.piece(&id, voice, &delta.delta, parent.as_ref(), out);
+        self.texts.piece(&id, voice, delta.delta, parent.as_ref(), out);
     }
 
-    pub(super) fn notification(&mut self, method: &str, params: Fields, line: &str, now: Timestamp, out: &mut Step) {
+    pub(super) fn notification(
+        &mut self,
+        method: &str,
+        mut params: Fields,
+        line: &str,
+        now: Timestamp,
+        out: &mut Step,
+    ) {
         let thread = params.string("threadId").or_else(|| params.string("conversationId"));
         let ours = self.threads.is_ours(thread.as_deref());
         match method {
             "thread/started" => self.thread_started(&params, out),
             "turn/started" if ours => {
-                let turn = params.fields("turn");
+                let turn = params.take("turn");
                 self.turns.begin(turn.text("id").or_else(|| params.text("turnId")), out);
                 self.turns.is_part_of(turn.string("rootTurnId"));
                 self.cancel_if_wanted(out);
             }
-            "turn/completed" if ours => self.turn_completed(&params, now, out),
+            "turn/completed" if ours => self.turn_completed(params, now, out),
             "turn/started" | "turn/completed" => {
                 if let Some(above) = self.threads.parent(thread.as_deref()).filter(|_| method == "turn/completed") {
                     let clock = self.session.clock(now);
@@ -139,9 +151,9 @@ impl CodexCodec {
                 }
                 out.events.push(note("subAgent", None, params.0));
             }
-            "item/started" => self.item(&params.fields("item"), Phase::Started, thread.as_deref(), now, out),
-            "item/updated" => self.item(&params.fields("item"), Phase::Updated, thread.as_deref(), now, out),
-            "item/completed" => self.item(&params.fields("item"), Phase::Completed, thread.as_deref(), now, out),
+            "item/started" => self.item(&params.take("item"), Phase::Started, thread.as_deref(), now, out),
+            "item/updated" => self.item(&params.take("item"), Phase::Updated, thread.as_deref(), now, out),
+            "item/completed" => self.item(&params.take("item"), Phase::Completed, thread.as_deref(), now, out),
             "item/fileChange/patchUpdated" => {
                 let id = params.text("itemId").unwrap_or_default();
                 let changes = super::change::of_item(&params, &id.into(), self.files.as_ref());
@@ -156,7 +168,7 @@ impl CodexCodec {
             "turn/diff/updated" => self.turn_diff(params, out),
             "thread/tokenUsage/updated" if ours => {
                 let in_turn = self.turns.is_current(params.text("turnId"));
-                self.turns.usage.reported(&params.fields("tokenUsage"), in_turn);
+                self.turns.usage.reported(&params.take("tokenUsage"), in_turn);
             }
             "thread/tokenUsage/updated" => {}
             "thread/compacted" => out.events.push(note(SystemSubtype::COMPACTED, None, params.0)),
@@ -176,7 +188,7 @@ impl CodexCodec {
             }
             "serverRequest/resolved" => {
                 let id = params.get("requestId").cloned().unwrap_or_default();
-                self.questions.withdraw_request(&id, out);
+                self.questions.withdraw("the agent no longer asks", |open| open.native.request == id, out);
             }
             "mcpServer/startupStatus/updated" => self.mcp_server(params, out),
             "modelProvider/authRecoveryStarted" | "modelProvider/authRecoveryCompleted" | "account/login/completed" => {
@@ -189,7 +201,7 @@ impl CodexCodec {
                 let message = params.fields("msg");
                 self.stored_event(if message.is_empty() { &params } else { &message }, now, out);
             }
-            _ if SILENT.contains(&method) => {}
+            _ if is_silent(method) => {}
             _ if NOTED.contains(&method) || method == "model/rerouted" => {
                 let message = ["summary", "message", "name", "error"].into_iter().find_map(|key| params.text(key));
                 out.events.push(note(method, message.map(one_line), params.0));
@@ -215,8 +227,8 @@ impl CodexCodec {
         self.session.began(id.as_deref(), APP_SERVER, &thread, out);
     }
 
-    fn turn_completed(&mut self, params: &Fields, now: Timestamp, out: &mut Step) {
-        let turn = params.fields("turn");
+    fn turn_completed(&mut self, mut params: Fields, now: Timestamp, out: &mut Step) {
+        let turn = params.take("turn");
         let error = turn.fields("error");
         let over = Over {
             status: turn.text("status").unwrap_or("completed").to_owned(),

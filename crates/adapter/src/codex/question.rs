@@ -1,8 +1,6 @@
 //! Questions: what Codex wants to do or know, told so that anybody can answer. Several may be open at once.
 
-use multitap_event::{
-    AskedQuestion, Choice, ChoiceKind, Details, EventKind, Question, QuestionId, ToolId, Withdrawal, option,
-};
+use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Question, QuestionId, ToolId, option};
 use serde_json::{Map, Value, json};
 
 use super::change;
@@ -14,17 +12,15 @@ use super::notice::note;
 use super::rpc::{answer, refusal};
 use super::wire::{Fields, present};
 use crate::codec::Step;
+use crate::track;
 
-/// The questions without an answer.
-#[derive(Debug, Default)]
-pub(super) struct Questions {
-    open: Vec<Open>,
-}
+/// A question without an answer.
+pub(super) type Open = track::Open<Native>;
 
+/// What Codex needs to hear to take an answer.
 #[derive(Debug, Clone)]
-pub(super) struct Open {
-    pub(super) question: Question,
-    /// The id of Codex's request.
+pub(super) struct Native {
+    /// The id of its request.
     pub(super) request: Value,
     pub(super) via: Via,
 }
@@ -48,42 +44,6 @@ pub(super) enum Via {
     Legacy,
     /// An `approval.required` event, answered by a call.
     Event,
-}
-
-impl Questions {
-    pub(super) fn find(&self, id: &QuestionId) -> Option<&Open> {
-        self.open.iter().find(|open| open.question.question_id == *id)
-    }
-
-    pub(super) fn settle(&mut self, id: &QuestionId) {
-        self.open.retain(|open| open.question.question_id != *id);
-    }
-
-    pub(super) fn withdraw_all(&mut self, reason: &str, out: &mut Step) {
-        out.events.extend(self.open.drain(..).map(|open| withdrawn(open, reason)));
-    }
-
-    /// A tool ended although somebody was still asked about it: the answer came from elsewhere.
-    pub(super) fn withdraw_about(&mut self, tool: &str, out: &mut Step) {
-        let about = |open: &mut Open| open.question.tool_id.as_ref().is_some_and(|id| id.as_str() == tool);
-        let moot = self.open.extract_if(.., about);
-        out.events.extend(moot.map(|open| withdrawn(open, "the agent went on without an answer from here")));
-    }
-
-    /// Codex takes one back.
-    pub(super) fn withdraw_request(&mut self, request: &Value, out: &mut Step) {
-        let moot = self.open.extract_if(.., |open| open.request == *request);
-        out.events.extend(moot.map(|open| withdrawn(open, "the agent no longer asks")));
-    }
-
-    fn is_about(&self, tool: &ToolId) -> bool {
-        self.open.iter().any(|open| open.question.tool_id.as_ref() == Some(tool))
-    }
-}
-
-fn withdrawn(open: Open, reason: &str) -> EventKind {
-    let reason = Some(reason.to_owned());
-    EventKind::PermissionWithdrawn(Withdrawal { question_id: open.question.question_id, reason })
 }
 
 /// A question before it has its id.
@@ -143,8 +103,7 @@ impl CodexCodec {
     fn ask(&mut self, question_id: QuestionId, request: Value, asked: Asked, out: &mut Step) {
         let Asked { tool_id, tool_name, title, options, details, reason, via } = asked;
         let question = Question { question_id, tool_id, tool_name, title, options, details, edits: Vec::new(), reason };
-        out.events.push(EventKind::PermissionAsked(question.clone()));
-        self.questions.open.push(Open { question, request, via });
+        self.questions.ask(question, Native { request, via }, out);
     }
 
     fn command_question(&self, params: &Fields) -> Asked {
@@ -215,9 +174,11 @@ impl CodexCodec {
             return form_question(params, server, message);
         }
         let given = arguments(about.get("tool_params"));
-        let mut calls = self.tools.of_server(server).filter(|tool| !self.questions.is_about(&tool.id));
-        let same =
-            self.tools.of_server(server).find(|tool| tool.arguments == given && !self.questions.is_about(&tool.id));
+        let mut calls = self.tools.of_server(server).filter(|tool| !self.questions.any_about(tool.id.as_str()));
+        let same = self
+            .tools
+            .of_server(server)
+            .find(|tool| tool.arguments == given && !self.questions.any_about(tool.id.as_str()));
         let call = same.or_else(|| calls.next());
         let quoted = message.split('"').nth(1).unwrap_or_default();
         let tool = call.map_or(quoted, |call| call.name.as_str());

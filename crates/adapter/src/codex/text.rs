@@ -27,7 +27,7 @@ pub(super) struct Texts {
 
 #[derive(Debug)]
 struct Told {
-    id: String,
+    id: MessageId,
     text: String,
     /// Nothing more of it comes.
     is_whole: bool,
@@ -36,20 +36,21 @@ struct Told {
 impl Texts {
     fn told(&mut self, id: &str) -> &mut Told {
         // The one that is under way is among the last.
-        let at = self.told.iter().rposition(|told| told.id == id).unwrap_or_else(|| {
-            self.told.push(Told { id: id.to_owned(), text: String::new(), is_whole: false });
+        let at = self.told.iter().rposition(|told| told.id.as_str() == id).unwrap_or_else(|| {
+            self.told.push(Told { id: id.into(), text: String::new(), is_whole: false });
             self.told.len() - 1
         });
         &mut self.told[at]
     }
 
     /// A new piece.
-    pub(super) fn piece(&mut self, id: &str, voice: Voice, piece: &str, parent: Option<&ToolId>, out: &mut Step) {
+    pub(super) fn piece(&mut self, id: &str, voice: Voice, piece: String, parent: Option<&ToolId>, out: &mut Step) {
         if piece.is_empty() {
             return;
         }
-        self.told(id).text.push_str(piece);
-        out.events.push(chunk(voice, piece.to_owned(), true, id, parent));
+        let told = self.told(id);
+        told.text.push_str(&piece);
+        out.events.push(chunk(voice, piece, true, &told.id, parent));
     }
 
     /// All of it, so far or for good. What was told already is not told again.
@@ -67,10 +68,10 @@ impl Texts {
         if told.text.is_empty() && so == So::Final {
             if !text.is_empty() {
                 text.clone_into(&mut told.text);
-                out.events.push(chunk(voice, text.to_owned(), false, id, parent));
+                out.events.push(chunk(voice, text.to_owned(), false, &told.id, parent));
             }
         } else if let Some(rest) = text.strip_prefix(told.text.as_str()) {
-            self.piece(id, voice, rest, parent, out);
+            self.piece(id, voice, rest.to_owned(), parent, out);
         } else if so == So::Final && !told.text.contains(text.trim()) {
             // It came out otherwise than it began.
             let id = format!("{id}:final");
@@ -81,7 +82,7 @@ impl Texts {
     /// The model was cut off and begins again: what it was about to say is void.
     pub(super) fn cut_off(&mut self, out: &mut Step) {
         let void = self.told.extract_if(.., |told| !told.is_whole && !told.text.is_empty());
-        let ids: Vec<Value> = void.map(|told| told.id.into()).collect();
+        let ids: Vec<Value> = void.map(|told| told.id.as_str().into()).collect();
         if !ids.is_empty() {
             let message = "the model was cut off and begins this text again".to_owned();
             let data = Map::from_iter([("messageIds".to_owned(), ids.into())]);
@@ -95,8 +96,8 @@ impl Texts {
     }
 }
 
-fn chunk(voice: Voice, content: String, is_partial: bool, id: &str, parent: Option<&ToolId>) -> EventKind {
-    let (message_id, parent_tool_id) = (Some(MessageId::from(id)), parent.cloned());
+fn chunk(voice: Voice, content: String, is_partial: bool, id: &MessageId, parent: Option<&ToolId>) -> EventKind {
+    let (message_id, parent_tool_id) = (Some(id.clone()), parent.cloned());
     match voice {
         Voice::Speech => {
             let role = Some(Role::Assistant);

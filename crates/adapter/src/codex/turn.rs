@@ -1,8 +1,8 @@
 //! Turns, and the end of it all.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, MessageId, Retry, SessionEnd, SessionEndReason, Timestamp,
-    TokenUsage, TurnEnd, TurnId, TurnStatus,
+    AgentError, AgentErrorKind, AgentType, EventKind, MessageId, Retry, Timestamp, TokenUsage, TurnEnd, TurnId,
+    TurnStatus,
 };
 use multitap_process::Exit;
 use serde_json::Value;
@@ -11,42 +11,54 @@ use super::decode::CodexCodec;
 use super::tools::Forgotten;
 use super::usage::Usage;
 use super::wire::Fields;
-use crate::codec::{End, Step};
+use crate::codec::{End, Finish, Step};
+use crate::track::{self, Known};
 
-/// The turn that runs, and what the ones before it came to.
-#[derive(Debug, Default)]
+/// The turn that runs, and what Codex has that others have not.
+#[derive(Debug)]
 pub(super) struct Turns {
-    count: u64,
-    open: Option<Open>,
+    books: track::Turns,
+    /// Codex's own names of the turn that runs.
+    native: Native,
     /// A prompt was handed over and its turn has not begun.
     waiting: bool,
     /// Codex's id of the turn that will begin, once it has said so.
     announced: Option<String>,
-    cancelling: bool,
     /// An error that this turn already told; its end is not told as another.
     told: Option<String>,
     /// The last item that was an error, and its text.
     error_item: Option<(String, String)>,
     /// The last message of the turn.
     text: Option<String>,
-    /// How the last turn ended, and why if it failed.
-    last: Option<(TurnStatus, Option<String>)>,
     pub(super) usage: Usage,
-    /// An error that ended the session as such.
-    fatal: Option<String>,
     /// Each turn is a process of its own, which counts its items from nought.
     processes: bool,
     /// The answer is to fit a schema.
     structured: bool,
-    ended: bool,
 }
 
-#[derive(Debug)]
-struct Open {
-    id: TurnId,
-    native: Option<String>,
+#[derive(Debug, Default)]
+struct Native {
+    id: Option<String>,
     /// The turn that it is part of, which is another one only in a review.
     root: Option<String>,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            books: track::Turns::new(AgentType::Codex),
+            native: Native::default(),
+            waiting: false,
+            announced: None,
+            told: None,
+            error_item: None,
+            text: None,
+            usage: Usage::default(),
+            processes: false,
+            structured: false,
+        }
+    }
 }
 
 impl Turns {
@@ -64,35 +76,33 @@ impl Turns {
 
     /// A turn begins, unless one runs.
     pub(super) fn begin(&mut self, native: Option<&str>, out: &mut Step) {
-        if let Some(open) = &mut self.open {
-            if open.native.is_none() {
-                open.native = native.map(str::to_owned);
+        if self.books.is_open() {
+            if self.native.id.is_none() {
+                self.native.id = native.map(str::to_owned);
             }
             return;
         }
-        self.count += 1;
         self.waiting = false;
         self.told = None;
         self.text = None;
-        let native = native.map(str::to_owned).or(self.announced.take());
-        let id = native.clone().map_or_else(|| TurnId::from(format!("turn-{}", self.count)), TurnId::from);
-        self.open = Some(Open { id: id.clone(), native, root: None });
-        out.events.push(EventKind::TurnStarted { turn_id: id });
+        let id = native.map(str::to_owned).or(self.announced.take());
+        self.books.begin_as(id.clone().map(Into::into), None, out);
+        self.native = Native { id, root: None };
     }
 
     /// The turn under way is part of that one.
     pub(super) fn is_part_of(&mut self, root: Option<String>) {
-        if let Some(open) = &mut self.open {
-            open.root = root;
+        if self.books.is_open() {
+            self.native.root = root;
         }
     }
 
     /// Whether Codex means the turn under way. One that is not told is it.
     pub(super) fn is_current(&self, native: Option<&str>) -> bool {
         let known = |known: &Option<String>| known.is_some() && known.as_deref() == native;
-        match &self.open {
-            Some(open) => native.is_none() || known(&open.native) || known(&open.root),
-            None => known(&self.announced),
+        match self.books.is_open() {
+            true => native.is_none() || known(&self.native.id) || known(&self.native.root),
+            false => known(&self.announced),
         }
     }
 
@@ -103,30 +113,30 @@ impl Turns {
 
     /// Codex says under which id the turn runs or will.
     pub(super) fn announce(&mut self, native: Option<&str>) {
-        match &mut self.open {
-            Some(open) if open.native.is_none() => open.native = native.map(str::to_owned),
-            Some(_) => {}
-            None => self.announced = native.map(str::to_owned),
+        if !self.books.is_open() {
+            self.announced = native.map(str::to_owned);
+        } else if self.native.id.is_none() {
+            self.native.id = native.map(str::to_owned);
         }
     }
 
     /// Whether there is work to cancel.
     pub(super) fn is_busy(&self) -> bool {
-        self.open.is_some() || self.waiting
+        self.books.is_open() || self.waiting
     }
 
     /// Codex's id of the turn under way, once it has begun: no interrupt is taken before.
     pub(super) fn begun(&self) -> Option<&str> {
-        self.open.as_ref()?.native.as_deref()
+        self.native.id.as_deref().filter(|_| self.books.is_open())
     }
 
     pub(super) fn cancel(&mut self) {
-        self.cancelling = true;
+        self.books.cancel();
     }
 
     /// Somebody wants the turn to end, whose id was not known then.
     pub(super) fn is_cancelling(&self) -> bool {
-        self.cancelling
+        self.books.is_cancelling()
     }
 
     pub(super) fn said(&mut self, text: &str) {
@@ -140,7 +150,7 @@ impl Turns {
 
     /// The name of the turn, where items are counted anew in each.
     pub(super) fn scope(&self) -> Option<&str> {
-        self.open.as_ref().filter(|_| self.processes).map(|open| open.id.as_str())
+        self.books.id().filter(|_| self.processes).map(TurnId::as_str)
     }
 
     /// An item tells of an error; false if it did so before.
@@ -195,28 +205,24 @@ impl CodexCodec {
         let forgotten = if status == TurnStatus::Cancelled { Forgotten::Cancelled } else { Forgotten::OfTurn };
         self.close_turn_work(forgotten, now, out);
         self.texts.turn_over();
-        let open = self.turns.open.take();
         let text = over.text.or(self.turns.text.take()).filter(|text| !text.is_empty());
         let text = text.filter(|_| status == TurnStatus::Completed);
-        let why = error.map(|error| error.message);
         let structured =
             text.as_deref().filter(|_| self.turns.structured).and_then(|text| serde_json::from_str(text).ok());
-        out.events.push(EventKind::TurnCompleted(TurnEnd {
+        let turn = TurnEnd {
             usage: over.usage.or_else(|| self.turns.usage.turn()),
             duration_ms: over.duration_ms.or_else(|| self.turn_time(now)),
             text,
-            error: why.clone(),
+            error: error.map(|error| error.message),
             native_status: Some(over.status).filter(|word| word != CUT_OFF),
             structured_output: structured,
             denials: self.tools.take_denials(),
-            message_id: open.as_ref().and_then(|open| open.native.as_deref()).map(MessageId::from),
-            turn_id: open.map(|open| open.id),
+            message_id: self.turns.begun().map(MessageId::from),
             ..TurnEnd::of(status)
-        }));
-        self.turns.last = Some((status, why));
-        self.turns.cancelling = false;
+        };
+        self.turns.books.complete(turn, None, out);
+        self.turns.books.recovered();
         self.turns.told = None;
-        self.turns.fatal = None;
         self.reviewing = false;
     }
 
@@ -230,7 +236,7 @@ impl CodexCodec {
     fn close_turn_work(&mut self, which: Forgotten<'_>, now: Timestamp, out: &mut Step) {
         let clock = self.session.clock(now);
         self.tools.close_forgotten(which, clock, out);
-        self.questions.withdraw_all("the turn is over", out);
+        self.questions.withdraw("the turn is over", |_| true, out);
     }
 
     /// An error, or word that Codex tries again.
@@ -249,71 +255,41 @@ impl CodexCodec {
         out.events.push(EventKind::Error(failure(error)));
         self.turns.error_told(message);
         if will_retry.is_none() {
-            self.turns.fatal = Some(message.to_owned());
+            self.turns.books.failed_for_good(message.to_owned());
         }
     }
+}
 
-    /// The process of one turn is gone, and the session goes on.
-    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+impl Finish for CodexCodec {
+    fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if !self.turns.is_busy() {
             return;
         }
         let (status, error) = match end {
             End::Stopped(_) | End::InputEnded => ("interrupted", None),
-            End::Exited(_) if self.turns.cancelling => ("interrupted", None),
-            End::Exited(exit) => ("failed", Some(died(exit, true))),
+            End::Exited(_) if self.turns.is_cancelling() => ("interrupted", None),
+            End::Exited(exit) => {
+                ("failed", Some(lost(exit).unwrap_or_else(|| track::died(AgentType::Codex, exit, true))))
+            }
             End::Broken { why, .. } => ("failed", Some(why.clone())),
         };
         self.turn_over(Over { status: status.to_owned(), error, ..Over::default() }, now, out);
     }
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
-        if std::mem::replace(&mut self.turns.ended, true) {
+    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+        if self.turns.books.is_over() {
             return;
         }
         self.session.release(out);
-        let (exit, asked) = match end {
-            End::Exited(exit) | End::Broken { exit, .. } => (Some(exit), false),
-            End::Stopped(exit) => (Some(exit), true),
-            End::InputEnded => (None, false),
-        };
-        let in_turn = self.turns.is_busy();
         self.close_turn_work(Forgotten::All, now, out);
-        let mut error = self.turns.fatal.clone();
-        let failed_before = self.turns.last.as_ref().is_some_and(|(status, _)| *status != TurnStatus::Completed);
         let died = match end {
-            End::Broken { why, .. } => Some(why.clone()),
-            End::Exited(exit) if in_turn || !(exit.success() || failed_before) => Some(died(exit, in_turn)),
-            End::Exited(_) | End::Stopped(_) | End::InputEnded => None,
+            End::Exited(exit) => lost(exit),
+            End::Stopped(_) | End::Broken { .. } | End::InputEnded => None,
         };
-        if let Some(died) = died {
-            error.get_or_insert_with(|| died.message.clone());
-            out.events.push(EventKind::Error(died));
-        }
-        if in_turn {
-            self.turns.begin(None, out);
-            let status = match (&self.turns.fatal, asked) {
-                (Some(_), _) => TurnStatus::Failed,
-                (None, true) => TurnStatus::Cancelled,
-                (None, false) => TurnStatus::Interrupted,
-            };
-            let turn_id = self.turns.open.take().map(|open| open.id);
-            let usage = self.turns.usage.turn();
-            let turn = TurnEnd { turn_id, usage, error: error.clone(), ..TurnEnd::of(status) };
-            out.events.push(EventKind::TurnCompleted(turn));
-            self.turns.last = Some((status, error.clone()));
-        }
-        let (reason, why) = match (&error, self.turns.last.take()) {
-            (Some(_), _) => (SessionEndReason::Failed, None),
-            (None, Some((status, why))) => (status.into(), why),
-            (None, None) => (SessionEndReason::Completed, None),
-        };
-        out.events.push(EventKind::SessionEnded(SessionEnd {
-            reason,
-            error: error.or(why),
-            final_usage: self.turns.usage.of_session(),
-            exit_code: exit.and_then(|exit| exit.code),
-        }));
+        let usage = if self.turns.is_busy() { self.turns.usage.turn() } else { None };
+        let announced = self.turns.announced.take().map(TurnId::from);
+        let known = Known { waiting: self.turns.waiting, announced, usage, died };
+        self.turns.books.end(end, known, None, out);
     }
 }
 
@@ -360,17 +336,14 @@ pub(super) fn failure(error: &Fields) -> AgentError {
     failed
 }
 
-fn died(exit: &Exit, in_turn: bool) -> AgentError {
-    let lost = ["no rollout found", "No saved session", "no saved session", "thread not found", "session not found"];
-    if lost.iter().any(|words| exit.stderr_tail.contains(words)) {
-        let said = exit.stderr_tail.lines().last().unwrap_or_default().trim_start_matches("Error: ").to_owned();
-        return AgentError::new(AgentErrorKind::SessionNotFound, said).of(AgentType::Codex).exited(exit.code);
+/// The error of a program that ended because there is no such conversation.
+fn lost(exit: &Exit) -> Option<AgentError> {
+    let signs = ["no rollout found", "No saved session", "no saved session", "thread not found", "session not found"];
+    if !signs.iter().any(|words| exit.stderr_tail.contains(words)) {
+        return None;
     }
-    let when = if in_turn { " in the middle of a turn" } else { "" };
-    let error = AgentError::new(AgentErrorKind::ProcessExitError, format!("codex ended{when} with {exit}"))
-        .of(AgentType::Codex)
-        .exited(exit.code);
-    if exit.stderr_tail.is_empty() { error } else { error.native(exit.stderr_tail.clone()) }
+    let said = exit.stderr_tail.lines().last().unwrap_or_default().trim_start_matches("Error: ");
+    Some(AgentError::new(AgentErrorKind::SessionNotFound, said).of(AgentType::Codex).exited(exit.code))
 }
 
 #[cfg(test)]

@@ -14,8 +14,6 @@ pub(super) struct Usage {
     /// What the last request used: how full the context is.
     last: Option<TokenUsage>,
     window: Option<u64>,
-    /// What the turns of this session used together.
-    session: Option<TokenUsage>,
 }
 
 impl Usage {
@@ -44,7 +42,7 @@ impl Usage {
         let (before, total) = (self.before.unwrap_or_default(), self.total.take()?);
         self.before = Some(total);
         let used = minus(total, before);
-        self.add((used.total_tokens > 0).then_some(used))
+        (used.total_tokens > 0).then_some(used)
     }
 
     /// The turn is over, and its end says what the conversation used so far.
@@ -59,24 +57,14 @@ impl Usage {
             }
         };
         self.before = Some(so_far);
-        self.add(Some(used))
-    }
-
-    fn add(&mut self, used: Option<TokenUsage>) -> Option<TokenUsage> {
-        self.session = match (self.session, used) {
-            (Some(before), Some(used)) => Some(before.plus(used)),
-            (before, used) => used.or(before),
-        };
-        used
-    }
-
-    pub(super) fn of_session(&self) -> Option<TokenUsage> {
-        self.session
+        Some(used)
     }
 
     /// How full the context is.
     pub(super) fn context(&self) -> Map<String, Value> {
-        let used = self.last.map(|last| ("usedTokens".to_owned(), json!(last.total_tokens)));
+        // Of a new conversation it is known without a word; of one that was taken up it is not.
+        let new = || self.before.filter(|before| before.total_tokens == 0);
+        let used = self.last.or_else(new).map(|used| ("usedTokens".to_owned(), json!(used.total_tokens)));
         let mut data = Map::from_iter(used);
         data.extend(self.window.map(|window| ("contextWindow".to_owned(), json!(window))));
         let last = self.last.and_then(|last| serde_json::to_value(last).ok());
@@ -131,8 +119,15 @@ mod tests {
         assert_eq!(usage.turn(), None);
         usage.reported(&report(750, 50), true);
         assert_eq!(usage.turn().unwrap().total_tokens, 50);
-        assert_eq!(usage.of_session().unwrap().total_tokens, 250);
         assert_eq!(usage.context()["usedTokens"], 50);
+    }
+
+    #[test]
+    fn an_unknown_context_is_not_an_empty_one() {
+        let mut usage = Usage::default();
+        assert!(usage.context().is_empty());
+        usage.starts_at_nothing();
+        assert_eq!(usage.context()["usedTokens"], 0);
     }
 
     #[test]

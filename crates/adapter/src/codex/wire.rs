@@ -1,54 +1,55 @@
 //! Codex's JSON, as far as we read it. The same things come in three spellings: the app-server's camel case, the
 //! underscores of `exec --json`, and the stored sessions'.
 
-use serde::Deserialize;
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+
+use crate::glance::Glance;
+use crate::line::{Word, quoted};
 
 /// What a line is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum Head<'a> {
     /// A notification or a request of the app-server.
-    Method(String),
+    Method(Cow<'a, str>),
     /// An answer to a request of ours.
     Reply,
     /// An event of `exec --json`, or an entry of a stored session.
-    Type(String),
+    Type(Cow<'a, str>),
 }
 
 /// What a line is, found without reading the rest where it stands first; or why it is nothing.
-pub(super) fn head(line: &str) -> Result<Head, String> {
+pub(super) fn head(line: &str) -> Result<Head<'_>, String> {
     #[derive(Deserialize)]
-    struct Probe {
-        method: Option<String>,
-        #[serde(rename = "type")]
-        kind: Option<String>,
+    struct Probe<'a> {
+        #[serde(borrow)]
+        method: Option<Word<'a>>,
+        #[serde(rename = "type", borrow)]
+        kind: Option<Word<'a>>,
         id: Option<Value>,
     }
 
     let line = line.trim_start();
     if let Some(method) = quoted(line, r#"{"method":""#) {
-        return Ok(Head::Method(method));
+        return Ok(Head::Method(method.into()));
     }
     if let Some(kind) = quoted(line, r#"{"type":""#) {
-        return Ok(Head::Type(kind));
+        return Ok(Head::Type(kind.into()));
     }
     if !line.starts_with('{') {
         return Err("not a JSON object".to_owned());
     }
     match serde_json::from_str(line) {
-        Ok(Probe { method: Some(method), .. }) => Ok(Head::Method(method)),
-        Ok(Probe { kind: Some(kind), .. }) => Ok(Head::Type(kind)),
+        Ok(Probe { method: Some(method), .. }) => Ok(Head::Method(method.0)),
+        Ok(Probe { kind: Some(kind), .. }) => Ok(Head::Type(kind.0)),
         Ok(Probe { id: Some(_), .. }) => Ok(Head::Reply),
         Ok(_) => Err("a JSON object without a method, type or id".to_owned()),
         Err(error) => Err(error.to_string()),
     }
-}
-
-/// The text after that beginning, up to its closing quote; nothing if it has escapes.
-fn quoted(line: &str, beginning: &str) -> Option<String> {
-    let rest = line.strip_prefix(beginning)?;
-    let end = rest.find(['"', '\\'])?;
-    (rest.as_bytes()[end] == b'"').then(|| rest[..end].to_owned())
 }
 
 /// A notification, or with an id a request, of the app-server.
@@ -73,21 +74,75 @@ pub(super) struct ReplyError {
 }
 
 /// A piece of text that belongs to an item.
-#[derive(Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Delta {
-    pub(super) thread_id: Option<String>,
-    pub(super) item_id: String,
+pub(super) struct Delta<'a> {
+    #[serde(borrow)]
+    pub(super) thread_id: Option<Word<'a>>,
+    #[serde(borrow)]
+    pub(super) item_id: Word<'a>,
     pub(super) delta: String,
     /// Which part of a summary, or of the thoughts themselves.
     #[serde(alias = "contentIndex")]
     pub(super) summary_index: Option<u64>,
 }
 
+impl<'a> Delta<'a> {
+    /// The parameters of a notification that is one, at a glance.
+    pub(super) fn glance(method: &str, line: &'a str) -> Option<Self> {
+        let mut line = Glance::after(line, r#"{"method":""#)?;
+        line.skip(method)?;
+        line.skip(r#"","params":{"threadId":"#)?;
+        let thread_id = Some(line.value()?.word()?.into());
+        line.skip(r#","turnId":"#)?;
+        line.value()?.word()?;
+        line.skip(r#","itemId":"#)?;
+        let item_id = line.value()?.word()?.into();
+        line.skip(r#","delta":"#)?;
+        let delta = line.value()?.into_text()?;
+        let summary_index = match line.skip(r#","summaryIndex":"#) {
+            Some(()) => Some(line.number()?),
+            None => None,
+        };
+        line.skip(r#"},"emittedAtMs":"#)?;
+        line.number()?;
+        line.ends("}").then_some(Self { thread_id, item_id, delta, summary_index })
+    }
+}
+
 /// An object whose keys may be written in camel case or with underscores. What is null counts as absent.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Fields(pub(super) Map<String, Value>);
+
+/// How many fields most objects have at most.
+const USUAL_FIELDS: usize = 14;
+
+impl<'de> Deserialize<'de> for Fields {
+    /// Leaves out what is null: Codex names every field it could have filled.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Present;
+
+        impl<'de> Visitor<'de> for Present {
+            type Value = Fields;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Map::with_capacity(USUAL_FIELDS);
+                while let Some(key) = entries.next_key::<Word<'_>>()? {
+                    if let Some(value) = entries.next_value::<Option<Value>>()? {
+                        fields.insert(key.0.into_owned(), value);
+                    }
+                }
+                Ok(Fields(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Present)
+    }
+}
 
 impl Fields {
     /// The object in a value; anything else has no fields.
@@ -97,10 +152,18 @@ impl Fields {
 
     /// The value of a key, which is asked for in camel case.
     pub(super) fn get(&self, key: &str) -> Option<&Value> {
-        let found = self.0.get(key).or_else(|| {
-            key.contains(|c: char| c.is_ascii_uppercase()).then(|| self.0.get(&underscored(key))).flatten()
-        });
-        found.filter(|value| !value.is_null())
+        // An object has a dozen keys or so: to look at each is less work than to hash the one and make the other.
+        let named = |is: fn(&str, &str) -> bool| self.0.iter().find(|(name, _)| is(name, key)).map(|(_, value)| value);
+        named(|name, key| name == key).or_else(|| named(is_underscored)).filter(|value| !value.is_null())
+    }
+
+    /// Takes the object under a key out of this one.
+    pub(super) fn take(&mut self, key: &str) -> Self {
+        match self.0.swap_remove(key) {
+            Some(Value::Object(map)) => Self(map),
+            Some(_) => Self::default(),
+            None => self.fields(key),
+        }
     }
 
     pub(super) fn text(&self, key: &str) -> Option<&str> {
@@ -134,6 +197,16 @@ fn whole(number: f64) -> u64 {
     number.round() as u64
 }
 
+/// Whether `name` is the key with underscores in place of its capitals.
+fn is_underscored(name: &str, key: &str) -> bool {
+    let mut letters = name.bytes();
+    let same = |letter: u8| match letter.is_ascii_uppercase() {
+        true => letters.next() == Some(b'_') && letters.next() == Some(letter.to_ascii_lowercase()),
+        false => letters.next() == Some(letter),
+    };
+    key.bytes().all(same) && letters.next().is_none()
+}
+
 /// `agentMessage` and `AgentMessage` as `agent_message`.
 pub(super) fn underscored(word: &str) -> String {
     let mut text = String::with_capacity(word.len() + 4);
@@ -162,13 +235,31 @@ pub(super) fn present(map: Map<String, Value>) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use multitap_testkit::fixture;
+
     use super::*;
 
     #[test]
+    fn a_glance_gives_what_reading_gives() {
+        let mut glanced = 0;
+        for recording in fixture::all("codex").unwrap() {
+            for line in recording.stdout() {
+                let Ok(Head::Method(method)) = head(line) else { continue };
+                if let Some(piece) = Delta::glance(&method, line) {
+                    let read: Call<Delta<'_>> = serde_json::from_str(line).unwrap();
+                    assert_eq!(piece, read.params, "{line}");
+                    glanced += 1;
+                }
+            }
+        }
+        assert!(glanced > 300, "only {glanced} lines look as expected: has Codex's form changed?");
+    }
+
+    #[test]
     fn a_line_is_told_by_its_method_its_type_or_its_id() {
-        assert_eq!(head(r#"{"method":"turn/started","params":{}}"#), Ok(Head::Method("turn/started".to_owned())));
-        assert_eq!(head(r#" {"id":0,"method":"x","params":{}}"#), Ok(Head::Method("x".to_owned())));
-        assert_eq!(head(r#"{"timestamp":"","type":"event_msg"}"#), Ok(Head::Type("event_msg".to_owned())));
+        assert_eq!(head(r#"{"method":"turn/started","params":{}}"#), Ok(Head::Method("turn/started".into())));
+        assert_eq!(head(r#" {"id":0,"method":"x","params":{}}"#), Ok(Head::Method("x".into())));
+        assert_eq!(head(r#"{"timestamp":"","type":"event_msg"}"#), Ok(Head::Type("event_msg".into())));
         assert_eq!(head(r#"{"id":"a","result":{}}"#), Ok(Head::Reply));
         assert_eq!(head(r#"{"error":{"code":1},"id":7}"#), Ok(Head::Reply));
         assert!(head("{}").is_err() && head("[1]").is_err() && head("WARNING: no").is_err());
@@ -180,6 +271,8 @@ mod tests {
         assert_eq!(fields.number("exitCode"), Some(3));
         assert_eq!(fields.text("aggregatedOutput"), Some("x"));
         assert_eq!(fields.get("cwd"), None);
+        assert_eq!(fields.get("exit"), None);
+        assert_eq!(fields.get("exitCodes"), None);
         assert_eq!(underscored("mcpToolCall"), "mcp_tool_call");
         assert_eq!(underscored("UserMessage"), "user_message");
     }

@@ -3,18 +3,17 @@
 use std::fmt;
 
 use multitap_event::{
-    AgentType, Command, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, SystemNote, SystemSubtype,
-    TextChunk, Timestamp,
+    AgentType, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, SystemNote, SystemSubtype, TextChunk,
+    Timestamp,
 };
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::run::Runs;
 use super::tools::More;
 use super::turn::Spent;
 use super::wire::{Content, Init, Message, Retried};
-use crate::codec::{Codec, End, Files, NoFiles, Step};
-use crate::line::{type_of, unrecognized};
+use crate::codec::{Decode, Files, NoFiles, Step};
+use crate::line::{typed, unrecognized};
 use crate::track::{Tools, Turns};
 
 /// How we drive it, in `sessionStarted`.
@@ -33,6 +32,7 @@ pub struct StreamCodec {
     model: Option<String>,
     /// The message under way: its number in the turn, and what was said of it.
     message: u64,
+    message_id: Option<MessageId>,
     said: String,
     /// How many calls came whole.
     pub(super) calls: u64,
@@ -57,6 +57,7 @@ impl StreamCodec {
             native_id: None,
             model: None,
             message: 0,
+            message_id: None,
             said: String::new(),
             calls: 0,
         }
@@ -71,29 +72,12 @@ impl StreamCodec {
     pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
         self.runs.is_some().then_some(now)
     }
+}
 
-    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
-    fn read<'a, T: Deserialize<'a>>(
-        &mut self,
-        line: &'a str,
-        out: &mut Step,
-        then: impl FnOnce(&mut Self, T, &mut Step),
-    ) {
-        match serde_json::from_str(line) {
-            Ok(read) => then(self, read, out),
-            Err(error) => out.events.push(unrecognized(line, error.to_string())),
-        }
-    }
-
+impl Decode for StreamCodec {
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
-        let kind = match type_of(line) {
-            Ok(kind) => kind,
-            Err(reason) => {
-                out.events.push(unrecognized(line, reason));
-                return;
-            }
-        };
-        match kind.as_str() {
+        let Some(kind) = typed(line, out) else { return };
+        match kind.as_ref() {
             "init" => self.read(line, out, |codec, init, out| codec.init(init, now, out)),
             "message" => self.read(line, out, |codec, message, out| codec.message(message, now, out)),
             "tool_use" => self.read(line, out, |codec, call, out| codec.tool_use(call, now, out)),
@@ -110,7 +94,9 @@ impl StreamCodec {
             _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
         }
     }
+}
 
+impl StreamCodec {
     fn init(&mut self, init: Init, now: Timestamp, out: &mut Step) {
         let news = init.session_id.filter(|id| self.native_id.as_ref() != Some(id));
         // A new conversation has the id that we gave it, which means nothing before Gemini has taken it.
@@ -174,8 +160,8 @@ impl StreamCodec {
         }
         if self.said.is_empty() {
             self.message += 1;
+            self.message_id = Some(format!("turn-{}:{}", self.turns.count(), self.message).into());
         }
-        let id = format!("turn-{}:{}", self.turns.count(), self.message);
         if is_partial {
             self.said.push_str(&content);
         } else {
@@ -185,7 +171,7 @@ impl StreamCodec {
             content,
             is_partial,
             role: Some(Role::Assistant),
-            message_id: Some(MessageId::from(id)),
+            message_id: self.message_id.clone(),
             parent_tool_id: None,
         }));
     }
@@ -216,37 +202,4 @@ impl StreamCodec {
 /// A JSON value as text for people.
 pub(super) fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-impl Codec for StreamCodec {
-    fn begin(&mut self, _now: Timestamp) -> Step {
-        let mut out = Step { ready: true, ..Step::default() };
-        self.start(&mut out);
-        self.warn(&mut out);
-        out
-    }
-
-    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.line(line, now, &mut out);
-        out
-    }
-
-    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.command(command, now, &mut out);
-        out
-    }
-
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.ended(end, now, &mut out);
-        out
-    }
-
-    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        let mut out = Step::default();
-        self.process_over(end, now, &mut out);
-        out
-    }
 }

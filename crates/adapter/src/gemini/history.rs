@@ -4,6 +4,7 @@
 //! older versions the SHA-256 of its path; older files are one JSON document (`.json`).
 
 mod record;
+mod tool;
 mod wire;
 
 use std::fmt::Write as _;
@@ -24,22 +25,11 @@ use crate::history::{Here, StoredSession};
 use crate::words::one_line;
 
 pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
-    let known = projects(home);
-    let folders = file::entries(&home.join("tmp")).into_iter();
-    let sessions = folders.filter_map(|project| {
-        let folder = folder_of(&project, &known);
-        let is_here = |here: &Here| match &folder {
-            Some(folder) => here.is(folder),
-            None => here.names().any(|path| digest(path) == name(&project)),
-        };
-        if !here.is_none_or(is_here) {
-            return None;
-        }
-        let folder = folder.clone().or_else(|| here?.names().next().map(PathBuf::from));
-        Some(chats(&project.join("chats")).into_iter().map(move |chat| chat.session(folder.clone())))
+    let sessions = projects(home, here).into_iter().map(|(project, folder)| {
+        chats(&project.join("chats")).into_iter().map(move |chat| chat.session(folder.clone()))
     });
     let mut sessions: Vec<StoredSession> = sessions.flatten().collect();
-    // A conversation that was taken up may have several files; the fullest is the one that counts.
+    // A conversation that was taken up may have several files; the one written to last counts.
     sessions.sort_by(|one, other| (&one.id, other.updated).cmp(&(&other.id, one.updated)));
     sessions.dedup_by(|one, other| one.id == other.id);
     sessions
@@ -53,8 +43,32 @@ pub(crate) fn numbered<'a>(sessions: &'a [StoredSession], wanted: &str) -> Optio
     oldest_first.get(at).copied()
 }
 
+/// Where Gemini itself would look for the conversations of a folder.
+pub(super) fn chats_of(home: &Path, here: &Here) -> Option<PathBuf> {
+    let projects = projects(home, Some(here)).into_iter().map(|(project, _)| project);
+    // One that has a name is used rather than one of an older version.
+    Some(projects.min_by_key(|project| is_digest(name(project)))?.join("chats"))
+}
+
+/// The projects, all or those of one folder, with the folder where it is known.
+fn projects(home: &Path, here: Option<&Here>) -> Vec<(PathBuf, Option<PathBuf>)> {
+    let known = names(home);
+    let projects = file::entries(&home.join("tmp")).into_iter().filter_map(|project| {
+        let folder = folder_of(&project, &known);
+        match (here, &folder) {
+            (Some(here), Some(folder)) if !here.is(folder) => None,
+            (Some(here), None) => {
+                let folder = here.names().find(|path| digest(path) == name(&project))?;
+                Some((project, Some(PathBuf::from(folder))))
+            }
+            _ => Some((project, folder)),
+        }
+    });
+    projects.collect()
+}
+
 /// Folder by name of project.
-fn projects(home: &Path) -> Vec<(String, PathBuf)> {
+fn names(home: &Path) -> Vec<(String, PathBuf)> {
     let known: Option<Value> =
         fs::read(home.join("projects.json")).ok().and_then(|text| serde_json::from_slice(&text).ok());
     let known = known.as_ref().and_then(|known| known.get("projects")?.as_object());
@@ -75,7 +89,11 @@ fn folder_of(project: &Path, known: &[(String, PathBuf)]) -> Option<PathBuf> {
 }
 
 fn is_digest_of(project: &str, folder: &Path) -> bool {
-    project.len() == 64 && folder.to_str().is_some_and(|folder| digest(folder) == project)
+    is_digest(project) && folder.to_str().is_some_and(|folder| digest(folder) == project)
+}
+
+fn is_digest(project: &str) -> bool {
+    project.len() == 64 && project.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// The SHA-256 of a text, in hexadecimal digits.

@@ -14,10 +14,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Resume, SessionConfig};
-use serde_json::Value;
 
-use super::history::{Chat, chat_paths, files};
+use super::history::{Chat, chat_paths, chats_of, files};
 use super::settings::home;
+use crate::history::Here;
 
 /// What stands at the end of the name of a file that was taken up. Not of eight letters: those Gemini reads as an id.
 const APART: &str = "-kept";
@@ -130,23 +130,7 @@ fn part_of_id(name: &str) -> Option<&str> {
 fn folder(config: &SessionConfig) -> Option<PathBuf> {
     let gemini = home(config)?.join(".gemini");
     let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok())?;
-    let cwd = std::path::absolute(cwd).ok()?;
-    let places = [Some(cwd.clone()), fs::canonicalize(&cwd).ok()];
-    let places: Vec<&str> = places.iter().flatten().filter_map(|place| place.to_str()).collect();
-    let known: Option<Value> =
-        fs::read(gemini.join("projects.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let projects = known.as_ref().and_then(|known| known.get("projects"));
-    let slug = projects.and_then(|projects| places.iter().find_map(|place| projects.get(*place)?.as_str()));
-    let tmp = gemini.join("tmp");
-    let named = slug.map(|slug| tmp.join(slug));
-    let marked = || {
-        let entries = fs::read_dir(&tmp).ok()?;
-        entries
-            .flatten()
-            .map(|entry| entry.path())
-            .find(|path| fs::read_to_string(path.join(".project_root")).is_ok_and(|root| places.contains(&root.trim())))
-    };
-    Some(named.or_else(marked)?.join("chats"))
+    chats_of(&gemini, &Here::new(&cwd))
 }
 
 #[cfg(test)]

@@ -43,6 +43,9 @@ impl StreamCodec {
         self.pause();
         let success = result.status != "error";
         let tool = self.tools.take(&result.tool_id, out);
+        if tool.is_none() && !self.tools.ends_unbegun(&result.tool_id) {
+            return;
+        }
         let said = result.output.as_ref().map(text_of).filter(|text| !text.is_empty());
         if let Some(tool) = tool.as_ref().filter(|_| success) {
             out.events.extend(change(tool, said.as_deref(), self).map(EventKind::FileChanged));

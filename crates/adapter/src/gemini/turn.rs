@@ -9,8 +9,8 @@ use multitap_process::Exit;
 
 use super::decode::{StreamCodec, text_of};
 use super::wire::{Done, Tokens, Trouble};
-use crate::codec::{End, Step};
-use crate::track::Forgotten;
+use crate::codec::{End, Finish, Step};
+use crate::track::{Forgotten, Known};
 
 /// What the session has used so far, and the trouble of the turn that runs.
 #[derive(Debug, Default)]
@@ -80,9 +80,11 @@ impl StreamCodec {
         let turn = TurnEnd { denials: self.tools.take_denials(), ..turn };
         self.turns.complete(turn, self.clock(now), out);
     }
+}
 
+impl Finish for StreamCodec {
     /// The process of a turn is gone. Most often its result has told how the turn ended.
-    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if !self.turns.is_open() {
             return;
         }
@@ -106,12 +108,12 @@ impl StreamCodec {
         self.turn_over(TurnEnd { error: why, ..TurnEnd::of(status) }, now, out);
     }
 
-    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if self.turns.is_over() {
             return;
         }
         self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
-        self.turns.end(end, self.clock(now), out);
+        self.turns.end(end, Known::default(), self.clock(now), out);
     }
 }
 

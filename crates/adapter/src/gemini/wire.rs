@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::acp::soft;
+use crate::line::soft;
 
 /// `init`: a process begins its turn.
 #[derive(Deserialize)]

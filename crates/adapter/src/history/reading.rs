@@ -1,5 +1,6 @@
 //! A stored conversation on its way to events: its lines in the order in which they were written, each told once.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
@@ -155,7 +156,10 @@ impl Reading {
         let Told { before, mut own } = told;
         if let Some(line) = line.filter(|_| self.keep_raw) {
             if own.is_empty() {
-                own.push(Draft::new(self.at, EventKind::RawDelta { native_type: type_of(line).ok() }));
+                own.push(Draft::new(
+                    self.at,
+                    EventKind::RawDelta { native_type: type_of(line).ok().map(Cow::into_owned) },
+                ));
             }
             if let Some(first) = own.first_mut() {
                 // A document that was never cut into lines is handed over whole.

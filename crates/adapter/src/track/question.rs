@@ -10,7 +10,7 @@ pub(crate) struct Questions<N> {
     open: Vec<Open<N>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Open<N> {
     pub(crate) question: Question,
     pub(crate) native: N,
@@ -56,7 +56,17 @@ impl<N> Questions<N> {
 
     /// A tool ended although somebody was still asked about it: the answer came from elsewhere.
     pub(crate) fn withdraw_about(&mut self, tool: &str, out: &mut Step) {
-        let about = |open: &Open<N>| open.question.tool_id.as_ref().is_some_and(|id| id.as_str() == tool);
-        self.withdraw("the agent went on without an answer from here", about, out);
+        self.withdraw("the agent went on without an answer from here", |open| open.is_about(tool), out);
+    }
+
+    /// Whether somebody is asked about that tool.
+    pub(crate) fn any_about(&self, tool: &str) -> bool {
+        self.open.iter().any(|open| open.is_about(tool))
+    }
+}
+
+impl<N> Open<N> {
+    fn is_about(&self, tool: &str) -> bool {
+        self.question.tool_id.as_ref().is_some_and(|id| id.as_str() == tool)
     }
 }

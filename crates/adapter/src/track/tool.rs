@@ -97,6 +97,11 @@ impl<X> Tools<X> {
         Some(tool)
     }
 
+    /// The end of a call that never began: told once, and it does not begin after that.
+    pub(crate) fn ends_unbegun(&mut self, id: &str) -> bool {
+        self.seen.insert(id.to_owned())
+    }
+
     /// A call was refused, as its end tells.
     pub(crate) fn refused(&mut self, tool: &OpenTool<X>) {
         self.denials.push(denial(tool));

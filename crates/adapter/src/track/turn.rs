@@ -25,7 +25,21 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct OpenTurn {
     id: TurnId,
-    started: Timestamp,
+    /// Not known of a turn that the agent itself times.
+    started: Option<Timestamp>,
+}
+
+/// What a codec knows better of the end of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// A prompt was handed over and its turn has not begun; it ends all the same.
+    pub(crate) waiting: bool,
+    /// The agent's name for that turn, if it has said it.
+    pub(crate) announced: Option<TurnId>,
+    /// What the turn has used that was cut off.
+    pub(crate) usage: Option<TokenUsage>,
+    /// Why the program died, if that is what it did.
+    pub(crate) died: Option<AgentError>,
 }
 
 impl Turns {
@@ -35,17 +49,27 @@ impl Turns {
 
     /// A turn begins, unless one runs.
     pub(crate) fn begin(&mut self, now: Timestamp, out: &mut Step) {
+        self.begin_as(None, Some(now), out);
+    }
+
+    /// The same under a name of the agent's; an agent that times its turns needs no start.
+    pub(crate) fn begin_as(&mut self, id: Option<TurnId>, started: Option<Timestamp>, out: &mut Step) {
         if self.open.is_some() {
             return;
         }
         self.count += 1;
-        let id = TurnId::from(format!("turn-{}", self.count));
+        let id = id.unwrap_or_else(|| format!("turn-{}", self.count).into());
         out.events.push(EventKind::TurnStarted { turn_id: id.clone() });
-        self.open = Some(OpenTurn { id, started: now });
+        self.open = Some(OpenTurn { id, started });
     }
 
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// The name of the turn that runs.
+    pub(crate) fn id(&self) -> Option<&TurnId> {
+        self.open.as_ref().map(|open| &open.id)
     }
 
     /// How many turns have begun.
@@ -71,6 +95,11 @@ impl Turns {
         self.fatal = Some(why);
     }
 
+    /// It went on after all.
+    pub(crate) fn recovered(&mut self) {
+        self.fatal = None;
+    }
+
     /// Whether the session is over.
     pub(crate) fn is_over(&self) -> bool {
         self.ended
@@ -80,7 +109,8 @@ impl Turns {
     pub(crate) fn complete(&mut self, mut turn: TurnEnd, clock: Option<Timestamp>, out: &mut Step) {
         self.cancelling = false;
         if let Some(open) = self.open.take() {
-            turn.duration_ms = turn.duration_ms.or(clock.map(|now| now.millis_since(open.started)));
+            let timed = clock.zip(open.started).map(|(now, started)| now.millis_since(started));
+            turn.duration_ms = turn.duration_ms.or(timed);
             turn.turn_id = Some(open.id);
         }
         self.used = match (self.used, turn.usage) {
@@ -92,7 +122,7 @@ impl Turns {
     }
 
     /// Nothing more comes: ends the turn that runs, then the session. The caller has closed the turn's work.
-    pub(crate) fn end(&mut self, end: End<'_>, clock: Option<Timestamp>, out: &mut Step) {
+    pub(crate) fn end(&mut self, end: End<'_>, known: Known, clock: Option<Timestamp>, out: &mut Step) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
@@ -101,13 +131,13 @@ impl Turns {
             End::Stopped(exit) => (Some(exit), true),
             End::InputEnded => (None, false),
         };
-        let in_turn = self.open.is_some();
+        let in_turn = self.open.is_some() || known.waiting;
         let failed_before = self.last.as_ref().is_some_and(|(status, _)| *status != TurnStatus::Completed);
         let died = match end {
             End::Broken { why, .. } => Some(why.clone()),
             _ => exit
                 .filter(|exit| !asked && (in_turn || !(exit.success() || failed_before)))
-                .map(|exit| died(self.agent, exit, in_turn)),
+                .map(|exit| known.died.unwrap_or_else(|| died(self.agent, exit, in_turn))),
         };
         let mut error = self.fatal.take();
         let fatal = error.is_some();
@@ -121,7 +151,9 @@ impl Turns {
                 (false, true) => TurnStatus::Cancelled,
                 (false, false) => TurnStatus::Interrupted,
             };
-            self.complete(TurnEnd { error: error.clone(), ..TurnEnd::of(status) }, clock, out);
+            self.begin_as(known.announced, None, out);
+            let turn = TurnEnd { usage: known.usage, error: error.clone(), ..TurnEnd::of(status) };
+            self.complete(turn, clock, out);
         }
         let (reason, why) = match (&error, self.last.take()) {
             (Some(_), _) => (SessionEndReason::Failed, None),
@@ -137,7 +169,8 @@ impl Turns {
     }
 }
 
-fn died(agent: AgentType, exit: &Exit, in_turn: bool) -> AgentError {
+/// The error of a program that ended though nobody asked it to.
+pub(crate) fn died(agent: AgentType, exit: &Exit, in_turn: bool) -> AgentError {
     let when = if in_turn { " in the middle of a turn" } else { "" };
     let message = format!("{agent} ended{when} with {exit}");
     let error = AgentError::new(AgentErrorKind::ProcessExitError, message).of(agent).exited(exit.code);

@@ -5,23 +5,12 @@ use std::collections::BTreeMap;
 use multitap_adapter::LaunchError;
 use multitap_event::{
     AgentErrorKind, AgentKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode, Prompt,
-    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolCompleted, ToolOutcome, Transport, TurnStatus,
-    option,
+    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::interop;
 use serde_json::{Map, Value, json};
 
-use crate::scene::{Place, Scene};
-
-fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
-    told.iter()
-        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
-        .collect()
-}
-
-fn outcomes(told: &[EventKind]) -> Vec<ToolOutcome> {
-    results(told).iter().map(|tool| tool.outcome).collect()
-}
+use crate::scene::{Place, Scene, native_id, outcomes, results, said};
 
 fn notes<'a>(told: &'a [EventKind], subtype: &str) -> Vec<&'a Map<String, Value>> {
     let note = |kind: &'a EventKind| match kind {
@@ -29,23 +18,6 @@ fn notes<'a>(told: &'a [EventKind], subtype: &str) -> Vec<&'a Map<String, Value>
         _ => None,
     };
     told.iter().filter_map(note).collect()
-}
-
-fn native_id(told: &[EventKind]) -> String {
-    let id = told.iter().find_map(|kind| match kind {
-        EventKind::SessionStarted(start) => start.native_session_id.clone(),
-        EventKind::System(note) if note.subtype == "nativeSession" => {
-            note.data["nativeSessionId"].as_str().map(str::to_owned)
-        }
-        _ => None,
-    });
-    id.unwrap()
-}
-
-fn said(told: &[EventKind]) -> String {
-    let text =
-        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
-    told.iter().filter_map(text).collect()
 }
 
 fn mode(mode: ApprovalMode) -> Option<Mode> {

@@ -6,13 +6,13 @@ use std::time::Duration;
 use multitap_adapter::LaunchError;
 use multitap_event::{
     AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpServer, Mode, Resume, SessionConfig,
-    ToolCompleted, ToolOutcome, Transport, TurnStatus, option,
+    ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
 use multitap_testkit::model::Reply;
 
-use crate::scene::Place;
+use crate::scene::{Place, native_id, results, said};
 
 /// What the adapter tells Gemini by variables.
 const VARIABLES: [&str; 3] = ["GEMINI_PTY_INFO", "GEMINI_SYSTEM_MD", "GOOGLE_GEMINI_BASE_URL"];
@@ -52,29 +52,6 @@ impl Gemini {
         let settings = fs::read_to_string(self.place.scratch.home().join(".gemini/settings.json")).unwrap();
         assert_eq!(settings, SETTINGS, "the user's settings are the user's");
     }
-}
-
-fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
-    told.iter()
-        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
-        .collect()
-}
-
-fn native_id(told: &[EventKind]) -> String {
-    let id = told.iter().find_map(|kind| match kind {
-        EventKind::SessionStarted(start) => start.native_session_id.clone(),
-        EventKind::System(note) if note.subtype == "nativeSession" => {
-            note.data["nativeSessionId"].as_str().map(str::to_owned)
-        }
-        _ => None,
-    });
-    id.unwrap()
-}
-
-fn said(told: &[EventKind]) -> String {
-    let text =
-        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
-    told.iter().filter_map(text).collect()
 }
 
 fn mode(mode: ApprovalMode) -> Option<Mode> {
@@ -207,6 +184,26 @@ async fn interop_the_system_prompt_is_ours() {
     gemini.place.start(config).await.turn("[[text:hi]]").await;
     let body = gemini.place.model.conversation()[0].body.to_string();
     assert!(body.contains("You are a plum."), "{body}");
+}
+
+/// R002-91: refused where Gemini's own settings do not switch them on, and so it is with the real program.
+#[tokio::test]
+async fn interop_checkpoints_are_for_its_own_settings_to_switch_on() {
+    let Some(gemini) = Gemini::new() else { return };
+    let config = || SessionConfig { checkpointing: true, ..gemini.config() };
+    let refused = gemini.place.try_start(config()).await;
+    let Err(LaunchError::Unsupported(refused)) = refused else { panic!("it started") };
+    assert!(refused.why.contains("general.checkpointing.enabled"), "{refused}");
+    let mut scene = gemini.place.start(gemini.config()).await;
+    scene.turn("/restore").await;
+    assert!(said(&scene.close().await).contains("Checkpointing is not enabled"));
+
+    let on = r#"{"general": {"checkpointing": {"enabled": true}}}"#;
+    gemini.place.scratch.write(".gemini/settings.json", on).unwrap();
+    let mut scene = gemini.place.start(config()).await;
+    scene.turn("/restore").await;
+    assert!(said(&scene.close().await).contains("No checkpoints found"));
+    gemini.check_settings();
 }
 
 #[tokio::test]

@@ -4,10 +4,12 @@
 //! needs no other change. An agent joins by a variant of [`agent::Agent`]; a row it cannot do is named in
 //! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
 
-mod agent;
+pub(crate) mod agent;
 mod codex_threads;
 mod invariants;
 mod kill;
+mod one_shot;
+mod sandbox;
 mod scenario;
 mod stage;
 
@@ -35,6 +37,12 @@ macro_rules! suite {
             use super::*;
 
             $($(#[test] fn $scenario() { run(Agent::Gemini, stringify!($scenario), scenario::$room::$scenario); })+)+
+        }
+
+        mod acp {
+            use super::*;
+
+            $($(#[test] fn $scenario() { run(Agent::Acp, stringify!($scenario), scenario::$room::$scenario); })+)+
         }
     };
 }

@@ -17,6 +17,8 @@ mod kill;
 #[cfg(unix)]
 mod lines;
 #[cfg(unix)]
+mod promises;
+#[cfg(unix)]
 mod scene;
 #[cfg(unix)]
 mod sessions;

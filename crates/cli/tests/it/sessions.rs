@@ -27,14 +27,18 @@ fn sessions(args: &[&str]) -> Run {
 fn all_agents_of_a_folder_are_listed_newest_first() {
     let run = sessions(&[]).exits(0);
     let lines: Vec<&str> = run.stdout.lines().collect();
-    assert_eq!(lines.len(), 17, "{}", run.stdout);
+    assert_eq!(lines.len(), 19, "{}", run.stdout);
     for agent in ["claude", "codex", "gemini"] {
         assert!(lines.iter().any(|line| line.starts_with(agent)), "{}", run.stdout);
     }
-    assert!(lines[0].contains("01a1def7-6c1c-7663-b55e-c715550cc2d1") && lines[0].contains("by exec"), "{}", lines[0]);
+    assert!(
+        lines[0].contains("f1ad3fe3-a961-43c2-97b8-51fa0bee76cd") && lines[0].contains("first [[tool:"),
+        "{}",
+        lines[0]
+    );
     let json: Vec<Value> = serde_json::from_str(&sessions(&["list", "--json"]).exits(0).stdout).unwrap();
     let updated: Vec<&str> = json.iter().map(|one| one["updated"].as_str().unwrap()).collect();
-    assert!(json.len() == 17 && updated.is_sorted_by(|one, other| one >= other), "{updated:?}");
+    assert!(json.len() == 19 && updated.is_sorted_by(|one, other| one >= other), "{updated:?}");
     let one: Vec<Value> = serde_json::from_str(&sessions(&["--agent", "codex", "--json"]).exits(0).stdout).unwrap();
     assert!(one.len() == 6 && one.iter().all(|one| one["agent"] == "codex"));
 }
@@ -50,7 +54,7 @@ fn an_empty_list_says_where_it_looked() {
     let run = scene().run(&["sessions", "--cwd", "/elsewhere", "--json"]).exits(0);
     assert_eq!(run.stdout, "[]\n");
     let run = scene().run(&["sessions", "list", "--all"]).exits(0);
-    assert!(run.stdout.lines().count() == 17 && run.stdout.contains("(/workspace)"), "{}", run.stdout);
+    assert!(run.stdout.lines().count() == 19 && run.stdout.contains("(/workspace)"), "{}", run.stdout);
 }
 
 #[test]

@@ -6,15 +6,15 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-use multitap_event::{EventKind, Retry, Role, SystemSubtype, TextChunk, Timestamp, TokenUsage, TurnEnd, TurnStatus};
+use multitap_event::{EventKind, Retry, Role, SystemSubtype, TextChunk, Timestamp};
 use serde_json::{Map, Value};
 
-use super::local::{Typed, prompt_of, typed};
+use super::local::{Typed, inside, prompt_of, typed};
+use super::turn::Turn;
 use super::wire::{AgentMeta, Entry, Origin, text_of};
 use crate::claude::ClaudeCodec;
 use crate::claude::decode::note;
 use crate::claude::message::user_message;
-use crate::claude::turn::tokens;
 use crate::claude::wire::{Assistant, Block, User};
 use crate::codec::{Codec as _, End, Step};
 use crate::history::{Entries, StoredSession, Told};
@@ -22,7 +22,7 @@ use crate::line::unrecognized;
 use crate::words::one_line;
 
 /// What Claude keeps for itself.
-const SILENT: [&str; 13] = [
+const SILENT: [&str; 12] = [
     "queue-operation",
     "file-history-snapshot",
     "file-history-delta",
@@ -34,7 +34,6 @@ const SILENT: [&str; 13] = [
     "api-request-blob",
     "progress",
     "mode",
-    "permission-mode",
     "content-replacement",
 ];
 
@@ -75,8 +74,8 @@ const FRAME: [&str; 14] = [
 /// A conversation in Claude's store.
 pub(crate) struct Stored {
     session: StoredSession,
-    codec: ClaudeCodec,
-    turn: Turn,
+    pub(super) codec: ClaudeCodec,
+    pub(super) turn: Turn,
     /// The call that began each sub-agent, by the file it has.
     agents: Vec<Option<String>>,
     /// The same where a sub-agent's entries stand among the others: by their ids.
@@ -84,24 +83,7 @@ pub(crate) struct Stored {
     /// The ids of all entries but those of sub-agents, and the last one.
     seen: HashSet<String>,
     last: Option<String>,
-    cost: Option<f64>,
-}
-
-/// The turn under way.
-#[derive(Default)]
-struct Turn {
-    began: Option<Timestamp>,
-    /// When the last of it was written.
-    at: Option<Timestamp>,
-    /// The model's messages, each counted once however many entries it has.
-    used: Option<TokenUsage>,
-    message: Option<(Option<String>, TokenUsage)>,
-    /// What was said last.
-    words: Option<String>,
-    /// What the agent said or did last leaves nothing to wait for.
-    at_rest: bool,
-    stopped: bool,
-    duration: Option<u64>,
+    pub(super) cost: Option<f64>,
 }
 
 impl Stored {
@@ -144,44 +126,6 @@ impl Stored {
         Whose::Agent(call)
     }
 
-    fn begin_turn(&mut self, at: Timestamp, out: &mut Step) {
-        if !self.codec.turns.is_open() {
-            self.turn = Turn { began: Some(at), ..Turn::default() };
-            self.codec.turns.begin(out);
-        }
-        self.turn.at = Some(at);
-    }
-
-    /// Tells the end of the turn, at the time of the last that belonged to it.
-    fn end_turn(&mut self, at: Timestamp) -> Option<(Timestamp, Step)> {
-        if !self.codec.turns.is_open() {
-            return None;
-        }
-        let mut turn = std::mem::take(&mut self.turn);
-        turn.count();
-        let at = turn.at.unwrap_or(at);
-        let error = self.codec.turns.trouble().map(str::to_owned);
-        let status = match &error {
-            _ if turn.stopped => TurnStatus::Cancelled,
-            Some(_) => TurnStatus::Failed,
-            None if turn.at_rest && !self.codec.tools.any_open() => TurnStatus::Completed,
-            None => TurnStatus::Interrupted,
-        };
-        let (cost_usd, total_cost_usd) = self.codec.turns.cost(self.cost.take(), None);
-        let mut out = Step::default();
-        let end = TurnEnd {
-            usage: turn.used,
-            duration_ms: turn.duration.or(turn.began.map(|began| at.millis_since(began))),
-            cost_usd,
-            total_cost_usd,
-            text: turn.words.filter(|_| status == TurnStatus::Completed),
-            error: error.filter(|_| status == TurnStatus::Failed),
-            ..TurnEnd::of(status)
-        };
-        self.codec.turn_over(end, at, &mut out);
-        Some((at, out))
-    }
-
     fn assistant(&mut self, line: &str, entry: &Entry, parent: Option<String>, at: Timestamp, out: &mut Step) {
         let read: Assistant = match serde_json::from_str(line) {
             Ok(read) => read,
@@ -215,6 +159,11 @@ impl Stored {
                 self.begin_turn(at, &mut out);
                 self.turn.at_rest = false;
             }
+            if let (Some(launched), [call]) = (&entry.tool_use_result, results.as_slice())
+                && launched.is_async
+            {
+                self.codec.tools.task_began(&launched.agent_id, call, true);
+            }
             let synthetic = parent.is_none() || entry.is_meta;
             let read = User { parent_tool_use_id: parent, is_synthetic: Some(synthetic), ..read };
             self.codec.user(read, at, &mut out);
@@ -224,8 +173,14 @@ impl Stored {
         } else if let Some(origin) = entry.origin.as_ref().filter(|origin| !origin.is_user()) {
             // Work in the background reports, and a turn of its own begins.
             self.next_turn(at, told, &mut out);
-            let data = Map::from_iter([("content".to_owned(), entry.text().into())]);
-            out.events.push(note(&origin.kind, Some(one_line(&entry.text())), data));
+            self.turn.origin = Some(origin.kind.clone());
+            let text = entry.text();
+            if let Some(task) = inside(text.trim(), "task-id") {
+                self.codec.tools.task_ended(task.trim());
+            }
+            let summary = one_line(inside(text.trim(), "summary").unwrap_or(&text));
+            let data = Map::from_iter([("content".to_owned(), text.into())]);
+            out.events.push(note(&origin.kind, Some(summary), data));
         } else if !entry.is_meta {
             self.typed(entry, &read.message.content, at, told, &mut out);
         }
@@ -260,13 +215,6 @@ impl Stored {
                 }
             }
         }
-    }
-
-    fn next_turn(&mut self, at: Timestamp, told: &mut Told, out: &mut Step) {
-        if let Some((at, step)) = self.end_turn(at) {
-            told.before(at, step);
-        }
-        self.begin_turn(at, out);
     }
 
     /// What a command printed is the answer to it.
@@ -314,11 +262,8 @@ impl Stored {
                 out.events.push(note(SystemSubtype::COMPACTED, None, about));
             }
             _ => {
-                FRAME.iter().for_each(|key| {
-                    data.shift_remove(*key);
-                });
                 let subtype = entry.subtype.as_deref().unwrap_or("note");
-                out.events.push(note(subtype, entry.content.as_str().map(one_line), data));
+                out.events.push(note(subtype, entry.content.as_str().map(one_line), without_frame(line)));
             }
         }
     }
@@ -328,8 +273,9 @@ impl Stored {
         let prompt = text_of(&attachment.prompt);
         let by_user = !attachment.is_meta && attachment.origin.as_ref().is_none_or(Origin::is_user);
         if attachment.kind == "queued_command" && by_user && !prompt.is_empty() {
-            // It joined the turn that ran.
+            // It joined the turn that ran, and waits for an answer.
             self.begin_turn(at, out);
+            self.turn.at_rest = false;
             out.events.extend(user_message(&[Block::text(prompt)], entry.uuid.clone()));
             return;
         }
@@ -340,15 +286,15 @@ impl Stored {
         let data = data.shift_remove("attachment").and_then(|data| data.as_object().cloned()).unwrap_or_default();
         out.events.push(note("attachment", Some(attachment.kind.clone()), data));
     }
+}
 
-    /// An entry of a sub-agent that nobody is known to have begun.
-    fn stray(line: &str, out: &mut Step) {
-        let mut data: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
-        FRAME.iter().for_each(|key| {
-            data.shift_remove(*key);
-        });
-        out.events.push(note("sidechain", None, data));
+/// The fields of an entry that are its own.
+fn without_frame(line: &str) -> Map<String, Value> {
+    let mut data: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
+    for key in FRAME {
+        data.shift_remove(key);
     }
+    data
 }
 
 /// Whose an entry is.
@@ -356,35 +302,6 @@ enum Whose {
     Main,
     Agent(String),
     Unknown,
-}
-
-impl Turn {
-    /// A message, or another part of it, came from the model.
-    fn heard(&mut self, entry: &Entry, blocks: &[Block]) {
-        let said = entry.message.as_ref();
-        if let Some(usage) = said.and_then(|said| said.usage.clone()).filter(|_| entry.model().is_some()) {
-            let id = said.and_then(|said| said.id.clone());
-            if self.message.as_ref().is_some_and(|(known, _)| *known != id || id.is_none()) {
-                self.count();
-            }
-            self.message = Some((id, tokens(usage)));
-        }
-        self.at_rest = !entry.is_aborted_mid_stream;
-        for block in blocks {
-            match block.kind.as_str() {
-                "text" => self.words = block.text.clone().filter(|text| !text.is_empty()),
-                "tool_use" => (self.words, self.at_rest) = (None, false),
-                _ => {}
-            }
-        }
-    }
-
-    /// The model's message is complete; what it used is added.
-    fn count(&mut self) {
-        if let Some((_, usage)) = self.message.take() {
-            self.used = Some(self.used.map_or(usage, |before| before.plus(usage)));
-        }
-    }
 }
 
 impl Entries for Stored {
@@ -404,7 +321,8 @@ impl Entries for Stored {
             (Whose::Main, _) => None,
             (Whose::Agent(call), _) => Some(call),
             (Whose::Unknown, "user" | "assistant") => {
-                Self::stray(line, &mut out);
+                // Nobody is known to have begun this sub-agent.
+                out.events.push(note("sidechain", None, without_frame(line)));
                 return told.own(at, out);
             }
             (Whose::Unknown, _) => None,
@@ -423,10 +341,14 @@ impl Entries for Stored {
             "attachment" => {}
             "cost-state" => self.cost = entry.total_cost_usd.or(self.cost),
             "summary" | "ai-title" | "custom-title" => {
-                let title = entry.summary.clone().unwrap_or_default();
-                out.events.push(note("title", Some(title), Map::new()));
+                let names = [&entry.custom_title, &entry.ai_title, &entry.summary];
+                let title = names.into_iter().flatten().next().cloned();
+                out.events.push(note("title", title, Map::new()));
             }
+            "permission-mode" => self.codec.session.mode_is(entry.permission_mode.clone(), &mut out),
             kind if SILENT.contains(&kind) => {}
+            // The names of what Claude notes about a conversation have a hyphen; those of its stream have none.
+            kind if kind.contains('-') => out.events.push(note(kind, None, without_frame(line))),
             "message" if prompt_of(&entry).is_some() => {
                 self.next_turn(at, told, &mut out);
                 out.events.extend(user_message(&[Block::text(entry.text())], entry.uuid.clone()));

@@ -43,7 +43,7 @@ pub(super) fn typed(text: &str) -> Typed {
 }
 
 /// What stands between the tags at the beginning of a text, or after other tags.
-fn inside<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+pub(super) fn inside<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     if !text.starts_with('<') {
         return None;
     }

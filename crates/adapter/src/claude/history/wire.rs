@@ -55,13 +55,19 @@ pub(super) struct Entry {
     pub(super) attachment: Option<Attachment>,
     #[serde(deserialize_with = "soft")]
     pub(super) permission_decision: Option<Decision>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) tool_use_result: Option<Launched>,
     /// Who spoke, when it was not the user.
     #[serde(deserialize_with = "soft")]
     pub(super) origin: Option<Origin>,
     #[serde(rename = "totalCostUSD", deserialize_with = "soft")]
     pub(super) total_cost_usd: Option<f64>,
-    /// What the conversation was named, in any of the entries that name it.
-    #[serde(alias = "aiTitle", alias = "customTitle", alias = "title", deserialize_with = "soft")]
+    /// What the conversation was named: by Claude, by the user, and in older versions.
+    #[serde(deserialize_with = "soft")]
+    pub(super) ai_title: Option<String>,
+    #[serde(deserialize_with = "soft")]
+    pub(super) custom_title: Option<String>,
+    #[serde(deserialize_with = "soft")]
     pub(super) summary: Option<String>,
 }
 
@@ -110,6 +116,16 @@ pub(super) struct Attachment {
 #[serde(default)]
 pub(super) struct Decision {
     pub(super) decision: String,
+}
+
+/// What a call tells that began a sub-agent and went on without it.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Launched {
+    #[serde(deserialize_with = "soft")]
+    pub(super) is_async: bool,
+    #[serde(deserialize_with = "soft")]
+    pub(super) agent_id: String,
 }
 
 #[derive(Default, Deserialize)]

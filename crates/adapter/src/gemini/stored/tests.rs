@@ -126,3 +126,16 @@ fn older_files_are_read_too() {
     take_up(&mut config).unwrap().unwrap();
     assert_eq!(config.resume, session("abc123-def456-7890"));
 }
+
+#[test]
+fn a_folder_that_older_versions_named_by_its_digest_is_found() {
+    let place = Place::new();
+    let project = "772fbb1e17561d72bb921fe123e42cc75f2cfd1065aa501a98aa8db8e093c534";
+    let chats = place.home.path().join(".gemini/tmp").join(project).join("chats");
+    fs::create_dir_all(&chats).unwrap();
+    fs::write(chats.join("session-2026-11-15T09-16-f546f7be.jsonl"), format!("{HEAD}{SAID}")).unwrap();
+    let mut config = place.config(Resume::Latest);
+    config.working_directory = Some("/w/other".into());
+    find(&mut config).unwrap().unwrap();
+    assert_eq!(config.resume, session(ID));
+}

@@ -1,0 +1,54 @@
+//! `cargo xtask bench`: builds a bench as it is released, lets callgrind count its instructions, then runs it.
+//!
+//! What is measured, and against what, is the bench's own business; it lives with the crate it measures. Its goals
+//! are goals, not gates: whatever the figures, the chore succeeds.
+
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::run::{cargo, exists, program, succeed};
+
+const AGENTS: [&str; 3] = ["claude", "codex", "gemini"];
+/// The two ways in which a bench reads, and the function that does nothing else.
+const WAYS: [(&str, &str); 2] = [("events", "*measure::to_events*"), ("derive", "*measure::by_derive*")];
+const BENCH: [&str; 6] = ["bench", "--quiet", "--package", "multitap-adapter", "--bench", "parse"];
+
+/// Runs the named bench, or all there are.
+pub(crate) fn bench(args: &[String]) -> Result<()> {
+    let options = match args.split_first() {
+        Some((name, options)) if name == "parse" => options,
+        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there is parse"),
+        _ => args,
+    };
+    parse(options)
+}
+
+fn parse(options: &[String]) -> Result<()> {
+    succeed(cargo(&BENCH).arg("--no-run"))?;
+    let output = cargo(&BENCH).args(["--", "where"]).stderr(Stdio::inherit()).output().context("find the bench")?;
+    ensure!(output.status.success(), "the bench does not run ({})", output.status);
+    let path = String::from_utf8(output.stdout)?;
+    let path = path.trim();
+    let mut command = program(path.into());
+    // Without it the bench says that nothing was counted.
+    if exists("valgrind") {
+        for agent in AGENTS {
+            let [events, derive] = WAYS.map(|(way, function)| count(path, agent, way, function));
+            command.args(["--instructions", &format!("{agent}={}/{}", events?, derive?)]);
+        }
+    }
+    succeed(command.args(options).arg("--bench"))
+}
+
+/// The instructions that one agent's lines take, read in one way.
+fn count(path: &str, agent: &str, way: &str, function: &str) -> Result<u64> {
+    let mut command = program("valgrind".into());
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(format!("--toggle-collect={function}"));
+    command.args([path, "count", agent, way, "--bench"]);
+    let output = command.output().context("cannot start valgrind")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "callgrind failed ({}):\n{said}", output.status);
+    let counted = said.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    counted.filter(|count| *count > 0).with_context(|| format!("callgrind counted nothing:\n{said}"))
+}
