@@ -36,7 +36,9 @@ async fn serve(store: Arc<Store>, sessions: Vec<SessionId>, hold: bool) -> Outco
             writing.spawn(append(Arc::clone(&store), claim, seed));
         }
     }
-    let ended = tokio::task::spawn_blocking(|| io::copy(&mut io::stdin(), &mut io::sink()));
+    // On a thread that nobody waits for: stdin may stay open when this ends for another reason.
+    let (end, ended) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || end.send(io::copy(&mut io::stdin(), &mut io::sink())));
     writing.spawn(async move {
         ended.await??;
         Ok(())

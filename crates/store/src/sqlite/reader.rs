@@ -55,7 +55,7 @@ impl Readers {
             };
             let result = in_one_view(&connection, |connection| read(connection, &this));
             // A connection that met trouble is not used again.
-            if result.is_ok() {
+            if !matches!(result, Err(Trouble::Sql(_))) {
                 lock(&idle).push(connection);
             }
             result.map_err(|trouble| trouble.into_journal_error(&path))
@@ -72,8 +72,10 @@ fn lock(idle: &Mutex<Vec<Connection>>) -> std::sync::MutexGuard<'_, Vec<Connecti
 fn in_one_view<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let result = read(connection);
-    connection.prepare_cached("COMMIT")?.execute([])?;
-    result
+    let ended = connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+    let value = result?;
+    ended?;
+    Ok(value)
 }
 
 /// Part of a log. What it costs depends on the part, not on the log.
@@ -119,10 +121,14 @@ fn take(mut rows: Rows<'_>, bytes: usize) -> rusqlite::Result<Vec<Entry>> {
 
 pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> Result<Vec<SessionRecord>, Trouble> {
     let limit = filter.limit.unwrap_or(usize::MAX);
-    let select =
-        format!("{SESSION} WHERE (?1 IS NULL OR folder = ?1) AND (NOT ?2 OR open) ORDER BY updated DESC, key DESC");
+    // Who lives SQLite cannot tell; where that does not matter it need not sort more than is wanted.
+    let rows = if filter.cut_off { -1 } else { i64::try_from(limit).unwrap_or(-1) };
+    let select = format!(
+        "{SESSION} WHERE (?1 IS NULL OR folder = ?1) AND (NOT ?2 OR open) ORDER BY updated DESC, key DESC LIMIT ?3"
+    );
     let mut select = connection.prepare_cached(&select)?;
-    let rows = select.query(params![filter.folder.as_deref().map(record::path_value), filter.cut_off])?;
+    let folder = filter.folder.as_deref().map(record::path_value);
+    let rows = select.query(params![folder, filter.cut_off, rows])?;
     records(rows, this, |record| !filter.cut_off || record.live.is_none(), limit)
 }
 

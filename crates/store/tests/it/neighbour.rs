@@ -20,13 +20,24 @@ impl Neighbour {
     /// Starts it and waits until it has those sessions.
     #[expect(clippy::disallowed_methods, reason = "our own helper, ended below, also when a test fails")]
     pub(crate) fn start(file: &Path, args: &[&str]) -> Self {
-        let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_appender"))
-            .arg(file)
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_appender"));
+        command.arg(file).args(args);
+        Self::spawn(command)
+    }
+
+    /// The same, but no file may grow beyond so many blocks of 512 bytes: writing fails then, in the middle of it.
+    #[cfg(unix)]
+    #[expect(clippy::disallowed_methods, reason = "our own helper, ended below, also when a test fails")]
+    pub(crate) fn start_in_little_room(file: &Path, args: &[&str], blocks: u32) -> Self {
+        let mut command = std::process::Command::new("sh");
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_appender")]).arg(file).args(args);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: std::process::Command) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         let mut neighbour = Self { child, lines };
         let mut line = String::new();
@@ -53,6 +64,16 @@ impl Neighbour {
         self.child.kill().unwrap();
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).unwrap();
+    }
+
+    /// Waits until it gives up by itself: what it said, and why it gave up.
+    #[cfg(unix)]
+    pub(crate) fn give_up(mut self) -> (String, String) {
+        let (mut said, mut why) = (String::new(), String::new());
+        self.lines.read_to_string(&mut said).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+        assert!(!self.child.wait().unwrap().success());
+        (said, why)
     }
 
     /// Lets it end by itself.
