@@ -21,6 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("multitap-client", &["multitap-adapter", "multitap-event", "multitap-hub"]),
     ("multitap-hub", &["multitap-event"]),
+    ("multitap-store", &["multitap-event", "multitap-hub"]),
     ("multitap-adapter", &["multitap-event", "multitap-process"]),
     ("multitap-process", &[]),
     ("multitap-event", &[]),

@@ -1,0 +1,193 @@
+//! Which process has a session, and whether that process is still there.
+//!
+//! A process is known by its pid, the namespace that pid counts in, when it began, and the run of the machine it began
+//! in; so neither a pid that was given away again, nor a restart, nor a container with pids of its own misleads us.
+//! Where a process cannot be looked at, the time until which it took the lease decides.
+
+use multitap_event::Timestamp;
+
+/// A process that has, or had, a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    /// Which run of which machine. Empty: not known.
+    pub(crate) boot: String,
+    /// In which its pid counts. Empty: not known.
+    pub(crate) namespace: String,
+    /// When it began, in the system's own count. 0: not known.
+    pub(crate) started: u64,
+}
+
+impl Process {
+    /// The one we are in.
+    pub(crate) fn this() -> Self {
+        let pid = std::process::id();
+        let started = match look(pid) {
+            Look::Runs { started } => started,
+            Look::Gone | Look::Unknown => 0,
+        };
+        Self { pid, boot: boot(), namespace: namespace(), started }
+    }
+
+    /// Whether `other`, which took a lease until then, is still there, as far as can be told from here.
+    ///
+    /// A process that can be looked at keeps its lease however long it was stopped or asleep.
+    pub(crate) fn sees(&self, other: &Self, until: Timestamp, now: Timestamp) -> bool {
+        self.judges(other, look, now < until)
+    }
+
+    fn judges(&self, other: &Self, look: impl Fn(u32) -> Look, in_time: bool) -> bool {
+        if !self.boot.is_empty() && !other.boot.is_empty() && self.boot != other.boot {
+            return false;
+        }
+        if self.namespace != other.namespace {
+            return in_time;
+        }
+        match look(other.pid) {
+            Look::Gone => false,
+            Look::Runs { started } if started != 0 && other.started != 0 => started == other.started,
+            // Somebody has that pid; whether it is the one we mean, only its lease can tell.
+            Look::Runs { .. } | Look::Unknown => in_time,
+        }
+    }
+
+    /// Whether what `other` wrote before it was gone may be missing, because the machine itself may have stopped.
+    pub(crate) fn may_have_lost(&self, other: &Self) -> bool {
+        self.boot.is_empty() || self.boot != other.boot
+    }
+}
+
+/// What is seen at a pid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Gone,
+    Runs { started: u64 },
+    Unknown,
+}
+
+#[cfg(target_os = "linux")]
+fn look(pid: u32) -> Look {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat_line(&stat),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Look::Gone,
+        // It ended while we looked.
+        Err(error) if error.raw_os_error() == Some(3) => Look::Gone,
+        Err(_) => Look::Unknown,
+    }
+}
+
+/// `PID (NAME) STATE …`: the name may hold anything, so fields are counted from its last parenthesis.
+#[cfg(any(target_os = "linux", test))]
+fn stat_line(stat: &str) -> Look {
+    let Some((_, rest)) = stat.rsplit_once(')') else { return Look::Unknown };
+    let mut fields = rest.split_ascii_whitespace();
+    match fields.next() {
+        // Dead, and only not collected yet by its parent.
+        Some("Z" | "X" | "x") => return Look::Gone,
+        Some(_) => {}
+        None => return Look::Unknown,
+    }
+    // Field 22 of the line; the state was the third.
+    match fields.nth(18).and_then(|ticks| ticks.parse().ok()) {
+        Some(started) => Look::Runs { started },
+        None => Look::Unknown,
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn look(pid: u32) -> Look {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    match pid.map(rustix::process::test_kill_process) {
+        Some(Err(rustix::io::Errno::SRCH)) => Look::Gone,
+        Some(_) => Look::Runs { started: 0 },
+        None => Look::Unknown,
+    }
+}
+
+#[cfg(not(unix))]
+fn look(_: u32) -> Look {
+    Look::Unknown
+}
+
+#[cfg(target_os = "linux")]
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn boot() -> String {
+    String::new()
+}
+
+#[cfg(target_os = "linux")]
+fn namespace() -> String {
+    let link = std::fs::read_link("/proc/self/ns/pid");
+    link.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn namespace() -> String {
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(boot: &str, namespace: &str, started: u64) -> Process {
+        Process { pid: 7, boot: boot.into(), namespace: namespace.into(), started }
+    }
+
+    #[test]
+    fn a_process_that_runs_keeps_its_lease_however_long_it_slept() {
+        let here = process("boot", "pid:[1]", 1);
+        let there = process("boot", "pid:[1]", 50);
+        assert!(here.judges(&there, |_| Look::Runs { started: 50 }, false));
+    }
+
+    #[test]
+    fn a_pid_that_was_given_away_again_is_another_process() {
+        let here = process("boot", "pid:[1]", 1);
+        let there = process("boot", "pid:[1]", 50);
+        assert!(!here.judges(&there, |_| Look::Runs { started: 51 }, true));
+        assert!(!here.judges(&there, |_| Look::Gone, true));
+    }
+
+    #[test]
+    fn nothing_outlives_its_machine() {
+        let here = process("boot", "pid:[1]", 1);
+        let there = process("earlier", "pid:[1]", 50);
+        assert!(!here.judges(&there, |_| Look::Runs { started: 50 }, true));
+        assert!(here.may_have_lost(&there));
+        assert!(!here.may_have_lost(&process("boot", "pid:[1]", 50)));
+    }
+
+    #[test]
+    fn where_one_cannot_look_the_time_decides() {
+        let here = process("boot", "pid:[1]", 1);
+        let container = process("boot", "pid:[2]", 50);
+        assert!(here.judges(&container, |_| Look::Gone, true), "its pid counts elsewhere");
+        assert!(!here.judges(&container, |_| Look::Runs { started: 50 }, false));
+        let plain = process("", "", 0);
+        assert!(plain.judges(&plain, |_| Look::Runs { started: 0 }, true));
+        assert!(!plain.judges(&plain, |_| Look::Runs { started: 0 }, false));
+        assert!(!plain.judges(&plain, |_| Look::Gone, true));
+        assert!(plain.may_have_lost(&plain), "without a boot id a power cut cannot be ruled out");
+    }
+
+    #[test]
+    fn the_line_of_a_process_is_read_whatever_its_name() {
+        let line = "12 (a) b) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
+        assert_eq!(stat_line(line), Look::Runs { started: 98765 });
+        assert_eq!(stat_line(&line.replace(" S ", " Z ")), Look::Gone);
+        assert_eq!(stat_line("12 (cut off"), Look::Unknown);
+        assert_eq!(stat_line("12 (cut) S 1"), Look::Unknown);
+    }
+
+    #[test]
+    fn we_see_ourselves() {
+        let this = Process::this();
+        let now = Timestamp::from_millis(1_000);
+        assert!(this.sees(&this, Timestamp::from_millis(2_000), now));
+    }
+}

@@ -1,0 +1,142 @@
+//! The log in an SQLite file: one thread that writes, a few connections that read, one thread that keeps house.
+//!
+//! Here they are put together and stand as the hub's [`Journal`]; several processes may have the same file open.
+
+mod append;
+mod error;
+mod keeper;
+mod reader;
+mod record;
+mod schema;
+mod session;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{io, thread};
+
+use multitap_event::{Ruling, SessionId};
+use multitap_hub::{Batch, Claim, Filter, Journal, JournalError, Kept, NewSession, Owner, Page, Part, SessionRecord};
+use tokio::sync::{mpsc, oneshot};
+
+use self::error::journal_error;
+use self::keeper::REFRESH;
+use self::reader::Readers;
+use self::writer::{Message, QUEUE, Work, Writer};
+use crate::holder::Process;
+
+/// The logs of all sessions, in one file. Cheap to clone; the last one to go ends the writing, in its own time.
+#[derive(Debug, Clone)]
+pub struct Store {
+    writer: mpsc::Sender<Message>,
+    readers: Arc<Readers>,
+}
+
+/// What the file may take up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// At this size the log counts as full, as if the disk were.
+    pub bytes: Option<u64>,
+}
+
+/// The file cannot be used as a log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot open {}", .path.display())]
+pub struct OpenError {
+    pub path: PathBuf,
+    #[source]
+    pub reason: JournalError,
+}
+
+impl Store {
+    /// Opens the log, and makes it if there is none: a folder and a file for their user alone. Waits for the disk, and
+    /// up to two seconds for another program that has the file locked.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
+        Self::open_within(path, Limits::default())
+    }
+
+    /// The same, with a limit.
+    pub fn open_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self, OpenError> {
+        let path = path.into();
+        Self::start(&path, limits).map_err(|reason| OpenError { path, reason })
+    }
+
+    fn start(path: &Path, limits: Limits) -> Result<Self, JournalError> {
+        let sql = |error| journal_error(path, &error);
+        let threads = |error: io::Error| JournalError::Other(format!("cannot start a thread: {error}"));
+        let connection = schema::create(path)?;
+        if let Some(bytes) = limits.bytes {
+            schema::limit(&connection, bytes).map_err(sql)?;
+        }
+        let this = Process::this();
+        let (tx, queue) = mpsc::channel(QUEUE);
+        let (call, called) = std::sync::mpsc::sync_channel(1);
+        let (place, weak) = (path.to_owned(), tx.downgrade());
+        let keeper = thread::Builder::new().name("log-keeper".into());
+        let keeper = keeper.spawn(move || keeper::run(&place, &called, &weak, REFRESH)).map_err(threads)?;
+        let writer = Writer::new(connection, path.to_owned(), this.clone(), queue, (call, keeper)).map_err(sql)?;
+        thread::Builder::new().name("log-writer".into()).spawn(move || writer.run()).map_err(threads)?;
+        Ok(Self { writer: tx, readers: Arc::new(Readers::new(path.to_owned(), this)) })
+    }
+
+    /// Comes back when all that was handed in is written, the leases are given back, and the writing has ended.
+    pub async fn close(&self) {
+        let (reply, closed) = oneshot::channel();
+        if self.writer.send(Message::Close(reply)).await.is_ok() {
+            // No answer: it had ended before it came to this.
+            closed.await.ok();
+        }
+    }
+
+    async fn write(&self, work: Work) -> Result<Option<Claim>, JournalError> {
+        let closed = || JournalError::Other("the log was closed".to_owned());
+        let (reply, written) = oneshot::channel();
+        self.writer.send(Message::Work(work, reply)).await.map_err(|_| closed())?;
+        written.await.map_err(|_| closed())?
+    }
+
+    async fn take(&self, work: Work) -> Result<Claim, JournalError> {
+        let claim = self.write(work).await?;
+        claim.ok_or_else(|| JournalError::Other("the log gave no claim".to_owned()))
+    }
+}
+
+impl Journal for Store {
+    fn create(&self, session: NewSession) -> Kept<'_, Claim> {
+        Box::pin(self.take(Work::Create(Box::new(session))))
+    }
+
+    fn claim(&self, session: SessionId) -> Kept<'_, Claim> {
+        Box::pin(self.take(Work::Claim(session)))
+    }
+
+    fn append(&self, batch: Batch) -> Kept<'_, ()> {
+        Box::pin(async { self.write(Work::Append(batch)).await.map(drop) })
+    }
+
+    fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page> {
+        Box::pin(self.readers.read(move |connection, _| reader::page(connection, &session, part)))
+    }
+
+    fn release(&self, session: SessionId, owner: Owner) -> Kept<'_, ()> {
+        Box::pin(async { self.write(Work::Release(session, owner)).await.map(drop) })
+    }
+
+    fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>> {
+        Box::pin(self.readers.read(move |connection, this| reader::list(connection, this, &filter)))
+    }
+
+    fn find(&self, name: String) -> Kept<'_, Vec<SessionRecord>> {
+        Box::pin(self.readers.read(move |connection, this| reader::find(connection, this, &name)))
+    }
+
+    fn remove(&self, session: SessionId) -> Kept<'_, ()> {
+        Box::pin(async { self.write(Work::Remove(session)).await.map(drop) })
+    }
+
+    fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>> {
+        Box::pin(self.readers.read(move |connection, _| reader::rulings(connection, &session)))
+    }
+}

@@ -1,0 +1,123 @@
+//! What one batch writes: events, and what is drawn from them. Runs inside a transaction of the writer.
+
+use multitap_event::{Event, EventKind, Question, Ruling, SessionId};
+use multitap_hub::{About, Batch, Checkpoint, Entry, JournalError};
+use rusqlite::{Connection, OptionalExtension as _, named_params, params};
+
+use super::error::Trouble;
+use super::record::{number, signed, word};
+
+/// Adds a batch to the log of the session with that key. Refuses before it writes anything.
+pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), Trouble> {
+    check_order(batch)?;
+    move_on(connection, key, batch, now)?;
+    let mut insert = connection.prepare_cached("INSERT INTO events (session, seq, json) VALUES (?, ?, ?)")?;
+    for entry in &batch.entries {
+        insert.execute(params![key, signed(entry.seq()), entry.json()])?;
+        if let Some(event) = entry.event() {
+            note_ruling(connection, &batch.session, event)?;
+        }
+    }
+    if let Some(about) = &batch.about {
+        tell(connection, key, about)?;
+    }
+    if let Some(Checkpoint { seq, state }) = &batch.checkpoint {
+        let replace = "INSERT OR REPLACE INTO checkpoints (session, seq, state) VALUES (?, ?, ?)";
+        connection.prepare_cached(replace)?.execute(params![key, signed(*seq), state])?;
+    }
+    Ok(())
+}
+
+fn check_order(batch: &Batch) -> Result<(), JournalError> {
+    let pairs = batch.entries.iter().zip(batch.entries.iter().skip(1));
+    match pairs.into_iter().find(|(one, next)| one.seq() + 1 != next.seq()) {
+        Some((one, next)) => Err(gap(&batch.session, next.seq(), one.seq())),
+        None => Ok(()),
+    }
+}
+
+fn gap(session: &SessionId, first: u64, last: u64) -> JournalError {
+    JournalError::Other(format!("entry {first} of session {session} does not follow its last one, {last}"))
+}
+
+/// Moves the end of the log, if it is ours and ends just before this batch: one statement checks and does it.
+fn move_on(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), Trouble> {
+    let last = batch.entries.last().map(|entry| signed(entry.seq()));
+    let before = batch.entries.first().map(|entry| signed(entry.seq()) - 1);
+    let update = "UPDATE logs SET last_seq = coalesce(:last, last_seq), updated = :now, open = coalesce(:open, open) \
+                  WHERE session = :session AND owner = :owner AND last_seq = coalesce(:before, last_seq)";
+    let moved = connection.prepare_cached(update)?.execute(named_params! {
+        ":last": last,
+        ":now": now,
+        ":open": batch.about.as_ref().map(|about| about.open),
+        ":session": key,
+        ":owner": batch.owner.0,
+        ":before": before,
+    })?;
+    if moved == 1 { Ok(()) } else { Err(why_not(connection, key, batch)?.into()) }
+}
+
+fn why_not(connection: &Connection, key: i64, batch: &Batch) -> rusqlite::Result<JournalError> {
+    let mut select = connection.prepare_cached("SELECT owner, last_seq FROM logs WHERE session = ?")?;
+    let found = select.query_row([key], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, i64>(1)?)));
+    Ok(match found.optional()? {
+        None => JournalError::NoSuchSession(batch.session.clone()),
+        Some((owner, _)) if owner.as_ref() != Some(&batch.owner.0) => JournalError::Lost(batch.session.clone()),
+        Some((_, last)) => gap(&batch.session, batch.entries.first().map_or(0, Entry::seq), number(last)),
+    })
+}
+
+/// What is not known now stays as it was known.
+fn tell(connection: &Connection, key: i64, about: &About) -> rusqlite::Result<()> {
+    let update = "UPDATE sessions SET title = coalesce(?, title), native_id = coalesce(?, native_id), \
+                  model = coalesce(?, model) WHERE key = ?";
+    connection.prepare_cached(update)?.execute(params![about.title, about.native_id, about.model, key])?;
+    Ok(())
+}
+
+/// Keeps the audit trail.
+fn note_ruling(connection: &Connection, session: &SessionId, event: &Event) -> rusqlite::Result<()> {
+    match &event.kind {
+        EventKind::PermissionAsked(question) => asked(connection, session, question, event.timestamp.as_millis()),
+        EventKind::PermissionSettled(ruling) => settled(connection, session, ruling),
+        _ => Ok(()),
+    }
+}
+
+fn asked(connection: &Connection, session: &SessionId, question: &Question, at: i64) -> rusqlite::Result<()> {
+    let insert = "INSERT INTO rulings (session_id, question_id, tool, title, asked) VALUES (?, ?, ?, ?, ?)";
+    let question_id = question.question_id.as_str();
+    let about = params![session.as_str(), question_id, question.tool_name, question.title, at];
+    connection.prepare_cached(insert)?.execute(about)?;
+    Ok(())
+}
+
+/// Fills in the question's row. A question whose asking is not in this log gets one of its own.
+fn settled(connection: &Connection, session: &SessionId, ruling: &Ruling) -> rusqlite::Result<()> {
+    let (session, question) = (session.as_str(), ruling.question_id.as_str());
+    let select = "SELECT max(id) FROM rulings WHERE session_id = ? AND question_id = ? AND option_id IS NULL";
+    let open: Option<i64> = connection.prepare_cached(select)?.query_row([session, question], |row| row.get(0))?;
+    let id = match open {
+        Some(id) => id,
+        None => {
+            let insert = "INSERT INTO rulings (session_id, question_id) VALUES (?, ?)";
+            connection.prepare_cached(insert)?.insert([session, question])?
+        }
+    };
+    let by = &ruling.settled_by;
+    let update = "UPDATE rulings SET option_id = ?, kind = ?, client = ?, door = ?, client_id = ?, role = ?, \
+                  settled = ?, feedback = ?, edited = ? WHERE id = ?";
+    connection.prepare_cached(update)?.execute(params![
+        ruling.selected_option_id.as_str(),
+        word(&ruling.kind),
+        by.client,
+        word(&by.door),
+        by.client_id.as_ref().map(|id| id.as_str()),
+        by.role.as_ref().and_then(word),
+        ruling.at.as_millis(),
+        ruling.feedback,
+        ruling.edited,
+        id,
+    ])?;
+    Ok(())
+}

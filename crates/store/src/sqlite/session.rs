@@ -1,0 +1,142 @@
+//! Beginning, taking up, giving back and removing logs. Each runs inside a transaction of the writer.
+
+use multitap_event::{SessionId, Timestamp};
+use multitap_hub::{Checkpoint, Claim, JournalError, NewSession, Owner};
+use rusqlite::{Connection, OptionalExtension as _, named_params, params};
+use uuid::Uuid;
+
+use super::error::Trouble;
+use super::record::{self, Found, SESSION, number};
+use crate::holder::Process;
+
+/// How long a lease counts where its process cannot be looked at.
+const LEASE_MILLIS: i64 = 30_000;
+
+/// Events that are deleted at a time: some milliseconds of work, which those who wait for the writer do not notice.
+const SWEPT_AT_ONCE: i64 = 500;
+
+/// A claim, with the key of its session.
+#[derive(Debug)]
+pub(super) struct Claimed {
+    pub(super) key: i64,
+    pub(super) claim: Claim,
+}
+
+pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) -> Result<Claimed, Trouble> {
+    if key(connection, &new.id)?.is_some() {
+        return Err(JournalError::Other(format!("there is a session {} already", new.id)).into());
+    }
+    let config = serde_json::to_string(&new.config)
+        .map_err(|error| JournalError::Other(format!("the settings cannot be written: {error}")))?;
+    let insert = "INSERT INTO sessions (id, agent, folder, created, forked_from, config) VALUES (?, ?, ?, ?, ?, ?)";
+    connection.prepare_cached(insert)?.execute(params![
+        new.id.as_str(),
+        new.agent.to_string(),
+        new.folder.as_deref().map(record::path_value),
+        new.created.as_millis(),
+        new.forked_from.as_ref().map(SessionId::as_str),
+        config,
+    ])?;
+    let key = connection.last_insert_rowid();
+    let insert = "INSERT INTO logs (session, updated) VALUES (?, ?)";
+    connection.prepare_cached(insert)?.execute(params![key, new.created.as_millis()])?;
+    let owner = lease(connection, this, key)?;
+    Ok(Claimed { key, claim: Claim { owner, record: known(connection, this, &new.id)?.record, checkpoint: None } })
+}
+
+pub(super) fn claim(connection: &Connection, this: &Process, id: &SessionId) -> Result<Claimed, Trouble> {
+    let Found { key, record, lease: left } = known(connection, this, id)?;
+    if let Some(holder) = record.live {
+        return Err(JournalError::LiveElsewhere { session: id.clone(), holder }.into());
+    }
+    // Whoever had it did not give it back. If the machine went down with it, what was not flushed is gone.
+    if left.is_some_and(|left| this.may_have_lost(&left.process)) {
+        connection.prepare_cached("UPDATE logs SET epoch = epoch + 1 WHERE session = ?")?.execute([key])?;
+    }
+    let owner = lease(connection, this, key)?;
+    let record = known(connection, this, id)?.record;
+    Ok(Claimed { key, claim: Claim { owner, record, checkpoint: checkpoint(connection, key)? } })
+}
+
+/// Writes this process down as the one that has the log.
+fn lease(connection: &Connection, this: &Process, key: i64) -> rusqlite::Result<Owner> {
+    let owner = Owner(Uuid::new_v4().to_string());
+    let now = Timestamp::now().as_millis();
+    let update = "UPDATE logs SET owner = :owner, pid = :pid, boot = :boot, namespace = :namespace, \
+                  started = :started, since = :since, until = :until WHERE session = :session";
+    connection.prepare_cached(update)?.execute(named_params! {
+        ":owner": owner.0,
+        ":pid": this.pid,
+        ":boot": this.boot,
+        ":namespace": this.namespace,
+        ":started": this.started.cast_signed(),
+        ":since": now,
+        ":until": now + LEASE_MILLIS,
+        ":session": key,
+    })?;
+    Ok(owner)
+}
+
+/// Moves a lease on. False: it is not ours any more.
+pub(super) fn refresh(connection: &Connection, key: i64, owner: &Owner) -> rusqlite::Result<bool> {
+    let until = Timestamp::now().as_millis() + LEASE_MILLIS;
+    let update = "UPDATE logs SET until = ? WHERE session = ? AND owner = ?";
+    Ok(connection.prepare_cached(update)?.execute(params![until, key, owner.0])? == 1)
+}
+
+pub(super) fn release(connection: &Connection, id: &SessionId, owner: &Owner) -> Result<(), Trouble> {
+    let Some(key) = key(connection, id)? else { return Err(JournalError::NoSuchSession(id.clone()).into()) };
+    let update = "UPDATE logs SET owner = NULL, pid = NULL, boot = NULL, namespace = NULL, started = NULL, \
+                  since = NULL, until = NULL WHERE session = ? AND owner = ?";
+    match connection.prepare_cached(update)?.execute(params![key, owner.0])? {
+        0 => Err(JournalError::Lost(id.clone()).into()),
+        _ => Ok(()),
+    }
+}
+
+/// Forgets a session. Its events are deleted bit by bit, by [`sweep`]; that somebody ruled stays.
+pub(super) fn remove(connection: &Connection, this: &Process, id: &SessionId) -> Result<(), Trouble> {
+    let Found { key, record, .. } = known(connection, this, id)?;
+    if let Some(holder) = record.live {
+        return Err(JournalError::LiveElsewhere { session: id.clone(), holder }.into());
+    }
+    connection.prepare_cached("INSERT INTO removed (session) VALUES (?)")?.execute([key])?;
+    let words = "UPDATE rulings SET title = NULL, feedback = NULL WHERE session_id = ?";
+    connection.prepare_cached(words)?.execute([id.as_str()])?;
+    // Its row in "logs", its checkpoint and its tasks go with it.
+    connection.prepare_cached("DELETE FROM sessions WHERE key = ?")?.execute([key])?;
+    Ok(())
+}
+
+/// Deletes some of what removed sessions left behind. False: there is nothing left.
+pub(super) fn sweep(connection: &Connection) -> rusqlite::Result<bool> {
+    let select = "SELECT session FROM removed LIMIT 1";
+    let Some(key) = connection.prepare_cached(select)?.query_row([], |row| row.get::<_, i64>(0)).optional()? else {
+        return Ok(false);
+    };
+    let some = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE session = ? LIMIT ?)";
+    if connection.prepare_cached(some)?.execute([key, SWEPT_AT_ONCE])? == 0 {
+        connection.prepare_cached("DELETE FROM removed WHERE session = ?")?.execute([key])?;
+    }
+    Ok(true)
+}
+
+/// The session of that id, if there is one.
+pub(super) fn find(connection: &Connection, this: &Process, id: &SessionId) -> rusqlite::Result<Option<Found>> {
+    let mut select = connection.prepare_cached(&format!("{SESSION} WHERE id = ?"))?;
+    select.query_row([id.as_str()], |row| record::session(row, this)).optional()
+}
+
+fn known(connection: &Connection, this: &Process, id: &SessionId) -> Result<Found, Trouble> {
+    find(connection, this, id)?.ok_or_else(|| JournalError::NoSuchSession(id.clone()).into())
+}
+
+pub(super) fn key(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<i64>> {
+    let mut select = connection.prepare_cached("SELECT key FROM sessions WHERE id = ?")?;
+    select.query_row([id.as_str()], |row| row.get(0)).optional()
+}
+
+fn checkpoint(connection: &Connection, key: i64) -> rusqlite::Result<Option<Checkpoint>> {
+    let mut select = connection.prepare_cached("SELECT seq, state FROM checkpoints WHERE session = ?")?;
+    select.query_row([key], |row| Ok(Checkpoint { seq: number(row.get(0)?), state: row.get(1)? })).optional()
+}

@@ -1,0 +1,71 @@
+//! What only the inside can bring about: the keeper's calls, without waiting for them.
+
+use std::path::Path;
+
+use multitap_event::{AgentKind, Draft, EventKind, SessionId, Timestamp};
+use multitap_hub::{Batch, Claim, Entry, Flush, Journal as _, NewSession};
+
+use super::Store;
+use super::writer::Message;
+
+async fn begin(store: &Store) -> Claim {
+    let new = NewSession {
+        id: SessionId::fresh(),
+        agent: AgentKind::Gemini,
+        folder: None,
+        created: Timestamp::now(),
+        forked_from: None,
+        config: serde_json::Map::new(),
+    };
+    store.create(new).await.unwrap()
+}
+
+fn batch(claim: &Claim, seqs: std::ops::RangeInclusive<u64>) -> Batch {
+    let session = claim.record.id.clone();
+    let kind = |seq: u64| EventKind::RawDelta { native_type: Some(format!("{seq} {}", "x".repeat(10_000))) };
+    let entries =
+        seqs.map(|seq| Entry::new(Draft::new(Timestamp::now(), kind(seq)).stamp(session.clone(), seq))).collect();
+    Batch { session, owner: claim.owner.clone(), entries, flush: Flush::Soon, checkpoint: None, about: None }
+}
+
+fn number(path: &Path, select: &str) -> i64 {
+    rusqlite::Connection::open(path).unwrap().query_row(select, [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn leases_are_moved_on_but_not_those_that_were_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let store = Store::open(&path).unwrap();
+    let (ours, lost) = (begin(&store).await, begin(&store).await);
+    let tamper = rusqlite::Connection::open(&path).unwrap();
+    tamper.execute("UPDATE logs SET until = 1", []).unwrap();
+    tamper.execute("UPDATE logs SET owner = 'another' WHERE session = 2", []).unwrap();
+    store.writer.send(Message::Refresh).await.unwrap();
+    // Whatever is handed in later is done later.
+    store.append(batch(&ours, 1..=1)).await.unwrap();
+    store.append(batch(&lost, 1..=1)).await.unwrap_err();
+    assert!(number(&path, "SELECT until FROM logs WHERE session = 1") > Timestamp::now().as_millis());
+    assert_eq!(number(&path, "SELECT until FROM logs WHERE session = 2"), 1);
+    // Nor are they given back.
+    store.close().await;
+    assert_eq!(number(&path, "SELECT count(*) FROM logs WHERE owner IS NULL"), 1);
+    assert_eq!(number(&path, "SELECT count(*) FROM logs WHERE owner = 'another'"), 1);
+}
+
+/// Without anybody to move it into the file, more than 100 MB would gather beside it.
+#[tokio::test]
+async fn the_write_ahead_log_stays_small_while_much_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let store = Store::open(&path).unwrap();
+    let claim = begin(&store).await;
+    for first in (1..10_000).step_by(100) {
+        store.append(batch(&claim, first..=first + 99)).await.unwrap();
+    }
+    let written = std::fs::metadata(&path).unwrap().len();
+    assert!(written > 20 << 20, "only {written} bytes were moved");
+    let wal = std::fs::metadata(path.with_extension("db-wal")).unwrap().len();
+    assert!(wal < 80 << 20, "{wal} bytes");
+    assert_eq!(number(&path, "SELECT count(*) FROM events"), 10_000);
+}

@@ -1,0 +1,362 @@
+//! The one thread that writes.
+//!
+//! It takes whatever gathered while it was busy, does it in one transaction, and then tells all of them: the more there
+//! is to do, the more shares one flush, and nobody ever waits for a timer. What may not be done is refused before
+//! anything of it is written; if SQLite itself fails, the whole group is undone and each is tried alone, so that one
+//! cannot hurt another. Must not come in: waiting for anything but the queue and the disk.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::thread::JoinHandle;
+
+use multitap_event::{SessionId, Timestamp};
+use multitap_hub::{Batch, Claim, Flush, JournalError, NewSession, Owner};
+use rusqlite::Connection;
+use rusqlite::wal::CheckpointMode;
+use tokio::sync::{mpsc, oneshot};
+
+use super::append::append;
+use super::error::{Trouble, journal_error};
+use super::keeper::{CHECKPOINT_PAGES, MOST_PAGES, checkpoint};
+use super::session::{self, Claimed};
+use crate::holder::Process;
+
+/// Work that may wait for the writer before those who bring more have to wait; also the most that one commit holds.
+pub(super) const QUEUE: usize = 1024;
+
+/// What the writer is told.
+#[derive(Debug)]
+pub(super) enum Message {
+    Work(Work, Reply),
+    /// Move on the leases we have.
+    Refresh,
+    /// Move the last of the write-ahead log into the file.
+    CatchUp,
+    /// Do what is queued, then end.
+    Close(oneshot::Sender<()>),
+}
+
+/// Something to be written.
+#[derive(Debug)]
+pub(super) enum Work {
+    Create(Box<NewSession>),
+    Claim(SessionId),
+    Append(Batch),
+    Release(SessionId, Owner),
+    Remove(SessionId),
+}
+
+/// What comes of it: a claim, if that is what was asked for.
+pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
+
+/// A log this process has.
+#[derive(Debug)]
+struct Held {
+    key: i64,
+    owner: Owner,
+}
+
+/// SQLite failed.
+enum Failure {
+    /// Before anything was tried: it is the same for everybody.
+    Begin(rusqlite::Error),
+    /// With somebody's work, or at the end of it all.
+    Within(rusqlite::Error),
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    connection: Connection,
+    path: PathBuf,
+    this: Process,
+    queue: mpsc::Receiver<Message>,
+    /// Pages in the write-ahead log after the last commit.
+    pages: Arc<AtomicU32>,
+    /// So many there were when the keeper was last called.
+    called_at: u32,
+    keeper: SyncSender<()>,
+    keeper_thread: JoinHandle<()>,
+    flush: Flush,
+    held: HashMap<SessionId, Held>,
+    /// Removed sessions may have left events.
+    sweeping: bool,
+}
+
+impl Writer {
+    /// `connection` flushes every commit, as the migrations wanted it.
+    pub(super) fn new(
+        mut connection: Connection,
+        path: PathBuf,
+        this: Process,
+        queue: mpsc::Receiver<Message>,
+        (keeper, keeper_thread): (SyncSender<()>, JoinHandle<()>),
+    ) -> rusqlite::Result<Self> {
+        let pages = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&pages);
+        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages: std::ffi::c_int| {
+            counted.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        let held = HashMap::new();
+        let flush = Flush::Now;
+        let (called_at, sweeping) = (0, true);
+        Ok(Self { connection, path, this, queue, pages, called_at, keeper, keeper_thread, flush, held, sweeping })
+    }
+
+    /// Writes until nobody is left who could bring more.
+    pub(super) fn run(mut self) {
+        let mut messages = Vec::with_capacity(QUEUE);
+        let mut closing = Vec::new();
+        loop {
+            if self.sweeping && self.queue.is_empty() && !self.queue.is_closed() {
+                self.sweep();
+                continue;
+            }
+            if self.queue.blocking_recv_many(&mut messages, QUEUE) == 0 {
+                break;
+            }
+            let mut group = Vec::with_capacity(messages.len());
+            let (mut refresh, mut catch_up) = (false, false);
+            for message in messages.drain(..) {
+                match message {
+                    Message::Work(work, reply) => group.push((work, reply)),
+                    Message::Refresh => refresh = true,
+                    Message::CatchUp => catch_up = true,
+                    Message::Close(reply) => {
+                        self.queue.close();
+                        closing.push(reply);
+                    }
+                }
+            }
+            // Those who wait come first.
+            self.write(group);
+            if refresh {
+                self.refresh();
+            }
+            if catch_up {
+                checkpoint(&self.connection, CheckpointMode::PASSIVE);
+            }
+            self.call_keeper();
+        }
+        self.end();
+        for reply in closing {
+            // Whoever asked may have stopped waiting.
+            reply.send(()).ok();
+        }
+    }
+
+    /// Does a group of work and tells everybody how it went.
+    fn write(&mut self, group: Vec<(Work, Reply)>) {
+        let Some(flush) = group.iter().map(|(work, _)| work.flush()).max() else { return };
+        match self.attempt(group.iter().map(|(work, _)| work), flush) {
+            Ok(outcomes) => self.answer(group, outcomes),
+            Err(Failure::Begin(error)) => self.refuse(group, &error),
+            Err(Failure::Within(error)) if group.len() == 1 => self.refuse(group, &error),
+            Err(Failure::Within(_)) => self.write_each(group),
+        }
+    }
+
+    fn write_each(&mut self, group: Vec<(Work, Reply)>) {
+        let mut rest = group.into_iter();
+        while let Some((work, reply)) = rest.next() {
+            let one = vec![(work, reply)];
+            match self.attempt(one.iter().map(|(work, _)| work), one[0].0.flush()) {
+                Ok(outcomes) => self.answer(one, outcomes),
+                Err(Failure::Within(error)) => self.refuse(one, &error),
+                // Nobody of the others would fare better, and each would wait as long.
+                Err(Failure::Begin(error)) => return self.refuse(one.into_iter().chain(rest).collect(), &error),
+            }
+        }
+    }
+
+    /// Does all of it in one transaction.
+    fn attempt<'a>(
+        &mut self,
+        group: impl Iterator<Item = &'a Work>,
+        flush: Flush,
+    ) -> Result<Vec<Result<Option<Claimed>, JournalError>>, Failure> {
+        self.set_flush(flush).and_then(|()| self.execute("BEGIN IMMEDIATE")).map_err(Failure::Begin)?;
+        let now = Timestamp::now().as_millis();
+        let mut outcomes = Vec::new();
+        let mut failed = None;
+        for work in group {
+            match self.perform(work, now) {
+                Ok(claimed) => outcomes.push(Ok(claimed)),
+                Err(Trouble::Refused(error)) => outcomes.push(Err(error)),
+                Err(Trouble::Sql(error)) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        let done = match failed {
+            Some(error) => Err(error),
+            None => self.execute("COMMIT"),
+        };
+        match done {
+            Ok(()) => Ok(outcomes),
+            Err(error) => {
+                self.roll_back();
+                Err(Failure::Within(error))
+            }
+        }
+    }
+
+    fn perform(&self, work: &Work, now: i64) -> Result<Option<Claimed>, Trouble> {
+        let connection = &self.connection;
+        match work {
+            Work::Create(new) => session::create(connection, &self.this, new).map(Some),
+            Work::Claim(id) => session::claim(connection, &self.this, id).map(Some),
+            Work::Append(batch) => {
+                let held = self.held.get(&batch.session).map(|held| held.key);
+                let key = match held {
+                    Some(key) => key,
+                    None => session::key(connection, &batch.session)?
+                        .ok_or_else(|| JournalError::NoSuchSession(batch.session.clone()))?,
+                };
+                append(connection, key, batch, now).map(|()| None)
+            }
+            Work::Release(id, owner) => session::release(connection, id, owner).map(|()| None),
+            Work::Remove(id) => session::remove(connection, &self.this, id).map(|()| None),
+        }
+    }
+
+    fn answer(&mut self, group: Vec<(Work, Reply)>, outcomes: Vec<Result<Option<Claimed>, JournalError>>) {
+        for ((work, reply), outcome) in group.into_iter().zip(outcomes) {
+            if outcome.is_ok() {
+                self.note(&work, outcome.as_ref().ok().and_then(Option::as_ref));
+            }
+            // Whoever asked may have stopped waiting; it is done all the same.
+            reply.send(outcome.map(|claimed| claimed.map(|claimed| claimed.claim))).ok();
+        }
+    }
+
+    /// Remembers what was just committed.
+    fn note(&mut self, work: &Work, claimed: Option<&Claimed>) {
+        match (work, claimed) {
+            (_, Some(Claimed { key, claim })) => {
+                let held = Held { key: *key, owner: claim.owner.clone() };
+                self.held.insert(claim.record.id.clone(), held);
+            }
+            (Work::Release(id, _), None) => drop(self.held.remove(id)),
+            (Work::Remove(_), None) => self.sweeping = true,
+            (Work::Create(_) | Work::Claim(_) | Work::Append(_), None) => {}
+        }
+    }
+
+    fn refuse(&self, group: Vec<(Work, Reply)>, error: &rusqlite::Error) {
+        let error = journal_error(&self.path, error);
+        tracing::warn!(%error, batches = group.len(), "the log was not written");
+        for (_, reply) in group {
+            reply.send(Err(error.clone())).ok();
+        }
+    }
+
+    fn refresh(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let begun = self.set_flush(Flush::Soon).and_then(|()| self.execute("BEGIN IMMEDIATE"));
+        let mut lost = Vec::new();
+        let moved = begun.and_then(|()| {
+            for (id, held) in &self.held {
+                if !session::refresh(&self.connection, held.key, &held.owner)? {
+                    lost.push(id.clone());
+                }
+            }
+            self.execute("COMMIT")
+        });
+        match moved {
+            Ok(()) => lost.iter().for_each(|id| drop(self.held.remove(id))),
+            Err(error) => {
+                self.roll_back();
+                tracing::warn!(%error, "the leases were not moved on");
+            }
+        }
+    }
+
+    fn sweep(&mut self) {
+        let swept = self
+            .set_flush(Flush::Soon)
+            .and_then(|()| self.execute("BEGIN IMMEDIATE"))
+            .and_then(|()| session::sweep(&self.connection))
+            .and_then(|more| self.execute("COMMIT").map(|()| more));
+        self.sweeping = swept.unwrap_or_else(|error| {
+            self.roll_back();
+            // What is left is swept after the next start.
+            tracing::warn!(%error, "events of removed sessions were not deleted");
+            false
+        });
+        self.call_keeper();
+    }
+
+    /// Gives back what we still have and leaves one file behind.
+    fn end(mut self) {
+        let released = std::mem::take(&mut self.held).into_iter().map(|(id, held)| Work::Release(id, held.owner));
+        let released: Vec<Work> = released.collect();
+        if !released.is_empty() && self.attempt(released.iter(), Flush::Now).is_err() {
+            tracing::warn!("the leases were not given back");
+        }
+        drop(self.keeper);
+        if self.keeper_thread.join().is_err() {
+            tracing::warn!("the keeper of the log panicked");
+        }
+        checkpoint(&self.connection, CheckpointMode::TRUNCATE);
+    }
+
+    fn call_keeper(&mut self) {
+        let pages = self.pages.load(Ordering::Relaxed);
+        // The log began anew.
+        self.called_at = self.called_at.min(pages);
+        if pages - self.called_at < CHECKPOINT_PAGES {
+            return;
+        }
+        if pages >= MOST_PAGES {
+            // The keeper does not keep up: better that somebody waits than that the disk fills.
+            checkpoint(&self.connection, CheckpointMode::FULL);
+            self.called_at = pages;
+        } else if self.keeper.try_send(()).is_ok() {
+            self.called_at = pages;
+        }
+    }
+
+    /// With write-ahead logging, `NORMAL` outlives this process and `FULL` a power cut. What was written before under
+    /// `NORMAL` lies in the same file, so a later flush takes it along.
+    fn set_flush(&mut self, flush: Flush) -> rusqlite::Result<()> {
+        if self.flush != flush {
+            let level = match flush {
+                Flush::Soon => "PRAGMA synchronous = NORMAL",
+                Flush::Now => "PRAGMA synchronous = FULL",
+            };
+            self.connection.execute_batch(level)?;
+            self.flush = flush;
+        }
+        Ok(())
+    }
+
+    fn execute(&self, statement: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(statement)?.execute([]).map(drop)
+    }
+
+    fn roll_back(&self) {
+        // SQLite may have done so itself.
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.execute("ROLLBACK")
+        {
+            tracing::warn!(%error, "a transaction was not undone");
+        }
+    }
+}
+
+impl Work {
+    /// All but events is seldom, and is promised to somebody.
+    fn flush(&self) -> Flush {
+        match self {
+            Self::Append(batch) => batch.flush,
+            Self::Create(_) | Self::Claim(_) | Self::Release(..) | Self::Remove(_) => Flush::Now,
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! What every journal owes the hub, whatever it is made of.
+
+use std::path::Path;
+
+use multitap_event::{AgentKind, EventKind, SessionId, Timestamp};
+use multitap_hub::{
+    About, Checkpoint, Edge, Entry, Filter, Flush, JournalError, NewSession, Owner, Part, SessionRecord,
+};
+
+use crate::scene::{File, Place, after, all, batch, before, begin, entry, new_session, question, ruling, said, some};
+
+/// Runs each of these for a kind of journal.
+macro_rules! contract {
+    ($kind:ident, $place:expr, [$($case:ident),* $(,)?]) => {
+        mod $kind {
+            $(#[tokio::test]
+            async fn $case() {
+                super::$case(&$place).await;
+            })*
+        }
+    };
+}
+
+contract!(
+    sqlite,
+    crate::scene::File::new(),
+    [
+        a_new_session_is_known_as_it_was_begun,
+        a_session_begins_once,
+        what_was_appended_is_read_back,
+        pages_go_both_ways,
+        pages_are_bounded_by_bytes,
+        an_unknown_session_is_named,
+        a_batch_must_follow_the_last,
+        a_batch_with_a_hole_is_refused_whole,
+        one_bad_batch_does_not_hurt_others,
+        a_log_has_one_writer,
+        a_released_log_can_be_claimed,
+        a_claim_brings_the_latest_checkpoint,
+        what_is_known_of_a_session_stays_known,
+        a_batch_may_bring_no_entry,
+        lists_are_newest_first,
+        lists_can_be_of_one_folder,
+        lists_can_be_of_those_cut_off,
+        sessions_are_found_by_id_prefix_and_native_id,
+        a_live_session_is_not_removed,
+        a_removed_session_is_gone,
+        rulings_are_kept_in_order,
+        who_ruled_outlives_the_session,
+        entries_of_any_size_and_text_come_back,
+    ]
+);
+
+fn ids(records: &[SessionRecord]) -> Vec<SessionId> {
+    records.iter().map(|record| record.id.clone()).collect()
+}
+
+fn seqs(entries: &[Entry]) -> Vec<u64> {
+    entries.iter().map(Entry::seq).collect()
+}
+
+async fn a_new_session_is_known_as_it_was_begun(place: &impl Place) {
+    let journal = place.open();
+    let new = NewSession {
+        agent: AgentKind::Acp { command: "goose acp".to_owned() },
+        forked_from: Some("parent".into()),
+        ..new_session()
+    };
+    let claim = journal.create(new.clone()).await.unwrap();
+    assert_eq!(claim.checkpoint, None);
+    let listed = journal.list(Filter::default()).await.unwrap().remove(0);
+    for record in [claim.record, listed] {
+        assert_eq!(record.id, new.id);
+        assert_eq!(record.agent, new.agent);
+        assert_eq!(record.folder, new.folder);
+        assert_eq!(record.created, new.created);
+        assert_eq!(record.updated, new.created);
+        assert_eq!(record.forked_from, new.forked_from);
+        assert_eq!(record.config, new.config);
+        assert_eq!(record.about, About::default());
+        assert_eq!((record.last_seq, record.epoch), (0, 1));
+        assert_eq!(record.live.unwrap().pid, std::process::id());
+    }
+}
+
+async fn a_session_begins_once(place: &impl Place) {
+    let journal = place.open();
+    let new = new_session();
+    journal.create(new.clone()).await.unwrap();
+    let error = journal.create(new.clone()).await.unwrap_err();
+    assert_eq!(error, JournalError::Other(format!("there is a session {} already", new.id)));
+}
+
+async fn what_was_appended_is_read_back(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    let entries = some(id, 1..=5);
+    journal.append(batch(id, &claim.owner, entries[..2].to_vec())).await.unwrap();
+    let flushed = multitap_hub::Batch { flush: Flush::Now, ..batch(id, &claim.owner, entries[2..].to_vec()) };
+    journal.append(flushed).await.unwrap();
+    let page = journal.page(id.clone(), after(0, 100)).await.unwrap();
+    assert_eq!(page.entries, entries);
+    assert_eq!(page.last_seq, 5);
+    assert_eq!(page.entries[3].event(), entries[3].event());
+    // And by whoever opens it next.
+    assert_eq!(all(&*place.open(), id).await, entries);
+}
+
+async fn pages_go_both_ways(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    journal.append(batch(id, &claim.owner, some(id, 1..=10))).await.unwrap();
+    let cases = [
+        (after(0, 3), vec![1, 2, 3]),
+        (after(3, 3), vec![4, 5, 6]),
+        (after(8, 9), vec![9, 10]),
+        (after(10, 9), vec![]),
+        (after(u64::MAX, 9), vec![]),
+        (before(u64::MAX, 3), vec![8, 9, 10]),
+        (before(11, 3), vec![8, 9, 10]),
+        (before(8, 3), vec![5, 6, 7]),
+        (before(3, 9), vec![1, 2]),
+        (before(1, 9), vec![]),
+        (before(0, 9), vec![]),
+        (after(0, 0), vec![]),
+    ];
+    for (part, expected) in cases {
+        let page = journal.page(id.clone(), part).await.unwrap();
+        assert_eq!(seqs(&page.entries), expected, "{part:?}");
+        assert_eq!(page.last_seq, 10, "{part:?}");
+    }
+}
+
+async fn pages_are_bounded_by_bytes(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    let entries: Vec<_> = (1..=6).map(|seq| said(id, seq, &"x".repeat(1000))).collect();
+    let size = entries[0].json().len();
+    journal.append(batch(id, &claim.owner, entries)).await.unwrap();
+    let cases = [
+        (Edge::After(0), 3 * size, vec![1, 2, 3]),
+        (Edge::After(0), 3 * size - 1, vec![1, 2]),
+        (Edge::After(0), 1, vec![1]),
+        (Edge::Before(7), 2 * size, vec![5, 6]),
+        (Edge::Before(7), 0, vec![6]),
+    ];
+    for (edge, bytes, expected) in cases {
+        let page = journal.page(id.clone(), Part { edge, limit: 100, bytes }).await.unwrap();
+        assert_eq!(seqs(&page.entries), expected, "{edge:?} {bytes}");
+    }
+}
+
+async fn an_unknown_session_is_named(place: &impl Place) {
+    let journal = place.open();
+    let id = SessionId::from("nobody");
+    let unknown = JournalError::NoSuchSession(id.clone());
+    let owner = Owner("me".to_owned());
+    assert_eq!(journal.claim(id.clone()).await.unwrap_err(), unknown);
+    assert_eq!(journal.append(batch(&id, &owner, some(&id, 1..=1))).await.unwrap_err(), unknown);
+    assert_eq!(journal.page(id.clone(), after(0, 1)).await.unwrap_err(), unknown);
+    assert_eq!(journal.release(id.clone(), owner).await.unwrap_err(), unknown);
+    assert_eq!(journal.remove(id.clone()).await.unwrap_err(), unknown);
+    assert_eq!(journal.rulings(id).await.unwrap(), []);
+}
+
+async fn a_batch_must_follow_the_last(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    journal.append(batch(id, &claim.owner, some(id, 1..=3))).await.unwrap();
+    for first in [1, 3, 5] {
+        let error = journal.append(batch(id, &claim.owner, some(id, first..=first + 1))).await.unwrap_err();
+        assert_eq!(
+            error,
+            JournalError::Other(format!("entry {first} of session {id} does not follow its last one, 3"))
+        );
+    }
+    journal.append(batch(id, &claim.owner, some(id, 4..=4))).await.unwrap();
+    assert_eq!(seqs(&all(&*journal, id).await), [1, 2, 3, 4]);
+}
+
+async fn a_batch_with_a_hole_is_refused_whole(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    for seqs in [vec![1, 3], vec![1, 1], vec![2, 1]] {
+        let error = journal.append(batch(id, &claim.owner, some(id, seqs))).await.unwrap_err();
+        assert!(matches!(error, JournalError::Other(_)), "{error:?}");
+    }
+    assert_eq!(all(&*journal, id).await, []);
+}
+
+async fn one_bad_batch_does_not_hurt_others(place: &impl Place) {
+    let journal = place.open();
+    let mut claims = Vec::new();
+    for _ in 0..8 {
+        claims.push(begin(&*journal).await);
+    }
+    // All at once, so that they are likely to share a commit.
+    let mut writing = tokio::task::JoinSet::new();
+    for (number, claim) in claims.iter().enumerate() {
+        let id = claim.record.id.clone();
+        let first = if number % 2 == 0 { 1 } else { 7 };
+        let batch = batch(&id, &claim.owner, some(&id, first..first + 4));
+        let journal = std::sync::Arc::clone(&journal);
+        writing.spawn(async move { (number, journal.append(batch).await) });
+    }
+    while let Some(written) = writing.join_next().await {
+        let (number, result) = written.unwrap();
+        assert_eq!(result.is_ok(), number % 2 == 0, "{result:?}");
+    }
+    for (number, claim) in claims.iter().enumerate() {
+        let expected = if number % 2 == 0 { 4 } else { 0 };
+        assert_eq!(all(&*journal, &claim.record.id).await.len(), expected);
+    }
+}
+
+async fn a_log_has_one_writer(place: &impl Place) {
+    let journal = place.open();
+    let other = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    for journal in [&journal, &other] {
+        let error = journal.claim(id.clone()).await.unwrap_err();
+        let JournalError::LiveElsewhere { session, holder } = error else { panic!("{error:?}") };
+        assert_eq!((session, holder), (id.clone(), claim.record.live.clone().unwrap()));
+    }
+    let stranger = Owner("somebody".to_owned());
+    let lost = JournalError::Lost(id.clone());
+    assert_eq!(other.append(batch(id, &stranger, some(id, 1..=1))).await.unwrap_err(), lost);
+    assert_eq!(other.release(id.clone(), stranger).await.unwrap_err(), lost);
+    assert_eq!(other.list(Filter::default()).await.unwrap()[0].live, claim.record.live);
+    journal.append(batch(id, &claim.owner, some(id, 1..=1))).await.unwrap();
+}
+
+async fn a_released_log_can_be_claimed(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    journal.append(batch(id, &claim.owner, some(id, 1..=2))).await.unwrap();
+    journal.release(id.clone(), claim.owner.clone()).await.unwrap();
+    assert_eq!(journal.list(Filter::default()).await.unwrap()[0].live, None);
+    let other = place.open();
+    let taken = other.claim(id.clone()).await.unwrap();
+    assert_ne!(taken.owner, claim.owner);
+    assert_eq!((taken.record.last_seq, taken.record.epoch), (2, 1));
+    // The old right is worth nothing now.
+    let lost = JournalError::Lost(id.clone());
+    assert_eq!(journal.append(batch(id, &claim.owner, some(id, 3..=3))).await.unwrap_err(), lost);
+    other.append(batch(id, &taken.owner, some(id, 3..=3))).await.unwrap();
+    assert_eq!(seqs(&all(&*journal, id).await), [1, 2, 3]);
+}
+
+async fn a_claim_brings_the_latest_checkpoint(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    for seq in 1..=3 {
+        let checkpoint = Some(Checkpoint { seq, state: format!("{{\"turns\":{seq}}}") });
+        let entries = some(id, seq..=seq);
+        journal.append(multitap_hub::Batch { checkpoint, ..batch(id, &claim.owner, entries) }).await.unwrap();
+    }
+    journal.append(batch(id, &claim.owner, some(id, 4..=4))).await.unwrap();
+    journal.release(id.clone(), claim.owner).await.unwrap();
+    let taken = journal.claim(id.clone()).await.unwrap();
+    assert_eq!(taken.checkpoint, Some(Checkpoint { seq: 3, state: "{\"turns\":3}".to_owned() }));
+    assert_eq!(taken.record.last_seq, 4);
+}
+
+async fn what_is_known_of_a_session_stays_known(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    let about = About { title: Some("Fix it".into()), native_id: Some("n1".into()), model: None, open: true };
+    let told = multitap_hub::Batch { about: Some(about), ..batch(id, &claim.owner, some(id, 1..=1)) };
+    journal.append(told).await.unwrap();
+    let about = About { title: None, native_id: Some("n2".into()), model: Some("opus".into()), open: false };
+    let told = multitap_hub::Batch { about: Some(about), ..batch(id, &claim.owner, some(id, 2..=2)) };
+    journal.append(told).await.unwrap();
+    journal.append(batch(id, &claim.owner, some(id, 3..=3))).await.unwrap();
+    let record = journal.find(id.to_string()).await.unwrap().remove(0);
+    let expected =
+        About { title: Some("Fix it".into()), native_id: Some("n2".into()), model: Some("opus".into()), open: false };
+    assert_eq!(record.about, expected);
+    assert_eq!(record.last_seq, 3);
+    assert!(record.updated > record.created);
+}
+
+async fn a_batch_may_bring_no_entry(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    journal.append(batch(id, &claim.owner, some(id, 1..=2))).await.unwrap();
+    let about = About { open: true, ..About::default() };
+    journal.append(multitap_hub::Batch { about: Some(about), ..batch(id, &claim.owner, Vec::new()) }).await.unwrap();
+    let record = journal.find(id.to_string()).await.unwrap().remove(0);
+    assert!(record.about.open);
+    assert_eq!(record.last_seq, 2);
+}
+
+async fn lists_are_newest_first(place: &impl Place) {
+    let journal = place.open();
+    let mut claims = Vec::new();
+    for _ in 0..3 {
+        claims.push(begin(&*journal).await);
+    }
+    let [a, b, c] = [&claims[0], &claims[1], &claims[2]].map(|claim| claim.record.id.clone());
+    assert_eq!(ids(&journal.list(Filter::default()).await.unwrap()), [c.clone(), b.clone(), a.clone()]);
+    journal.append(batch(&b, &claims[1].owner, some(&b, 1..=1))).await.unwrap();
+    let listed = journal.list(Filter::default()).await.unwrap();
+    assert_eq!(ids(&listed), [b.clone(), c.clone(), a]);
+    assert!(listed[0].updated <= Timestamp::now());
+    let two = journal.list(Filter { limit: Some(2), ..Filter::default() }).await.unwrap();
+    assert_eq!(ids(&two), [b, c]);
+}
+
+async fn lists_can_be_of_one_folder(place: &impl Place) {
+    let journal = place.open();
+    let mut made = Vec::new();
+    for folder in [Some("/a"), Some("/a/b"), None, Some("/a")] {
+        let new = NewSession { folder: folder.map(Into::into), ..new_session() };
+        made.push(new.id.clone());
+        journal.create(new).await.unwrap();
+    }
+    let listed = journal.list(Filter { folder: Some("/a".into()), ..Filter::default() }).await.unwrap();
+    assert_eq!(ids(&listed), [made[3].clone(), made[0].clone()]);
+    assert!(listed.iter().all(|record| record.folder.as_deref() == Some(Path::new("/a"))));
+    assert_eq!(ids(&journal.list(Filter { folder: Some("/c".into()), ..Filter::default() }).await.unwrap()), []);
+}
+
+async fn lists_can_be_of_those_cut_off(place: &impl Place) {
+    let journal = place.open();
+    let mut claims = Vec::new();
+    for open in [true, true, false] {
+        let claim = begin(&*journal).await;
+        let id = &claim.record.id;
+        let about = Some(About { open, ..About::default() });
+        journal.append(multitap_hub::Batch { about, ..batch(id, &claim.owner, some(id, 1..=1)) }).await.unwrap();
+        claims.push(claim);
+    }
+    let cut_off = Filter { cut_off: true, ..Filter::default() };
+    assert_eq!(ids(&journal.list(cut_off.clone()).await.unwrap()), [], "all of them are live");
+    journal.release(claims[0].record.id.clone(), claims[0].owner.clone()).await.unwrap();
+    journal.release(claims[2].record.id.clone(), claims[2].owner.clone()).await.unwrap();
+    assert_eq!(ids(&journal.list(cut_off).await.unwrap()), [claims[0].record.id.clone()]);
+}
+
+async fn sessions_are_found_by_id_prefix_and_native_id(place: &impl Place) {
+    let journal = place.open();
+    for id in ["0190aa-1", "0190aa-12", "0190bb", "0191%_*"] {
+        let claim = journal.create(NewSession { id: id.into(), ..new_session() }).await.unwrap();
+        let about = Some(About { native_id: Some(format!("native of {id}")), ..About::default() });
+        let told = multitap_hub::Batch { about, ..batch(&id.into(), &claim.owner, some(&id.into(), 1..=1)) };
+        journal.append(told).await.unwrap();
+    }
+    let cases: [(&str, &[&str]); 9] = [
+        ("0190aa-1", &["0190aa-1"]),
+        ("0190aa", &["0190aa-1", "0190aa-12"]),
+        ("0190", &["0190aa-1", "0190aa-12", "0190bb"]),
+        ("0191%_*", &["0191%_*"]),
+        ("0191%", &["0191%_*"]),
+        ("01%", &[]),
+        ("native of 0190bb", &["0190bb"]),
+        ("native of", &[]),
+        ("", &[]),
+    ];
+    for (name, expected) in cases {
+        let mut found = ids(&journal.find(name.to_owned()).await.unwrap());
+        found.sort();
+        assert_eq!(found, expected.iter().map(|id| SessionId::from(*id)).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+async fn a_live_session_is_not_removed(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    let error = place.open().remove(id.clone()).await.unwrap_err();
+    assert!(matches!(error, JournalError::LiveElsewhere { .. }), "{error:?}");
+    journal.append(batch(id, &claim.owner, some(id, 1..=1))).await.unwrap();
+}
+
+async fn a_removed_session_is_gone(place: &impl Place) {
+    let journal = place.open();
+    let (one, other) = (begin(&*journal).await, begin(&*journal).await);
+    for claim in [&one, &other] {
+        let id = &claim.record.id;
+        journal.append(batch(id, &claim.owner, some(id, 1..=3))).await.unwrap();
+        journal.release(id.clone(), claim.owner.clone()).await.unwrap();
+    }
+    let id = &one.record.id;
+    journal.remove(id.clone()).await.unwrap();
+    assert_eq!(journal.claim(id.clone()).await.unwrap_err(), JournalError::NoSuchSession(id.clone()));
+    assert_eq!(journal.page(id.clone(), after(0, 9)).await.unwrap_err(), JournalError::NoSuchSession(id.clone()));
+    assert_eq!(ids(&journal.find(id.to_string()).await.unwrap()), []);
+    let listed = journal.list(Filter::default()).await.unwrap();
+    assert_eq!(ids(&listed), ids(std::slice::from_ref(&other.record)));
+    assert_eq!(seqs(&all(&*journal, &other.record.id).await), [1, 2, 3]);
+    // Nothing of it comes back with a new one of the same name.
+    let again = journal.create(NewSession { id: id.clone(), ..new_session() }).await.unwrap();
+    assert_eq!(again.record.last_seq, 0);
+    assert_eq!(all(&*journal, id).await, []);
+    journal.append(batch(id, &again.owner, some(id, 1..=1))).await.unwrap();
+    assert_eq!(seqs(&all(&*journal, id).await), [1]);
+}
+
+async fn rulings_are_kept_in_order(place: &impl Place) {
+    let journal = place.open();
+    let (claim, other) = (begin(&*journal).await, begin(&*journal).await);
+    let id = &claim.record.id;
+    // The agent uses an id again; one question is never answered; one was asked where we did not see it.
+    let (first, second, third) = (ruling("q1", "ide"), ruling("q1", "phone"), ruling("q9", "bot"));
+    let kinds = [
+        EventKind::PermissionAsked(question("q1")),
+        EventKind::PermissionSettled(first.clone()),
+        EventKind::PermissionAsked(question("q2")),
+        EventKind::PermissionAsked(question("q1")),
+        EventKind::PermissionSettled(second.clone()),
+        EventKind::PermissionSettled(third.clone()),
+    ];
+    for (seq, kind) in (1..).zip(kinds) {
+        journal.append(batch(id, &claim.owner, vec![entry(id, seq, kind)])).await.unwrap();
+    }
+    assert_eq!(journal.rulings(id.clone()).await.unwrap(), [first, second, third]);
+    assert_eq!(journal.rulings(other.record.id).await.unwrap(), []);
+}
+
+async fn who_ruled_outlives_the_session(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    let made = ruling("q1", "ide");
+    let kinds = [EventKind::PermissionAsked(question("q1")), EventKind::PermissionSettled(made.clone())];
+    let entries = (1..).zip(kinds).map(|(seq, kind)| entry(id, seq, kind)).collect();
+    journal.append(batch(id, &claim.owner, entries)).await.unwrap();
+    journal.release(id.clone(), claim.owner).await.unwrap();
+    journal.remove(id.clone()).await.unwrap();
+    let kept = journal.rulings(id.clone()).await.unwrap();
+    assert_eq!(kept, [multitap_event::Ruling { feedback: None, ..made }], "who and what stays, words go");
+}
+
+async fn entries_of_any_size_and_text_come_back(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    let texts =
+        ["", "\0\u{1}\u{1f}", "a\nb\r\n", "🙂\u{10ffff}", &"long ".repeat(1_000_000), "'; DROP TABLE events; --"];
+    let entries: Vec<_> = (1..).zip(texts).map(|(seq, text)| said(id, seq, text)).collect();
+    journal.append(batch(id, &claim.owner, entries.clone())).await.unwrap();
+    assert_eq!(all(&*journal, id).await, entries);
+}
+
+/// Only unix has paths that are no text.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_need_not_be_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let file = File::new();
+    let journal = file.open();
+    let folder = Path::new(std::ffi::OsStr::from_bytes(b"/odd/\xff\xfe")).to_owned();
+    journal.create(NewSession { folder: Some(folder.clone()), ..new_session() }).await.unwrap();
+    let listed = journal.list(Filter { folder: Some(folder.clone()), ..Filter::default() }).await.unwrap();
+    assert_eq!(listed[0].folder, Some(folder));
+}

@@ -1,0 +1,11 @@
+//! What the store owes the hub.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod contract;
+mod crash;
+mod lease;
+mod neighbour;
+mod property;
+mod scene;
+mod trouble;
