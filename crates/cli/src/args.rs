@@ -209,7 +209,7 @@ const CONVERSATION: &str = "Conversation";
 const HEADLESS: &str = "Without a terminal UI (-p)";
 
 /// What can be chosen for a session. Nothing chosen: the agent's own settings stand.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArgs {
     /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed]
     ///

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use multitap_adapter::{History, HistoryError};
-use multitap_client::AgentClient;
 use multitap_event::{
     AgentKind, AgentProgram, AgentType, ClientRef, Door, Mode, Prompt, Resume, SessionConfig, Unsupported,
 };
@@ -46,18 +45,6 @@ pub(crate) fn folder(chosen: Option<&Path>) -> Result<PathBuf, Problem> {
         return Ok(folder);
     }
     Err(Problem::usage(format!("--cwd {}: there is no such folder", folder.display())))
-}
-
-/// Starts agents under this very binary, which outlives us just long enough to end them.
-pub(crate) fn client(me: ClientRef) -> Result<AgentClient, Problem> {
-    let mut builder = AgentClient::builder().name(me);
-    if let Keeper::Supervisor(binary) = keeper()? {
-        builder = builder.supervisor(binary);
-    }
-    for name in HIDDEN_ENV {
-        builder = builder.hide_env(name);
-    }
-    Ok(builder.build())
 }
 
 /// This very binary, as the supervisor of children.

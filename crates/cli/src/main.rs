@@ -5,6 +5,7 @@
 mod args;
 mod cmd;
 mod exit;
+mod host;
 mod image;
 mod launch;
 mod logging;

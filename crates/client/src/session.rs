@@ -35,7 +35,8 @@ impl Events {
 }
 
 impl AgentSession {
-    pub(crate) fn new(session: Session, feed: Feed) -> Self {
+    /// A session of a hub, as one of its clients has it. Dropping it still ends the agent.
+    pub fn new(session: Session, feed: Feed) -> Self {
         Self { session, me: feed.client().clone(), events: Events { feed } }
     }
 

@@ -195,3 +195,52 @@ pub enum JournalError {
     #[error("the log cannot be used: {0}")]
     Other(String),
 }
+
+/// A journal that cannot be used at all, and says why whatever it is asked.
+#[derive(Debug)]
+pub struct Unusable(pub JournalError);
+
+impl Unusable {
+    fn refuse<T: Send + 'static>(&self) -> Kept<'_, T> {
+        let error = self.0.clone();
+        Box::pin(async { Err(error) })
+    }
+}
+
+impl Journal for Unusable {
+    fn create(&self, _: NewSession) -> Kept<'_, Claim> {
+        self.refuse()
+    }
+
+    fn claim(&self, _: SessionId) -> Kept<'_, Claim> {
+        self.refuse()
+    }
+
+    fn append(&self, _: Batch) -> Kept<'_, ()> {
+        self.refuse()
+    }
+
+    fn page(&self, _: SessionId, _: Part) -> Kept<'_, Page> {
+        self.refuse()
+    }
+
+    fn release(&self, _: SessionId, _: Owner) -> Kept<'_, ()> {
+        self.refuse()
+    }
+
+    fn list(&self, _: Filter) -> Kept<'_, Vec<SessionRecord>> {
+        self.refuse()
+    }
+
+    fn find(&self, _: String) -> Kept<'_, Vec<SessionRecord>> {
+        self.refuse()
+    }
+
+    fn remove(&self, _: SessionId) -> Kept<'_, ()> {
+        self.refuse()
+    }
+
+    fn rulings(&self, _: SessionId) -> Kept<'_, Vec<Ruling>> {
+        self.refuse()
+    }
+}
