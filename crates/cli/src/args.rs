@@ -89,16 +89,16 @@ pub(crate) struct ReportArgs {
 
 const SESSIONS: &str = "\
 Examples:
-  multitap sessions                           those of this folder, newest first
-  multitap sessions list --agent codex --all  Codex's, of every folder
-  multitap sessions show latest --agent claude
-  multitap sessions show 01a1dee7             the beginning of an id is enough
+  multitap sessions                           ours of this folder, newest first
+  multitap sessions list --all                ours of every folder
+  multitap sessions list --agent codex --all  Codex's own, of every folder
+  multitap sessions show latest               who said what
   multitap sessions export ID > talk.jsonl    as events, one JSON line each
-  multitap -p \"go on\" --agent claude -r ID   take it up again
+  multitap -p \"go on\" -r ID                 take it up again
 
-An ID is the agent's own, or the beginning of it (4 characters or more); `latest` is the newest in the folder;
-for Gemini it may be the number that Gemini gives it (1 is the oldest).
-This version keeps no log of its own: what is listed are the files of Claude Code, Codex and Gemini CLI.";
+An ID is ours or the agent's own, or the beginning of one; `latest` is the newest in the folder; with --agent gemini
+it may be the number that Gemini gives it (1 is the oldest). With --agent the files of Claude Code, Codex or
+Gemini CLI are read, whether multitap knows the conversation or not.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = SESSIONS)]
@@ -106,7 +106,7 @@ pub(crate) struct SessionsArgs {
     #[command(subcommand)]
     pub(crate) action: Option<SessionsSub>,
 
-    /// Whose: claude, codex or gemini [default: all of them]
+    /// The agent's own conversations: of claude, codex or gemini [default: the sessions that multitap keeps]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) agent: Option<String>,
 
@@ -145,7 +145,7 @@ pub(crate) enum SessionsSub {
         #[arg(long)]
         raw: bool,
     },
-    /// Put a conversation away, where the agent can (codex archives it)
+    /// Forget a session of ours; with --agent, put a conversation away where the agent can (codex archives it)
     Rm { id: String },
 }
 

@@ -52,13 +52,16 @@ pub(crate) fn data() -> Option<PathBuf> {
     }
 }
 
+/// The log of this user.
+pub(crate) fn open_store() -> Result<Store, JournalError> {
+    let folder = data().ok_or_else(|| JournalError::Other("no home folder is known: set HOME or MULTITAP_HOME".into()));
+    Store::open(folder?.join("sessions.db")).map_err(|error| error.reason)
+}
+
 impl Host {
     /// Opens the log. One that cannot be used does not keep sessions from running, and they say so.
     pub(crate) async fn open() -> Result<Self, Problem> {
-        let opened = tokio::task::spawn_blocking(|| match data() {
-            Some(folder) => Store::open(folder.join("sessions.db")).map_err(|error| error.reason),
-            None => Err(JournalError::Other("no home folder is known: set HOME or MULTITAP_HOME".to_owned())),
-        });
+        let opened = tokio::task::spawn_blocking(open_store);
         let (journal, store): (Arc<dyn Journal>, _) = match opened.await.context("open the log")? {
             Ok(store) => {
                 let store = Arc::new(store);

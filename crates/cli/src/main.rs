@@ -55,7 +55,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
     }
 }
 
-pub(crate) fn wait(command: impl Future<Output = Result<Exit, Problem>>) -> Result<Exit, Problem> {
+pub(crate) fn wait<T>(command: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("start the runtime")?;
     let exit = runtime.block_on(command);

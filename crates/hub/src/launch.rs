@@ -10,7 +10,8 @@ pub type Launching = Pin<Box<dyn Future<Output = Result<AgentLink, LaunchError>>
 
 /// Starts agents.
 pub trait Launch: fmt::Debug + Send + Sync + 'static {
-    /// Starts one; comes back when it is up, or could not start. Dropped before that, nothing of it is left.
+    /// Starts one; comes back when it is up, or could not start. What it tells first is that the session started.
+    /// Dropped before that, nothing of it is left.
     fn launch(&self, config: SessionConfig) -> Launching;
 
     /// Comes back when nothing is left of any agent that was started.

@@ -1,7 +1,9 @@
-//! `multitap sessions`: the conversations that the agents keep, listed and told again.
+//! `multitap sessions`: the sessions that multitap keeps, and with `--agent` the conversations that the agents keep,
+//! listed and told again.
 //!
 //! Reads the agents' files and never writes them; what changes a store is left to the agent's own program.
 
+mod ours;
 mod transcript;
 
 use std::cmp::Reverse;
@@ -13,6 +15,7 @@ use multitap_adapter::{History, HistoryError, LaunchError, LaunchSpec, StoredSes
 use multitap_client::read_stored;
 use multitap_event::{AgentKind, AgentType, SessionConfig, Timestamp};
 
+use self::ours::Ours;
 use self::transcript::Transcript;
 use crate::args::{SessionsArgs, SessionsSub};
 use crate::exit::{Exit, Problem};
@@ -33,6 +36,11 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
     };
     let settings = Settings::load(Some(&folder)).map_err(|error| Problem::usage(error.to_string()))?;
     settings.warnings.iter().for_each(|warning| out::say(&format!("multitap: {warning}")));
+    if args.agent.is_none()
+        && let Some(exit) = crate::wait(of_ours(&args, &folder))?
+    {
+        return Ok(exit);
+    }
     let stores = Stores::open(args.agent.as_deref(), &settings, folder)?;
     match args.action {
         None => stores.list(args.all, args.json),
@@ -46,6 +54,27 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
             let session = stores.find(&id)?;
             crate::wait(put_away(session, &settings))
         }
+    }
+}
+
+/// The same for the sessions that we keep. Nothing if it is about none of them: then an agent may have it.
+async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Problem> {
+    let ours = Ours::open()?;
+    let (id, all) = match &args.action {
+        None => (None, args.all),
+        Some(SessionsSub::List { all }) => (None, *all || args.all),
+        Some(SessionsSub::Show { id, .. } | SessionsSub::Export { id, .. } | SessionsSub::Rm { id }) => {
+            (Some(id), args.all)
+        }
+    };
+    let Some(id) = id else {
+        return ours.list((!all).then_some(folder), args.json).await.map(Some);
+    };
+    let Some(record) = ours.find(id, folder).await? else { return Ok(None) };
+    match &args.action {
+        Some(SessionsSub::Rm { .. }) => ours.forget(&record).await.map(Some),
+        Some(SessionsSub::Show { .. }) if !args.json => ours.show(&record).await.map(Some),
+        _ => ours.export(&record).await.map(Some),
     }
 }
 
@@ -140,10 +169,7 @@ fn table(sessions: &[StoredSession], folders: bool, now: Timestamp) -> String {
     for session in sessions {
         let age = session.updated.map_or_else(String::new, |at| age(now.millis_since(at)));
         let title = session.title.as_deref().unwrap_or("(nothing was said)");
-        let title: String = match title.char_indices().nth(TITLE) {
-            Some((end, _)) => format!("{}…", &title[..end]),
-            None => title.to_owned(),
-        };
+        let title = shortened(title);
         let archived = if session.archived { "[archived] " } else { "" };
         let line = format!("{:<6}  {:<width$}  {age:>7}  {archived}{title}", session.agent.as_str(), session.id);
         text.push_str(&clean(&line));
@@ -153,6 +179,14 @@ fn table(sessions: &[StoredSession], folders: bool, now: Timestamp) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A title as a list shows it.
+fn shortened(title: &str) -> String {
+    match title.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", &title[..end]),
+        None => title.to_owned(),
+    }
 }
 
 /// How long ago, in one word.

@@ -12,6 +12,8 @@ mod decode;
 mod headless;
 #[cfg(unix)]
 mod interop;
+#[cfg(unix)]
+mod kept;
 #[cfg(target_os = "linux")]
 mod kill;
 #[cfg(unix)]

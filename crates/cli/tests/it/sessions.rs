@@ -24,37 +24,39 @@ fn sessions(args: &[&str]) -> Run {
 }
 
 #[test]
-fn all_agents_of_a_folder_are_listed_newest_first() {
-    let run = sessions(&[]).exits(0);
+fn those_of_an_agent_are_listed_newest_first() {
+    let run = sessions(&["--agent", "claude"]).exits(0);
     let lines: Vec<&str> = run.stdout.lines().collect();
-    assert_eq!(lines.len(), 19, "{}", run.stdout);
-    for agent in ["claude", "codex", "gemini"] {
-        assert!(lines.iter().any(|line| line.starts_with(agent)), "{}", run.stdout);
-    }
+    assert!(lines.iter().all(|line| line.starts_with("claude")), "{}", run.stdout);
     assert!(
         lines[0].contains("f1ad3fe3-a961-43c2-97b8-51fa0bee76cd") && lines[0].contains("first [[tool:"),
         "{}",
         lines[0]
     );
-    let json: Vec<Value> = serde_json::from_str(&sessions(&["list", "--json"]).exits(0).stdout).unwrap();
-    let updated: Vec<&str> = json.iter().map(|one| one["updated"].as_str().unwrap()).collect();
-    assert!(json.len() == 19 && updated.is_sorted_by(|one, other| one >= other), "{updated:?}");
-    let one: Vec<Value> = serde_json::from_str(&sessions(&["--agent", "codex", "--json"]).exits(0).stdout).unwrap();
-    assert!(one.len() == 6 && one.iter().all(|one| one["agent"] == "codex"));
+    let count = |agent: &str| {
+        let list = sessions(&["list", "--agent", agent, "--json"]).exits(0).stdout;
+        let json: Vec<Value> = serde_json::from_str(&list).unwrap();
+        let updated: Vec<&str> = json.iter().map(|one| one["updated"].as_str().unwrap()).collect();
+        assert!(updated.is_sorted_by(|one, other| one >= other), "{updated:?}");
+        assert!(json.iter().all(|one| one["agent"] == agent));
+        json.len()
+    };
+    assert_eq!(count("claude"), lines.len());
+    assert_eq!(count("codex"), 6);
+    assert_eq!(["claude", "codex", "gemini"].map(count).iter().sum::<usize>(), 19);
 }
 
 #[test]
 fn an_empty_list_says_where_it_looked() {
-    let run = scene().run(&["sessions", "--cwd", "/elsewhere"]).exits(0);
-    assert!(
-        run.stdout.is_empty() && run.stderr.contains("/elsewhere") && run.stderr.contains("--all"),
-        "{}",
-        run.stderr
-    );
-    let run = scene().run(&["sessions", "--cwd", "/elsewhere", "--json"]).exits(0);
-    assert_eq!(run.stdout, "[]\n");
-    let run = scene().run(&["sessions", "list", "--all"]).exits(0);
-    assert!(run.stdout.lines().count() == 19 && run.stdout.contains("(/workspace)"), "{}", run.stdout);
+    for agent in [&[][..], &["--agent", "claude"]] {
+        let run = scene().run(&[&["sessions", "--cwd", "/elsewhere"], agent].concat()).exits(0);
+        let told = run.stderr.contains("/elsewhere") && run.stderr.contains("--all");
+        assert!(run.stdout.is_empty() && told, "{}", run.stderr);
+        let run = scene().run(&[&["sessions", "--cwd", "/elsewhere", "--json"], agent].concat()).exits(0);
+        assert_eq!(run.stdout, "[]\n");
+    }
+    let run = scene().run(&["sessions", "list", "--all", "--agent", "codex"]).exits(0);
+    assert!(run.stdout.lines().count() == 6 && run.stdout.contains("(/workspace)"), "{}", run.stdout);
 }
 
 #[test]

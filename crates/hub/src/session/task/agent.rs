@@ -8,6 +8,7 @@ use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 use super::{DRAFTS, Linger, SessionTask, gone_without_a_word};
 use crate::launch::{LaunchError, Launching};
 use crate::session::error::CommandError;
+use crate::session::outbox::Effect;
 
 /// Hears whether the agent came up.
 pub(super) type WhenUp = Box<dyn FnOnce(Result<(), LaunchError>) + Send>;
@@ -25,6 +26,8 @@ pub(super) enum Agent {
         steers: bool,
         /// It had its last words.
         ended: bool,
+        /// Until its first words: the log of a session begins with them.
+        when_up: Option<WhenUp>,
     },
 }
 
@@ -122,9 +125,13 @@ impl SessionTask {
             News::Told => {
                 for draft in drafts.drain(..) {
                     // Whatever comes after its last words is not heard.
-                    let Agent::Up { ended: ended @ false, .. } = &mut self.agent else { continue };
+                    let Agent::Up { ended: ended @ false, when_up, .. } = &mut self.agent else { continue };
                     *ended = matches!(draft.kind, EventKind::SessionEnded(_));
+                    let when_up = when_up.take_if(|_| *ended || matches!(draft.kind, EventKind::SessionStarted(_)));
                     self.on_draft(draft);
+                    if let Some(when_up) = when_up {
+                        self.outbox.then(Effect::Do(Box::new(move || when_up(Ok(())))));
+                    }
                 }
             }
             // It is handed over as soon as everything else is done.
@@ -137,9 +144,9 @@ impl SessionTask {
         let Agent::Starting { when_up, .. } = std::mem::replace(&mut self.agent, Agent::Gone) else { return };
         match started {
             Ok(AgentLink { events, commands, steers }) => {
-                self.agent = Agent::Up { events, commands: Some(commands), steers, ended: false };
+                let (commands, when_up) = (Some(commands), Some(when_up));
+                self.agent = Agent::Up { events, commands, steers, ended: false, when_up };
                 self.wanted = false;
-                when_up(Ok(()));
             }
             Err(error) => {
                 // Others look on: they have to know as well.
@@ -153,7 +160,10 @@ impl SessionTask {
 
     fn on_gone(&mut self) {
         let agent = std::mem::replace(&mut self.agent, Agent::Gone);
-        if matches!(agent, Agent::Up { ended: false, .. }) {
+        if let Agent::Up { ended: false, when_up, .. } = agent {
+            if let Some(when_up) = when_up {
+                self.outbox.then(Effect::Do(Box::new(move || when_up(Ok(())))));
+            }
             self.tie_up();
             let end = gone_without_a_word(&self.state);
             self.tell(EventKind::SessionEnded(end));

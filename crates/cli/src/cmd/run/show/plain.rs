@@ -1,8 +1,8 @@
 //! The text form: the answer on stdout as it comes; everything else in plain words on stderr.
 
 use multitap_event::{
-    AgentError, Door, Event, EventKind, FileChangeType, MessageId, Question, Retry, Role, Severity, TextChunk,
-    ToolCompleted, ToolId, ToolOutcome, ToolStarted, TurnEnd, TurnStatus,
+    AgentError, Door, Event, EventKind, FileChangeType, MessageId, Question, Retry, Role, Severity, SystemSubtype,
+    TextChunk, ToolCompleted, ToolId, ToolOutcome, ToolStarted, TurnEnd, TurnStatus,
 };
 
 use super::Shown;
@@ -65,8 +65,9 @@ impl Plain {
                 let message = note.message.as_deref().unwrap_or("the agent begins this text again");
                 shown.stderr.push(format!("[discarded] {message}"));
             }
-            EventKind::System(note) if note.subtype == "sandbox" => {
-                shown.stderr.extend(note.message.as_ref().map(|message| format!("[sandbox] {message}")));
+            EventKind::System(note) if ["sandbox", SystemSubtype::LOG].contains(&note.subtype.as_str()) => {
+                let told = note.message.as_ref().map(|message| format!("[{}] {message}", note.subtype));
+                shown.stderr.extend(told);
             }
             EventKind::TurnCompleted(end) => self.turn_completed(end, &mut shown),
             EventKind::SessionEnded(end) => {

@@ -1,0 +1,208 @@
+//! Our own sessions: listed, shown, exported and forgotten from the log that multitap keeps.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+
+use anyhow::Context as _;
+use multitap_event::{Event, EventKind, TextChunk, Timestamp};
+use multitap_hub::{Edge, Entry, Filter, Journal, JournalError, Part, SessionRecord};
+use serde_json::{Value, json};
+
+use super::transcript::Transcript;
+use super::{age, print, shortened, written};
+use crate::exit::{Exit, Problem};
+use crate::host;
+use crate::out;
+use crate::words::clean;
+
+/// How much of a log is read at a time.
+const PAGE: usize = 512;
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// The log of this user.
+pub(super) struct Ours {
+    log: multitap_store::Store,
+}
+
+impl Ours {
+    pub(super) fn open() -> Result<Self, Problem> {
+        let log = host::open_store().map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
+        Ok(Self { log })
+    }
+
+    pub(super) async fn list(&self, folder: Option<&Path>, as_json: bool) -> Result<Exit, Problem> {
+        let filter = Filter { folder: folder.map(Path::to_owned), ..Filter::default() };
+        let records = self.log.list(filter).await.map_err(failed)?;
+        if as_json {
+            let all: Vec<Value> = records.iter().map(stated).collect();
+            print(&format!("{}\n", serde_json::to_string_pretty(&all).context("write JSON")?))?;
+        } else if records.is_empty() {
+            let place = folder.map_or_else(
+                || "no sessions are kept".to_owned(),
+                |folder| format!("no sessions are kept of {} (--all lists those of every folder)", folder.display()),
+            );
+            out::say(&format!("{place}; with --agent NAME the agent's own conversations are listed"));
+        } else {
+            let lines = records.iter().map(|record| line(record, folder.is_none(), Timestamp::now()));
+            print(&lines.collect::<String>())?;
+        }
+        Ok(Exit::Completed)
+    }
+
+    /// The session that somebody means; nothing if it is none of ours.
+    pub(super) async fn find(&self, wanted: &str, folder: &Path) -> Result<Option<SessionRecord>, Problem> {
+        if wanted == "latest" {
+            let filter = Filter { folder: Some(folder.to_owned()), limit: Some(1), ..Filter::default() };
+            return Ok(self.log.list(filter).await.map_err(failed)?.into_iter().next());
+        }
+        let mut found = self.log.find(wanted.to_owned()).await.map_err(failed)?;
+        if let [one, other, ..] = found.as_slice() {
+            let message = format!("more than one session begins with {wanted}, such as {} and {}", one.id, other.id);
+            return Err(Problem::usage(message));
+        }
+        Ok(found.pop())
+    }
+
+    /// The events, one a line.
+    pub(super) async fn export(&self, record: &SessionRecord) -> Result<Exit, Problem> {
+        let mut stdout = out::buffered();
+        let mut after = 0;
+        loop {
+            let entries = self.page(record, after).await?;
+            let Some(last) = entries.last() else { return written(stdout.flush()) };
+            after = last.seq();
+            let mut write = || entries.iter().try_for_each(|entry| writeln!(stdout, "{}", entry.json()));
+            if let Err(error) = write() {
+                return written(Err(error));
+            }
+        }
+    }
+
+    /// The conversation for people.
+    pub(super) async fn show(&self, record: &SessionRecord) -> Result<Exit, Problem> {
+        let to_terminal = io::stdout().is_terminal();
+        let mut stdout = out::buffered();
+        let (mut transcript, mut pieces) = (Transcript::default(), Pieces::default());
+        let mut text = format!("{}\n", clean(&facts(record)));
+        let mut after = 0;
+        loop {
+            let entries = self.page(record, after).await?;
+            for event in entries.iter().filter_map(Entry::event) {
+                for kind in pieces.join(event) {
+                    text.push_str(&transcript.tell(&kind));
+                }
+            }
+            let Some(last) = entries.last() else { break };
+            after = last.seq();
+            let shown = if to_terminal { clean(&text) } else { text.clone() };
+            if let Err(error) = stdout.write_all(shown.as_bytes()) {
+                return written(Err(error));
+            }
+            text.clear();
+        }
+        text.extend(pieces.rest().map(|kind| transcript.tell(&kind)));
+        let shown = if to_terminal { clean(&text) } else { text };
+        written(stdout.write_all(shown.as_bytes()).and_then(|()| stdout.flush()))
+    }
+
+    /// Forgets it; what the agent keeps of it stays.
+    pub(super) async fn forget(&self, record: &SessionRecord) -> Result<Exit, Problem> {
+        self.log.remove(record.id.clone()).await.map_err(failed)?;
+        out::say(&format!("{} is forgotten; what {} itself keeps of it stays", record.id, record.agent));
+        Ok(Exit::Completed)
+    }
+
+    async fn page(&self, record: &SessionRecord, after: u64) -> Result<Vec<Entry>, Problem> {
+        let part = Part { edge: Edge::After(after), limit: PAGE, bytes: PAGE_BYTES };
+        Ok(self.log.page(record.id.clone(), part).await.map_err(failed)?.entries)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn failed(error: JournalError) -> Problem {
+    Problem::new(Exit::Failed, error.to_string())
+}
+
+/// What became of it, in a word; nothing if it ended as it should.
+fn state(record: &SessionRecord) -> Option<&'static str> {
+    match (&record.live, record.about.open) {
+        (Some(_), _) => Some("live"),
+        (None, true) => Some("cut off"),
+        (None, false) => None,
+    }
+}
+
+fn stated(record: &SessionRecord) -> Value {
+    let mut stated = json!({
+        "id": record.id,
+        "agent": record.agent.to_string(),
+        "created": record.created,
+        "updated": record.updated,
+        "lastSeq": record.last_seq,
+        "epoch": record.epoch,
+    });
+    let more = [
+        ("folder", record.folder.as_ref().map(|folder| folder.display().to_string().into())),
+        ("title", record.about.title.clone().map(Value::from)),
+        ("model", record.about.model.clone().map(Value::from)),
+        ("nativeSessionId", record.about.native_id.clone().map(Value::from)),
+        ("forkedFrom", record.forked_from.as_ref().map(|id| id.as_str().into())),
+        ("state", state(record).map(Value::from)),
+        ("pid", record.live.as_ref().map(|holder| holder.pid.into())),
+    ];
+    if let Some(stated) = stated.as_object_mut() {
+        stated.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    }
+    stated
+}
+
+fn line(record: &SessionRecord, folders: bool, now: Timestamp) -> String {
+    let title = record.about.title.as_deref().unwrap_or("(nothing was said)");
+    let state = state(record).map_or_else(String::new, |state| format!("[{state}] "));
+    let age = age(now.millis_since(record.updated));
+    let mut line = format!("{:<6}  {}  {age:>7}  {state}{}", record.agent.to_string(), record.id, shortened(title));
+    if let Some(folder) = record.folder.as_ref().filter(|_| folders) {
+        line.push_str(&format!("  ({})", folder.display()));
+    }
+    format!("{}\n", clean(&line))
+}
+
+fn facts(record: &SessionRecord) -> String {
+    let facts = [
+        Some(record.agent.to_string()),
+        Some(record.id.to_string()),
+        record.about.model.clone(),
+        record.folder.as_ref().map(|folder| folder.display().to_string()),
+        Some(record.created.to_string()),
+    ];
+    facts.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// Text that came in pieces, put together again.
+#[derive(Debug, Default)]
+struct Pieces {
+    text: Option<TextChunk>,
+}
+
+impl Pieces {
+    /// What can be told, now that this has happened.
+    fn join(&mut self, event: &Event) -> Vec<EventKind> {
+        match (&event.kind, &mut self.text) {
+            (EventKind::TextChunk(chunk), Some(text)) if chunk.is_partial && chunk.message_id == text.message_id => {
+                text.content.push_str(&chunk.content);
+                Vec::new()
+            }
+            (EventKind::TextChunk(chunk), _) if chunk.is_partial => {
+                let before = self.text.replace(chunk.clone());
+                before.map(EventKind::TextChunk).into_iter().collect()
+            }
+            // Of thoughts the beginning is enough.
+            (EventKind::Reasoning(thought), _) if thought.is_partial => Vec::new(),
+            (kind, _) => self.rest().chain([kind.clone()]).collect(),
+        }
+    }
+
+    fn rest(&mut self) -> impl Iterator<Item = EventKind> + use<> {
+        self.text.take().map(EventKind::TextChunk).into_iter()
+    }
+}
