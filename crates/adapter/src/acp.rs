@@ -29,7 +29,7 @@ pub(crate) use flavor::Flavor;
 pub(crate) use session::Wishes;
 
 use crate::codec::Files;
-use crate::spec::{LaunchError, Plan};
+use crate::spec::{LaunchError, Plan, folder_text};
 
 /// The codec for one session; the program is told everything in the protocol itself.
 pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
@@ -37,8 +37,9 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
         let why = why.to_owned();
         return Err(Unsupported { agent: AgentType::Acp, setting: setting.to_owned(), why }.into());
     }
+    let folder = |folder: &PathBuf| folder_text(AgentType::Acp, "added directories", folder);
     let wishes = Wishes {
-        add_dirs: config.add_dirs.iter().map(|path| path.display().to_string()).collect(),
+        add_dirs: config.add_dirs.iter().map(folder).collect::<Result<_, _>>()?,
         mode: config.mode.clone(),
         model: config.model.clone(),
         ..wishes(config)?
@@ -48,7 +49,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
 }
 
 /// What every session is opened with.
-pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, AgentError> {
+pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, LaunchError> {
     let cwd = match &config.working_directory {
         Some(folder) => std::path::absolute(folder),
         None => std::env::current_dir(),
@@ -60,7 +61,7 @@ pub(crate) fn wishes(config: &SessionConfig) -> Result<Wishes, AgentError> {
     })?;
     Ok(Wishes {
         stated: config.stated(),
-        cwd: cwd.display().to_string(),
+        cwd: folder_text(agent, "working directory", &cwd)?,
         resume: config.resume.clone(),
         fork: config.fork,
         add_dirs: Vec::new(),
@@ -83,12 +84,13 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
         ("output schema", config.output_schema.is_some()),
         ("resume at a message", matches!(config.resume, Resume::Session { at: Some(_), .. })),
         ("permission by MCP tool", config.permission_path == PermissionPath::Mcp),
+        ("checkpointing", config.checkpointing),
     ];
     given.into_iter().find(|(_, given)| *given).map(|(setting, _)| (setting, rules))
 }
 
 /// The program of a command line, with its arguments.
-pub(crate) fn program(command: &str) -> Result<AgentProgram, AgentError> {
+pub fn program(command: &str) -> Result<AgentProgram, AgentError> {
     let failed = |why: String| AgentError::new(AgentErrorKind::ProcessSpawnFailed, why).of(AgentType::Acp);
     let words = shell_words::split(command).map_err(|error| failed(format!("acp:{command}: {error}")))?;
     let mut words = words.into_iter();

@@ -6,6 +6,7 @@ mod change;
 mod control;
 mod decode;
 mod encode;
+pub(crate) mod history;
 mod message;
 mod name;
 mod plain;
@@ -103,7 +104,7 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
         option("--disallowedTools", tool);
     }
     for folder in &config.add_dirs {
-        option("--add-dir", &folder_text(AgentType::Claude, "add-dir", folder)?);
+        option("--add-dir", &folder_text(AgentType::Claude, "added directories", folder)?);
     }
     if let Some(prompt) = &config.system_prompt {
         option("--system-prompt", prompt);
@@ -121,6 +122,9 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
             let why = "it has no such sandbox; `--approval-mode plan` reads only, `ask` asks before each change";
             return Err(unsupported(format!("sandbox {}", mode.option_word()), why));
         }
+    }
+    if config.checkpointing {
+        return Err(unsupported("checkpointing", "it has no such setting"));
     }
     match &config.resume {
         Resume::New if config.fork => {

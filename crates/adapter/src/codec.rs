@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-use multitap_event::{AgentError, Command, EventKind, Timestamp};
+use multitap_event::{AgentError, Command, EventKind, Timestamp, Unsupported};
 use multitap_process::Exit;
 use serde::Deserialize;
 
@@ -93,6 +93,8 @@ pub struct Step {
     pub ready: bool,
     /// The session cannot begin, and the last error told says why. Meaningless once the agent is up.
     pub give_up: bool,
+    /// It cannot begin because the agent has no such thing as was asked for.
+    pub unsupported: Option<Unsupported>,
     /// Of an agent that runs a process for each turn: start this one.
     pub run: Option<Run>,
     /// Of such an agent: end the one that runs.
@@ -152,6 +154,12 @@ impl Step {
     /// The session cannot begin.
     pub(crate) fn fail(&mut self, error: AgentError) {
         self.events.push(EventKind::Error(error));
+        self.give_up = true;
+    }
+
+    /// The session cannot begin as it was asked for, and that came out only now.
+    pub(crate) fn fail_unsupported(&mut self, unsupported: Unsupported) {
+        self.unsupported = Some(unsupported);
         self.give_up = true;
     }
 }

@@ -1,6 +1,7 @@
 //! Codex: how it is started. Its dialects are in the files beside this one.
 
 mod answer;
+pub(crate) mod archive;
 mod call;
 mod change;
 mod command;
@@ -8,10 +9,12 @@ mod decode;
 mod encode;
 pub(crate) mod exec;
 mod form;
+pub(crate) mod history;
 mod item;
 mod notice;
 mod question;
 mod rpc;
+mod sandbox;
 mod session;
 mod settings;
 mod stored;
@@ -27,6 +30,7 @@ use multitap_event::{SandboxMode, SessionConfig};
 use multitap_process::StdinMode;
 
 pub use decode::CodexCodec;
+pub(crate) use sandbox::{Found, OwnSandbox, own_sandbox_in, own_sandbox_question};
 
 use crate::codec::Files;
 use crate::spec::{LaunchError, Plan};

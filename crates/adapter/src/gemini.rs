@@ -1,6 +1,7 @@
 //! Gemini CLI: how it is started. It speaks ACP; the way it does so in is `acp`, and its other form beside this file.
 
 mod decode;
+pub(crate) mod history;
 pub(crate) mod name;
 mod recorded;
 mod run;
@@ -22,7 +23,7 @@ pub(crate) use stored::{find, take_up};
 
 use crate::acp::{self, AcpCodec, Flavor};
 use crate::codec::Files;
-use crate::spec::{LaunchError, Plan};
+use crate::spec::{LaunchError, Plan, folder_text};
 
 /// The arguments, private settings and codec for one session.
 pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
@@ -63,7 +64,7 @@ fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<()
         option("--model", model);
     }
     for folder in &config.add_dirs {
-        option("--include-directories", &folder.display().to_string());
+        option("--include-directories", &folder_text(AgentType::Gemini, "added directories", folder)?);
     }
     match config.sandbox {
         None => {}
@@ -97,6 +98,11 @@ fn cannot(config: &SessionConfig) -> Option<(&'static str, &'static str)> {
             "it takes up a conversation only where it ended",
         ),
         ("permission by MCP tool", config.permission_path == PermissionPath::Mcp, "it asks in its own stream"),
+        (
+            "checkpointing",
+            config.checkpointing && !settings::takes_checkpoints(config),
+            "it is switched on only in its own settings (general.checkpointing.enabled), which are yours to write",
+        ),
         (
             "sandbox workspace-write with resume",
             config.sandbox == Some(SandboxMode::WorkspaceWrite) && config.resume != Resume::New,

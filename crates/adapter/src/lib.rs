@@ -14,20 +14,24 @@ mod codex;
 mod diff;
 mod gemini;
 mod glance;
+mod history;
 mod line;
+mod probe;
 mod pump;
 mod spec;
 mod track;
 mod turns;
 mod words;
 
-pub use acp::AcpCodec;
+pub use acp::{AcpCodec, program as acp_program};
 pub use any::AnyCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
 pub use codex::CodexCodec;
 pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
+pub use history::{History, HistoryError, Reading, StoredSession, read};
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
+pub use probe::codex_sandbox_trouble;
 pub use pump::drafts;
-pub use spec::{LaunchError, LaunchSpec, drivable, find_program, launch, program_name, recorded, steers};
+pub use spec::{LaunchError, LaunchSpec, archive, drivable, find_program, launch, program_name, recorded, steers};

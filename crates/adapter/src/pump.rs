@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_event::{AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, Timestamp};
+use multitap_event::{
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, SessionEndReason, Timestamp,
+};
 use multitap_process::{Child, Exit, Line, MAX_LINE, Patience, StdinClosed};
 use tempfile::TempPath;
 use tokio::sync::mpsc;
@@ -15,6 +17,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::codec::{Codec, End, Step};
 use crate::line::{too_long, type_of};
+use crate::spec::LaunchError;
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
@@ -22,6 +25,8 @@ const STDIN_PATIENCE: Duration = Duration::from_secs(5);
 const AFTER_STDIN: Duration = Duration::from_secs(2);
 /// How long a child may live after it closed its stdout.
 const AFTER_STDOUT: Duration = Duration::from_secs(2);
+/// How long a turn may go on after it was cancelled. An agent that ignores that is ended.
+const AFTER_CANCEL: Duration = Duration::from_secs(10);
 /// How often a silent child is looked at: its end does not show where something else holds its stdout open.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long the rest of the output of a child that is gone may take.
@@ -49,6 +54,17 @@ pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) ->
     drafts
 }
 
+/// Says of a session's end that the agent took too long, unless all is well.
+pub(crate) fn took_too_long(step: &mut Step) {
+    for kind in &mut step.events {
+        if let EventKind::SessionEnded(end) = kind
+            && end.reason != SessionEndReason::Completed
+        {
+            end.reason = SessionEndReason::Timeout;
+        }
+    }
+}
+
 /// One child, its codec, and the agent's end of the link.
 pub(crate) struct Pump<C> {
     agent: AgentType,
@@ -61,6 +77,8 @@ pub(crate) struct Pump<C> {
     early: Vec<Draft>,
     /// It was told that the agent does not read.
     stuck_told: bool,
+    /// When the turn that was cancelled must have ended.
+    cancelled_until: Option<Instant>,
     /// Held for the agent to read; gone with the pump.
     _files: Vec<TempPath>,
 }
@@ -72,6 +90,8 @@ struct OwnerGone;
 enum Over {
     StdoutEnded,
     StdinClosed,
+    /// The agent goes on with a turn that was cancelled.
+    CancelIgnored,
     OwnerGone,
 }
 
@@ -85,11 +105,22 @@ impl<C: Codec> Pump<C> {
         files: Vec<TempPath>,
     ) -> Self {
         let AgentEnd { events, commands } = end;
-        Self { agent, child, codec, events, commands, keep_raw, early: Vec::new(), stuck_told: false, _files: files }
+        Self {
+            agent,
+            child,
+            codec,
+            events,
+            commands,
+            keep_raw,
+            early: Vec::new(),
+            stuck_told: false,
+            cancelled_until: None,
+            _files: files,
+        }
     }
 
     /// Greets the agent and reads until it has shown that it is up.
-    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), AgentError> {
+    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), LaunchError> {
         let deadline = Instant::now() + patience;
         let step = self.codec.begin(Timestamp::now());
         let mut ready = step.ready;
@@ -106,17 +137,18 @@ impl<C: Codec> Pump<C> {
                     last.push_front(kept.chars().take(QUOTED_CHARS).collect::<String>());
                     let (step, text) = self.decode(line);
                     ready = step.ready;
-                    let give_up = step.give_up;
+                    let (give_up, unsupported) = (step.give_up, step.unsupported.clone());
                     let drafts = self.write(step, text.as_deref()).await;
                     self.early.extend(drafts);
                     if give_up {
-                        return Err(self.gave_up().await);
+                        let error = self.gave_up().await;
+                        return Err(unsupported.map_or_else(|| error.into(), LaunchError::Unsupported));
                     }
                     if !ready && (self.early.len() >= EARLY_EVENTS || bytes > EARLY_BYTES) {
-                        return Err(self.flooded(last).await);
+                        return Err(self.flooded(last).await.into());
                     }
                 }
-                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await),
+                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await.into()),
                 Err(_) => {
                     let exit = self.child.stop(Patience::default()).await;
                     tracing::debug!(agent = %self.agent, ?patience, code = exit.code, "start timed out");
@@ -125,7 +157,7 @@ impl<C: Codec> Pump<C> {
                     if let Some(told) = self.last_early_error() {
                         message = format!("{message}; it said: {}", told.message);
                     }
-                    return Err(self.error(AgentErrorKind::Timeout, message, &exit));
+                    return Err(self.error(AgentErrorKind::Timeout, message, &exit).into());
                 }
             }
         }
@@ -212,6 +244,7 @@ impl<C: Codec> Pump<C> {
                 self.take_last_words().await;
                 self.exited_or_broken(REST, "input").await
             }
+            Over::CancelIgnored => self.ignored_cancel().await,
         };
         // An owner that is gone wants no last words.
         self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
@@ -228,6 +261,20 @@ impl<C: Codec> Pump<C> {
         let message = format!("{} closed its {pipe} but kept running; it was stopped", self.agent);
         let why = self.error(AgentErrorKind::ProtocolError, message, &exit);
         self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now())
+    }
+
+    /// Ends an agent that does not end its turn.
+    async fn ignored_cancel(&mut self) -> Step {
+        let patience = Patience { after_eof: Duration::ZERO, ..Patience::default() };
+        let exit = self.child.stop(patience).await;
+        tracing::debug!(code = exit.code, "ignored a cancel");
+        self.take_rest().await;
+        let patience = AFTER_CANCEL.as_secs();
+        let message = format!("{} went on for {patience} s with a turn that was cancelled; it was stopped", self.agent);
+        let why = self.error(AgentErrorKind::Timeout, message, &exit);
+        let mut step = self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now());
+        took_too_long(&mut step);
+        step
     }
 
     /// Nothing can be said to the child any more; what it still says is passed on for a while.
@@ -271,7 +318,13 @@ impl<C: Codec> Pump<C> {
                 }
                 command = self.commands.recv() => {
                     let Some(command) = command else { return Over::OwnerGone };
+                    let cancels = command == Command::Cancel;
                     let step = self.codec.encode(command, Timestamp::now());
+                    // With nothing to cancel it only says so.
+                    let refused = step.events.iter().any(|kind| matches!(kind, EventKind::Error(_)));
+                    if cancels && !refused {
+                        self.cancelled_until.get_or_insert(Instant::now() + AFTER_CANCEL);
+                    }
                     self.write(step, None).await
                 }
                 () = self.events.closed() => return Over::OwnerGone,
@@ -280,11 +333,17 @@ impl<C: Codec> Pump<C> {
                         self.take_rest().await;
                         return Over::StdoutEnded;
                     }
-                    continue;
+                    Vec::new()
                 }
             };
+            if told.iter().any(|draft| matches!(draft.kind, EventKind::TurnCompleted(_))) {
+                self.cancelled_until = None;
+            }
             if self.tell(told).await.is_err() {
                 return Over::OwnerGone;
+            }
+            if self.cancelled_until.is_some_and(|until| until <= Instant::now()) {
+                return Over::CancelIgnored;
             }
         }
     }

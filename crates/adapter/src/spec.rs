@@ -2,14 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Timestamp, Transport, Unsupported, link,
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Transport, Unsupported, link,
 };
-use multitap_process::{Keeper, Patience, Program, SpawnError, StdinMode, spawn};
+use multitap_process::{Keeper, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
-use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::acp::{AcpCodec, Flavor};
@@ -17,10 +15,7 @@ use crate::any::AnyCodec;
 use crate::codec::{Codec, DiskFiles};
 use crate::pump::Pump;
 use crate::turns::TurnPump;
-use crate::{acp, claude, codex, gemini};
-
-/// How long the probe of a sandbox may take; one that takes longer is not told of.
-const PROBE_PATIENCE: Duration = Duration::from_secs(10);
+use crate::{acp, claude, codex, gemini, probe};
 
 /// What it takes to start an agent.
 #[derive(Debug)]
@@ -34,7 +29,7 @@ pub struct LaunchSpec {
 /// The agent did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// It was asked for something it cannot do; nothing was started.
+    /// It was asked for something it cannot do. Nothing was started, or what was has ended again.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     #[error(transparent)]
@@ -128,24 +123,29 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
         (AgentKind::Codex, Transport::Default) => {
             // What cannot be honoured is said before anything is started.
             codex::plan(&spec.config, Box::new(DiskFiles), None)?;
-            let no_sandbox = if codex::may_need_sandbox(&spec.config) { no_sandbox(&spec, agent).await } else { None };
+            let no_sandbox = match probed(&spec, agent) {
+                Some(codex) => probe::no_sandbox(codex, &spec.keeper).await,
+                None => None,
+            };
             let plan = codex::plan(&spec.config, Box::new(DiskFiles), no_sandbox)?;
             start(spec, agent, plan, tasks).await
         }
         (AgentKind::Codex, Transport::OneShot) => {
-            let plan = codex::exec::plan(&spec.config, Box::new(DiskFiles))?;
+            codex::exec::plan(&spec.config, Box::new(DiskFiles), codex::Found::default())?;
+            let found = match probed(&spec, agent) {
+                Some(codex) => probe::codex_turns(codex, &spec.config.agent_args, &spec.keeper).await,
+                None => codex::Found::default(),
+            };
+            let plan = codex::exec::plan(&spec.config, Box::new(DiskFiles), found)?;
             start_turns(spec, agent, plan, tasks)
         }
         (AgentKind::Gemini, Transport::Default) => {
             let mut spec = spec;
             gemini::check(&spec.config)?;
-            let stored = gemini::take_up(&mut spec.config, Timestamp::now())?;
+            // Held until it is up, or until nobody waits for that any more.
+            let _taken_up = gemini::take_up(&mut spec.config)?;
             let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
-            let started = start(spec, agent, plan, tasks).await;
-            if let Some(stored) = stored {
-                stored.tidy();
-            }
-            started
+            start(spec, agent, plan, tasks).await
         }
         (AgentKind::Acp { command }, Transport::Default) => {
             let program = acp::program(command)?;
@@ -169,6 +169,19 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
             Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into())
         }
     }
+}
+
+/// Has the agent put one of its stored conversations away. Codex can; the others have no such thing.
+pub async fn archive(spec: LaunchSpec, native_id: &str) -> Result<(), LaunchError> {
+    let agent = spec.config.agent.agent_type();
+    if agent != AgentType::Codex {
+        let why = "it has no way to put a conversation away".to_owned();
+        return Err(Unsupported { agent, setting: "archive".to_owned(), why }.into());
+    }
+    let args = codex::archive::ARGS.map(str::to_owned).to_vec();
+    let program = program(&spec, agent, args, Vec::new(), StdinMode::Piped)?;
+    let child = spawn(program, &spec.keeper).await.map_err(|error| spawn_failed(agent, &error))?;
+    Ok(codex::archive::archive(child, native_id).await?)
 }
 
 async fn start<C: Codec>(
@@ -197,7 +210,7 @@ fn start_turns<C: Codec>(
     plan: TurnPlan<C>,
     tasks: &TaskTracker,
 ) -> Result<AgentLink, LaunchError> {
-    let program = program(&spec, agent, Vec::new(), plan.env, StdinMode::Null)?;
+    let program = program(&spec, agent, Vec::new(), plan.env.clone(), StdinMode::Null)?;
     if which::which(&program.program).is_err() {
         return Err(spawn_failed(agent, &SpawnError::Missing(program.program)).into());
     }
@@ -206,7 +219,7 @@ fn start_turns<C: Codec>(
     }
     let LaunchSpec { config, keeper, .. } = spec;
     let (link, end) = link();
-    let pump = TurnPump::new(agent, program, keeper, plan.codec, end, config.keep_raw, plan.files);
+    let pump = TurnPump::new(agent, program, keeper, plan, end, &config);
     tasks.spawn(pump.run());
     Ok(link)
 }
@@ -245,17 +258,10 @@ fn program(
     })
 }
 
-/// Why Codex cannot set up its sandbox on this machine; nothing if it can, or if that could not be found out.
-async fn no_sandbox(spec: &LaunchSpec, agent: AgentType) -> Option<String> {
-    let args = codex::PROBE.map(str::to_owned).to_vec();
-    let program = program(spec, agent, args, Vec::new(), StdinMode::Null).ok()?;
-    let mut child = spawn(program, &spec.keeper).await.ok()?;
-    let Ok(exit) = timeout(PROBE_PATIENCE, child.wait()).await else {
-        child.stop(Patience::default()).await;
-        return None;
-    };
-    let said = exit.stderr_tail.lines().rev().find(|line| !line.trim().is_empty());
-    (!exit.success()).then(|| said.map_or_else(|| exit.to_string(), |line| line.trim().to_owned()))
+/// Codex as the session will run it, if its sandbox matters and the program is there.
+fn probed(spec: &LaunchSpec, agent: AgentType) -> Option<Program> {
+    let matters = codex::may_need_sandbox(&spec.config);
+    program(spec, agent, Vec::new(), Vec::new(), StdinMode::Null).ok().filter(|_| matters)
 }
 
 fn missing(agent: AgentType) -> AgentError {

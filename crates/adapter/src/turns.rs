@@ -2,28 +2,37 @@
 //!
 //! The codec lives through all of them; the session ends only when its owner lets go. While no process runs there
 //! is nobody to write to, so a codec's lines go nowhere here: what it has to say stands in the arguments and on stdin.
+//! A process that says nothing for too long, or does not end with its turn, is ended: nothing may block the session.
 
 use std::collections::VecDeque;
+use std::future::pending;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use multitap_event::{AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, Timestamp};
+use multitap_event::{
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, SessionConfig, Timestamp,
+};
 use multitap_process::{Child, Exit, Keeper, Line, Patience, Program, StdinMode, spawn};
 use tempfile::TempPath;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::base64;
 use crate::codec::{Codec, End, Run, RunArg, Step};
 use crate::line::too_long;
-use crate::pump::drafts;
+use crate::pump::{drafts, took_too_long};
+use crate::spec::TurnPlan;
 
 /// How long a process may leave its input unread.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a process may live after it closed its stdout.
 const AFTER_STDOUT: Duration = Duration::from_secs(2);
+/// How long a process may live after it told the end of its turn.
+const AFTER_TURN: Duration = Duration::from_secs(5);
 /// How long the rest of the output of a process that is gone may take.
 const REST: Duration = Duration::from_millis(200);
+/// How often a silent process is looked at: its end does not show where something else holds its stdout open.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What starts the processes of one session, and its codec.
 pub(crate) struct TurnPump<C> {
@@ -35,6 +44,10 @@ pub(crate) struct TurnPump<C> {
     events: mpsc::Sender<Draft>,
     commands: mpsc::Receiver<Command>,
     keep_raw: bool,
+    /// How long a process may take to say its first word.
+    start_timeout: Duration,
+    /// The last turn took too long.
+    timed_out: bool,
     /// Commands for the turn after the one whose process still runs.
     waiting: VecDeque<Command>,
     /// Held for the agent to read; gone with the pump.
@@ -43,6 +56,33 @@ pub(crate) struct TurnPump<C> {
 
 /// The owner of the session is gone.
 struct OwnerGone;
+
+/// What a line told.
+enum Told {
+    More,
+    EndOfTurn,
+}
+
+/// How far a turn's process is, and how long it may stay there.
+#[derive(Clone, Copy)]
+enum Phase {
+    Starting { until: Instant },
+    Working,
+    Leaving { until: Instant },
+}
+
+impl Phase {
+    fn is_starting(self) -> bool {
+        matches!(self, Self::Starting { .. })
+    }
+
+    fn until(self) -> Option<Instant> {
+        match self {
+            Self::Starting { until } | Self::Leaving { until } => Some(until),
+            Self::Working => None,
+        }
+    }
+}
 
 /// How a turn's process came to its end.
 enum Over {
@@ -56,14 +96,27 @@ impl<C: Codec> TurnPump<C> {
         agent: AgentType,
         program: Program,
         keeper: Keeper,
-        codec: C,
+        plan: TurnPlan<C>,
         end: AgentEnd,
-        keep_raw: bool,
-        files: Vec<TempPath>,
+        config: &SessionConfig,
     ) -> Self {
         let AgentEnd { events, commands } = end;
-        let waiting = VecDeque::new();
-        Self { agent, program, keeper, codec, events, commands, keep_raw, waiting, _files: files }
+        let TurnPlan { codec, files, .. } = plan;
+        let (keep_raw, start_timeout) = (config.keep_raw, config.start_timeout);
+        let (waiting, timed_out) = (VecDeque::new(), false);
+        Self {
+            agent,
+            program,
+            keeper,
+            codec,
+            events,
+            commands,
+            keep_raw,
+            start_timeout,
+            timed_out,
+            waiting,
+            _files: files,
+        }
     }
 
     /// Runs turns until the owner lets go; then nothing of any process is left.
@@ -77,7 +130,10 @@ impl<C: Codec> TurnPump<C> {
                 }
             }
         }
-        let step = self.codec.end(End::Stopped(&Exit::default()), Timestamp::now());
+        let mut step = self.codec.end(End::Stopped(&Exit::default()), Timestamp::now());
+        if self.timed_out {
+            took_too_long(&mut step);
+        }
         // An owner that is gone wants no last words.
         self.tell(step, None).await.ok();
     }
@@ -108,6 +164,7 @@ impl<C: Codec> TurnPump<C> {
             Err(error) => (Over::Broken(Exit::default(), error), Ok(())),
         };
         let now = Timestamp::now();
+        self.timed_out = matches!(&over, Over::Broken(_, why) if why.kind == AgentErrorKind::Timeout);
         let step = match &over {
             Over::ByItself(exit) => self.codec.turn_process_ended(End::Exited(exit), now),
             Over::Stopped(exit) => self.codec.turn_process_ended(End::Stopped(exit), now),
@@ -148,11 +205,26 @@ impl<C: Codec> TurnPump<C> {
     }
 
     async fn carry(&mut self, child: &mut Child) -> (Over, Result<(), OwnerGone>) {
+        let mut phase = Phase::Starting { until: Instant::now() + self.start_timeout };
         loop {
             let told = tokio::select! {
                 line = child.stdout.next() => {
                     let Ok(Some(line)) = line else { return (self.after_stdout(child).await, Ok(())) };
-                    self.pass_on(line).await
+                    let told = self.pass_on(line).await;
+                    phase = match told {
+                        Ok(Told::EndOfTurn) => Phase::Leaving { until: Instant::now() + AFTER_TURN },
+                        _ if phase.is_starting() => Phase::Working,
+                        _ => phase,
+                    };
+                    told.map(drop)
+                }
+                () = at(phase.until()) => return (self.overdue(child, phase).await, Ok(())),
+                () = sleep(LOOK) => {
+                    if timeout(Duration::ZERO, child.wait()).await.is_err() {
+                        continue;
+                    }
+                    let rest = self.take_rest(child).await;
+                    return (Over::ByItself(child.wait().await), rest);
                 }
                 command = self.commands.recv() => match command {
                     // The turn is over, but not its process: what comes now is for the next one.
@@ -182,12 +254,33 @@ impl<C: Codec> TurnPump<C> {
     /// Ends the turn's process at once, and passes on what it still had to say.
     async fn stop(&mut self, child: &mut Child) -> Exit {
         let exit = child.stop(Patience { after_eof: Duration::ZERO, ..Patience::default() }).await;
-        while let Ok(Ok(Some(line))) = timeout(REST, child.stdout.next()).await {
-            if self.pass_on(line).await.is_err() {
-                break;
-            }
-        }
+        // An owner that is gone is seen by whoever asked for this.
+        self.take_rest(child).await.ok();
         exit
+    }
+
+    /// Passes on what a process that is gone has left in the pipe.
+    async fn take_rest(&mut self, child: &mut Child) -> Result<(), OwnerGone> {
+        while let Ok(Ok(Some(line))) = timeout(REST, child.stdout.next()).await {
+            self.pass_on(line).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a process that took too long to say something, or to go.
+    async fn overdue(&mut self, child: &mut Child, phase: Phase) -> Over {
+        let exit = self.stop(child).await;
+        if !phase.is_starting() {
+            // Its turn is over, and how it ended was told.
+            return Over::Stopped(exit);
+        }
+        let patience = self.start_timeout.as_secs_f32();
+        let why = format!("{} said nothing for {patience} s and was stopped", self.agent);
+        let mut error = AgentError::new(AgentErrorKind::Timeout, why).of(self.agent).exited(exit.code);
+        if !exit.stderr_tail.is_empty() {
+            error = error.native(exit.stderr_tail.clone());
+        }
+        Over::Broken(exit, error)
     }
 
     async fn after_stdout(&mut self, child: &mut Child) -> Over {
@@ -202,14 +295,18 @@ impl<C: Codec> TurnPump<C> {
         }
     }
 
-    async fn pass_on(&mut self, line: Line) -> Result<(), OwnerGone> {
+    async fn pass_on(&mut self, line: Line) -> Result<Told, OwnerGone> {
         match line {
-            Line::Text(text) if text.trim().is_empty() => Ok(()),
+            Line::Text(text) if text.trim().is_empty() => Ok(Told::More),
             Line::Text(text) => {
                 let step = self.codec.decode(&text, Timestamp::now());
-                self.tell(step, Some(&text)).await
+                let ends = step.events.iter().any(|kind| matches!(kind, EventKind::TurnCompleted(_)));
+                self.tell(step, Some(&text)).await?;
+                Ok(if ends { Told::EndOfTurn } else { Told::More })
             }
-            Line::TooLong { head, bytes } => self.tell(Step::event(too_long(&head, bytes)), None).await,
+            Line::TooLong { head, bytes } => {
+                self.tell(Step::event(too_long(&head, bytes)), None).await.map(|()| Told::More)
+            }
         }
     }
 
@@ -218,6 +315,14 @@ impl<C: Codec> TurnPump<C> {
             self.events.send(draft).await.map_err(|_| OwnerGone)?;
         }
         Ok(())
+    }
+}
+
+/// Waits for that moment; for ever if there is none.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => pending().await,
     }
 }
 

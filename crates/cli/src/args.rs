@@ -23,6 +23,7 @@ Examples:
                                               every event, one JSON line each
   multitap -p --input-format stream-json --output-format stream-json
                                               many turns, driven by a program
+  multitap sessions                           conversations of this folder
   multitap doctor                             what is missing, how to mend it
 
 Exit codes of -p:
@@ -67,6 +68,8 @@ pub(crate) enum Sub {
     Agents(ReportArgs),
     /// Check everything, and say how to mend what is wrong
     Doctor(ReportArgs),
+    /// The conversations that the agents keep: list them, show one, export it, put it away
+    Sessions(SessionsArgs),
     /// Print the JSON Schema of the events
     Schema,
     /// Turn an agent's recorded output lines on stdin into events on stdout
@@ -82,6 +85,68 @@ pub(crate) struct ReportArgs {
     /// Print JSON, for scripts
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const SESSIONS: &str = "\
+Examples:
+  multitap sessions                           those of this folder, newest first
+  multitap sessions list --agent codex --all  Codex's, of every folder
+  multitap sessions show latest --agent claude
+  multitap sessions show 01a1dee7             the beginning of an id is enough
+  multitap sessions export ID > talk.jsonl    as events, one JSON line each
+  multitap -p \"go on\" --agent claude -r ID   take it up again
+
+An ID is the agent's own, or the beginning of it (4 characters or more); `latest` is the newest in the folder;
+for Gemini it may be the number that Gemini gives it (1 is the oldest).
+This version keeps no log of its own: what is listed are the files of Claude Code, Codex and Gemini CLI.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = SESSIONS)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    pub(crate) action: Option<SessionsSub>,
+
+    /// Whose: claude, codex or gemini [default: all of them]
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) agent: Option<String>,
+
+    /// The folder in which they were had [default: this one]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Print JSON, for scripts: a list as one array, a conversation as one event a line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Those of every folder, and archived ones too
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsSub {
+    /// List them, newest first (this is what `multitap sessions` does)
+    List {
+        /// Those of every folder, and archived ones too
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show a conversation: who said what, which tools ran and how they ended
+    Show {
+        id: String,
+        /// With --json: keep every line of the agent's files in the `raw` field of an event
+        #[arg(long, requires = "json")]
+        raw: bool,
+    },
+    /// Print a conversation as events, one JSON line each
+    Export {
+        id: String,
+        /// Keep every line of the agent's files in the `raw` field of an event
+        #[arg(long)]
+        raw: bool,
+    },
+    /// Put a conversation away, where the agent can (codex archives it)
+    Rm { id: String },
 }
 
 #[derive(Debug, Args)]
@@ -149,7 +214,7 @@ pub(crate) struct SessionArgs {
     /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed]
     ///
     /// COMMAND starts any agent that speaks the Agent Client Protocol on its stdin and stdout, such as
-    /// "acp:goose acp". This version does not drive builtin yet; it is named so that scripts can be written for it.
+    /// "acp:goose acp"; acp alone starts the one that your settings name. This version does not drive builtin yet; it is named so that scripts can be written for it.
     #[arg(long, value_name = "NAME", env = "MULTITAP_AGENT", hide_env_values = true, help_heading = AGENT)]
     pub(crate) agent: Option<String>,
 
@@ -225,7 +290,7 @@ pub(crate) struct SessionArgs {
     #[arg(short, long = "continue", conflicts_with = "resume", help_heading = CONVERSATION)]
     pub(crate) continue_latest: bool,
 
-    /// Go on with this conversation, by the agent's own id
+    /// Go on with this conversation, by the agent's own id or the beginning of it
     #[arg(short, long, value_name = "ID", help_heading = CONVERSATION)]
     pub(crate) resume: Option<String>,
 

@@ -1,9 +1,11 @@
 //! From what the user chose to an agent that can be started: which agent, which program, under whom.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use multitap_adapter::{History, HistoryError};
 use multitap_client::AgentClient;
 use multitap_event::{
     AgentKind, AgentProgram, AgentType, ClientRef, Door, Mode, Prompt, Resume, SessionConfig, Unsupported,
@@ -13,13 +15,16 @@ use multitap_process::Keeper;
 use crate::args::{BusyArg, SessionArgs};
 use crate::exit::{Exit, Problem};
 use crate::image;
-use crate::settings::Settings;
+use crate::settings::{Settings, Wanted};
 
 /// Variables of ours that agents must not see.
 pub(crate) const HIDDEN_ENV: [&str; 1] = ["MULTITAP_TOKEN"];
 
 /// In the order in which one is chosen when nobody said which.
 pub(crate) const CLIS: [AgentType; 3] = [AgentType::Claude, AgentType::Codex, AgentType::Gemini];
+
+/// How long the ids of conversations are.
+const UUID: usize = "01a1dee7-f796-7cb0-aa08-980d9e50d064".len();
 
 /// How to get an agent's program.
 pub(crate) fn install_command(agent: AgentType) -> Option<&'static str> {
@@ -67,11 +72,14 @@ pub(crate) fn headless() -> ClientRef {
 
 /// Which agent: chosen, set, or the first that is there.
 pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKind, Problem> {
-    if let Some(name) = chosen {
-        return name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")));
-    }
-    if let Some(kind) = &settings.agent {
-        return Ok(kind.clone());
+    let wanted = match chosen {
+        Some(name) => Some(name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")))?),
+        None => settings.agent.clone(),
+    };
+    match wanted {
+        Some(Wanted::Kind(kind)) => return Ok(kind),
+        Some(Wanted::SetAcp) => return set_acp(settings),
+        None => {}
     }
     for (agent, kind) in CLIS.into_iter().zip([AgentKind::Claude, AgentKind::Codex, AgentKind::Gemini]) {
         let program = program(agent, settings);
@@ -88,6 +96,16 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
     }
     message.push_str("\nor name its program with MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN or MULTITAP_GEMINI_BIN,\nor any agent that speaks ACP with --agent acp:COMMAND. `multitap doctor` checks again.");
     Err(Problem::new(Exit::NotStarted, message))
+}
+
+/// The ACP agent that the settings name.
+fn set_acp(settings: &Settings) -> Result<AgentKind, Problem> {
+    match settings.of(AgentType::Acp).command.filter(|command| !command.trim().is_empty()) {
+        Some(command) => Ok(AgentKind::Acp { command }),
+        None => Err(Problem::usage(
+            "agent acp: no command is set for it; say --agent acp:COMMAND, or put it into your settings as agents.acp.command",
+        )),
+    }
 }
 
 /// An agent's program, as the environment, the settings and `PATH` have it.
@@ -110,6 +128,32 @@ pub(crate) fn program(agent: AgentType, settings: &Settings) -> Chosen {
     let default = multitap_adapter::program_name(agent).unwrap_or_default();
     let wanted = chosen.unwrap_or_else(|| default.into());
     Chosen { found: which::which(&wanted).ok(), wanted: wanted.to_string_lossy().into_owned(), named }
+}
+
+/// The same with the arguments and variables that are set for it.
+pub(crate) fn agent_program(agent: AgentType, settings: &Settings) -> AgentProgram {
+    let chosen = program(agent, settings);
+    // A default that is not there is left to the adapter, which says best what is missing.
+    let command = match chosen.found {
+        Some(path) => path,
+        None if chosen.named => chosen.wanted.into(),
+        None => PathBuf::new(),
+    };
+    let own = settings.of(agent);
+    AgentProgram { command, args: own.args, env: own.env }
+}
+
+/// The conversation that somebody wants to go on with: its whole id, where the agent's own store knows one that
+/// begins so. What the store does not know is left for the agent to say.
+fn native_id(agent: AgentType, wanted: &str, env: &BTreeMap<String, String>, folder: &Path) -> Result<String, Problem> {
+    // A whole id needs no looking for.
+    let history = History::of(agent, env).ok().filter(|_| wanted.len() < UUID);
+    let Some(history) = history else { return Ok(wanted.to_owned()) };
+    match history.find(wanted, folder) {
+        Ok(session) => Ok(session.id),
+        Err(error @ HistoryError::Ambiguous { .. }) => Err(Problem::usage(format!("-r: {error}"))),
+        Err(_) => Ok(wanted.to_owned()),
+    }
 }
 
 /// The session that the options ask for.
@@ -142,7 +186,10 @@ pub(crate) fn config(
         None => return Err(Problem::usage("--image needs a PROMPT to go with")),
     };
     config.resume = match (&args.resume, args.continue_latest) {
-        (Some(id), _) => Resume::Session { native_id: id.clone(), at: args.at.clone() },
+        (Some(id), _) => {
+            let env = settings.of(agent).env.into_iter().chain(args.env.iter().cloned()).collect();
+            Resume::Session { native_id: native_id(agent, id, &env, &folder)?, at: args.at.clone() }
+        }
         (None, true) => Resume::Latest,
         (None, false) => Resume::New,
     };
@@ -166,18 +213,17 @@ pub(crate) fn config(
     let own = settings.of(agent);
     config.permission_path = own.permission;
     config.transport = own.transport;
+    config.checkpointing = own.checkpointing;
     if CLIS.contains(&agent) {
-        let chosen = program(agent, settings);
-        // A default that is not there is left to the adapter, which says best what is missing.
-        let command = match chosen.found {
-            Some(path) => path,
-            None if chosen.named => chosen.wanted.into(),
-            None => PathBuf::new(),
-        };
-        config.program = Some(AgentProgram { command, args: own.args, env: own.env });
+        config.program = Some(agent_program(agent, settings));
     } else {
-        // The agent's own name says its program; what is set beside it holds, and what was chosen wins.
-        config.agent_args.splice(0..0, own.args);
+        // The agent's own name says its program; what is set beside it holds, and what was chosen wins. Arguments
+        // that are set with a command belong to that one.
+        let is_set =
+            |command: &String| matches!(&config.agent, AgentKind::Acp { command: chosen } if chosen == command);
+        if own.command.as_ref().is_none_or(is_set) {
+            config.agent_args.splice(0..0, own.args);
+        }
         config.environment = own.env.into_iter().chain(std::mem::take(&mut config.environment)).collect();
     }
     Ok(config)

@@ -10,6 +10,7 @@ mod launch;
 mod logging;
 mod out;
 mod settings;
+mod words;
 
 use std::process::ExitCode;
 
@@ -41,6 +42,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
         Some(Sub::Completions { shell }) => cmd::completions(shell),
         Some(Sub::Man) => cmd::man(),
         Some(Sub::Decode(args)) => cmd::decode::decode(&args),
+        Some(Sub::Sessions(args)) => cmd::sessions::sessions(args),
         Some(Sub::Agents(args)) => wait(cmd::agents::agents(&args)),
         Some(Sub::Doctor(args)) => wait(cmd::doctor::doctor(&args)),
         None if cli.run.print.is_some() => wait(cmd::run::run(cli.run)),
@@ -52,7 +54,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
     }
 }
 
-fn wait(command: impl Future<Output = Result<Exit, Problem>>) -> Result<Exit, Problem> {
+pub(crate) fn wait(command: impl Future<Output = Result<Exit, Problem>>) -> Result<Exit, Problem> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("start the runtime")?;
     let exit = runtime.block_on(command);

@@ -8,15 +8,16 @@ mod jsonc;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use etcetera::BaseStrategy as _;
-use multitap_event::{AgentKind, AgentType, PermissionPath, Transport};
+use multitap_event::{AgentKind, AgentType, PermissionPath, Transport, UnknownAgent};
 use serde_json::{Map, Value};
 
 /// What the files and the environment say.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    pub(crate) agent: Option<AgentKind>,
+    pub(crate) agent: Option<Wanted>,
     pub(crate) keep_raw: bool,
     agents: BTreeMap<AgentType, AgentSettings>,
     /// What the user should know about the files; nothing to stop for.
@@ -25,14 +26,32 @@ pub(crate) struct Settings {
     pub(crate) files: Vec<PathBuf>,
 }
 
+/// Which agent somebody wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Kind(AgentKind),
+    /// `acp`: the one whose command the user's settings hold.
+    SetAcp,
+}
+
+impl FromStr for Wanted {
+    type Err = UnknownAgent;
+
+    fn from_str(word: &str) -> Result<Self, UnknownAgent> {
+        if word == AgentType::Acp.as_str() { Ok(Self::SetAcp) } else { word.parse().map(Self::Kind) }
+    }
+}
+
 /// What is set for one agent.
 #[derive(Clone, Default)]
 pub(crate) struct AgentSettings {
+    /// Its program; of ACP a whole command line, as it would stand behind `acp:`.
     pub(crate) command: Option<String>,
     pub(crate) args: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) permission: PermissionPath,
     pub(crate) transport: Transport,
+    pub(crate) checkpointing: bool,
 }
 
 impl std::fmt::Debug for AgentSettings {
@@ -144,6 +163,7 @@ impl Settings {
                     "env" => settings.env = variables(value, &path)?,
                     "permission" => settings.permission = permission(value, &path)?,
                     "transport" => settings.transport = transport(value, &path)?,
+                    "checkpointing" => settings.checkpointing = boolean(value, &path)?,
                     _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
                 }
             }
@@ -152,14 +172,14 @@ impl Settings {
     }
 }
 
-fn agent(value: &Value, source: Source) -> Result<AgentKind, String> {
+fn agent(value: &Value, source: Source) -> Result<Wanted, String> {
     let Value::String(word) = value else { return Err(wrong("agent", "the name of an agent", value)) };
     match source {
         Source::User => expand(word).parse().map_err(|error| format!("'agent': {error}")),
         // `acp:COMMAND` is a program, and a project chooses none.
         Source::Project => match word.parse() {
-            Ok(AgentKind::Acp { .. }) => Err("'agent': a project may not choose a command".to_owned()),
-            Ok(kind) => Ok(kind),
+            Ok(Wanted::Kind(AgentKind::Acp { .. })) => Err("'agent': a project may not choose a command".to_owned()),
+            Ok(wanted) => Ok(wanted),
             Err(error) => Err(format!("'agent': {error}")),
         },
     }
@@ -265,7 +285,7 @@ mod tests {
             "agents": { "claude": { "command": "/opt/claude", "args": ["--x"], "env": {"A": "b"}, "permission": "mcp", }, },
         }"#;
         let (settings, notes) = take(text, Source::User).unwrap();
-        assert_eq!(settings.agent, Some(AgentKind::Claude));
+        assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
         assert!(settings.keep_raw);
         let claude = settings.of(AgentType::Claude);
         assert_eq!(claude.command.as_deref(), Some("/opt/claude"));
@@ -289,11 +309,14 @@ mod tests {
     fn a_project_chooses_no_programs() {
         let text = r#"{"agent": "claude", "keepRaw": true, "agents": {"claude": {"command": "/tmp/evil"}}}"#;
         let (settings, notes) = take(text, Source::Project).unwrap();
-        assert_eq!(settings.agent, Some(AgentKind::Claude));
+        assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
         assert_eq!(settings.of(AgentType::Claude).command, None);
         assert!(notes[0].starts_with("'agents' is ignored here"), "{notes:?}");
         take(r#"{"agent": "acp:/tmp/evil"}"#, Source::Project).unwrap_err();
         take(r#"{"agent": "acp:/usr/bin/goose acp"}"#, Source::User).unwrap();
+        // The command that goes with this one is the user's.
+        let (settings, _) = take(r#"{"agent": "acp"}"#, Source::Project).unwrap();
+        assert_eq!(settings.agent, Some(Wanted::SetAcp));
     }
 
     #[test]
@@ -307,6 +330,7 @@ mod tests {
             (r#"[]"#, "'the file' must be an object, not a list"),
             (r#"{"agent": "cloud"}"#, "unknown agent 'cloud'"),
             (r#"{"agents": {"claude": {"permission": "no"}}}"#, "'agents.claude.permission' must be"),
+            (r#"{"agents": {"gemini": {"checkpointing": 1}}}"#, "'agents.gemini.checkpointing' must be true or false"),
             ("{", "is not JSON"),
         ] {
             let error = take(text, Source::User).expect_err(text);

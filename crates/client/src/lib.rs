@@ -1,6 +1,6 @@
 //! Drive any coding agent from a Rust program, through one event model.
 //!
-//! An [`AgentClient`] starts sessions with Claude Code and, as they are added, further agents. A session is one
+//! An [`AgentClient`] starts sessions with Claude Code, Codex, Gemini CLI or any agent that speaks ACP. A session is one
 //! stream of [`Event`]s, the same whatever the agent, and a few calls: [`prompt`](AgentSession::prompt),
 //! [`decide`](AgentSession::decide), [`cancel`](AgentSession::cancel), [`set_mode`](AgentSession::set_mode),
 //! [`set_model`](AgentSession::set_model), [`close`](AgentSession::close).
@@ -59,6 +59,31 @@
 //! # }
 //! ```
 //!
+//! # Read what an agent keeps
+//!
+//! Every agent stores its conversations in files of its own. They can be listed and read as events, also those that
+//! were had without Multitap.
+//!
+//! ```no_run
+//! use std::collections::BTreeMap;
+//!
+//! use multitap_client::{AgentType, EventKind, History, read_stored};
+//!
+//! # fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! // No variables of its own: where the agent would look in this process's environment.
+//! let history = History::of(AgentType::Claude, &BTreeMap::new())?;
+//! for session in history.list(Some(&std::env::current_dir()?)) {
+//!     println!("{} {}", session.id, session.title.as_deref().unwrap_or_default());
+//!     for event in read_stored(&session, false)? {
+//!         if let EventKind::UserMessage(message) = event.kind {
+//!             println!("  > {}", message.content);
+//!         }
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # What is promised
 //!
 //! - Events are numbered by `seq` from 1 without a gap; `sessionEnded` comes once and last.
@@ -71,11 +96,14 @@
 
 mod arbiter;
 mod client;
+mod history;
 mod outcome;
 mod session;
 mod state;
 
 pub use client::{AgentClient, AgentClientBuilder, StartError};
+pub use history::{StoredEvents, read_stored};
+pub use multitap_adapter::{History, HistoryError, StoredSession};
 pub use multitap_event::*;
 pub use outcome::{Outcome, ToolUse, TouchedFile};
 pub use session::{AgentSession, CancelError, CommandError, DecideError, Events, PromptError, WhenBusy, WithdrawError};

@@ -42,6 +42,8 @@ pub struct SessionConfig {
     pub program: Option<AgentProgram>,
     pub permission_path: PermissionPath,
     pub transport: Transport,
+    /// Let the agent keep copies of files before it changes them, where it has such a thing.
+    pub checkpointing: bool,
     /// Keep every native line in the `raw` field of an event.
     pub keep_raw: bool,
     /// An agent that says nothing for this long at the start could not start.
@@ -76,6 +78,7 @@ impl SessionConfig {
             program: None,
             permission_path: PermissionPath::Stream,
             transport: Transport::Default,
+            checkpointing: false,
             keep_raw: false,
             start_timeout: Self::START_TIMEOUT,
         }

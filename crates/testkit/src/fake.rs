@@ -60,7 +60,7 @@ impl Fake {
         Ok(fake)
     }
 
-    /// An MCP server on stdio with the tools `echo` (says its `message` again) and `fail`.
+    /// An MCP server on stdio with the tools `echo` (says its `message` again), `fail` and `pic` (a picture).
     pub fn mcp() -> Result<Self> {
         Self::shell("mcp", MCP)
     }
@@ -263,7 +263,10 @@ while IFS= read -r line; do
     *'"method":"tools/list"'*)
       echo='{"name":"echo","description":"Says it again","inputSchema":{"type":"object","properties":{"message":{"type":"string"}}}}'
       fail='{"name":"fail","description":"Fails","inputSchema":{"type":"object","properties":{}}}'
-      answer '{"tools":['"$echo,$fail"']}' ;;
+      pic='{"name":"pic","description":"Shows a pixel","inputSchema":{"type":"object","properties":{}}}'
+      answer '{"tools":['"$echo,$fail,$pic"']}' ;;
+    *'"method":"tools/call"'*'"name":"pic"'*)
+      answer '{"content":[{"type":"image","data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==","mimeType":"image/png"}]}' ;;
     *'"method":"tools/call"'*'"name":"fail"'*)
       answer '{"content":[{"type":"text","text":"failed on purpose"}],"isError":true}' ;;
     *'"method":"tools/call"'*)

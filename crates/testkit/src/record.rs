@@ -4,8 +4,12 @@
 //! The tables of cases are in one module for each CLI. Paths, ports and long lists are scrubbed, so that two
 //! recordings of the same behaviour differ in ids and times only.
 
+mod case;
 mod claude;
+mod codex;
 mod drive;
+mod gemini;
+mod rpc;
 mod scrub;
 
 use std::path::PathBuf;
@@ -43,6 +47,11 @@ enum Move {
     Until(Wanted),
     /// Waits until it has closed its stdout and stderr, with its input still open.
     UntilEnd,
+    /// Keeps what stands there in the line that was waited for last, as `{name}` in what is sent from then on.
+    Keep {
+        name: &'static str,
+        at: &'static str,
+    },
     /// Answers the line that was waited for last.
     Answer(fn(&Value) -> Value),
     /// Waits until the model hangs.
@@ -52,17 +61,27 @@ enum Move {
     Signal(i32),
 }
 
-/// A line on stdout, told by its `type` and, where given, its `subtype` (its own, or that of its `request`).
+/// A line on stdout.
 #[derive(Debug, Clone, Copy)]
-struct Wanted {
-    kind: &'static str,
-    subtype: Option<&'static str>,
+enum Wanted {
+    /// By its `type` and, where given, its `subtype` (its own, or that of its `request`).
+    Line { kind: &'static str, subtype: Option<&'static str> },
+    /// The reply to the request with that id.
+    Reply(u64),
+    /// A request or a notification.
+    Method(&'static str),
 }
 
 impl Wanted {
     fn is(&self, line: &Value) -> bool {
-        let subtype = line.get("subtype").or_else(|| line.pointer("/request/subtype"));
-        line["type"] == self.kind && self.subtype.is_none_or(|wanted| subtype.is_some_and(|subtype| subtype == wanted))
+        match self {
+            Self::Line { kind, subtype: wanted } => {
+                let subtype = line.get("subtype").or_else(|| line.pointer("/request/subtype"));
+                line["type"] == *kind && wanted.is_none_or(|wanted| subtype.is_some_and(|subtype| subtype == wanted))
+            }
+            Self::Reply(id) => line["id"] == *id && line.get("method").is_none(),
+            Self::Method(method) => line["method"] == *method,
+        }
     }
 }
 
@@ -71,6 +90,8 @@ impl Wanted {
 pub fn cases(agent: &str) -> Vec<Case> {
     match agent {
         "claude" => claude::cases(),
+        "codex" => codex::cases(),
+        "gemini" => gemini::cases(),
         _ => Vec::new(),
     }
 }
@@ -116,5 +137,23 @@ impl Stage {
         let workspace = self.scratch.workspace();
         text.replace("{workspace}", &workspace.to_string_lossy())
             .replace("{mcp}", &self.mcp.program().to_string_lossy())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A case that is recorded again takes the place of the fixture with its name.
+    #[test]
+    fn each_case_has_a_name_of_its_own() {
+        for agent in ["claude", "codex", "gemini"] {
+            let mut names: Vec<&str> = cases(agent).iter().map(|case| case.name).collect();
+            let count = names.len();
+            assert!(count >= 20, "{agent} has {count} cases");
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count, "{agent}");
+        }
     }
 }

@@ -57,8 +57,11 @@ impl Change {
 
     /// Before it is made: the whole file now and as it would be. Some agents show only the piece that changes.
     pub(super) fn preview(self, files: &dyn Files) -> Self {
-        let Some(old) = self.before.as_deref().filter(|old| !old.is_empty()) else { return self };
+        let Some(old) = self.before.as_deref() else { return self };
         match files.read(Path::new(&self.path)) {
+            // Some show nothing as the text of a file that is not there.
+            None if old.is_empty() => Self { before: None, ..self },
+            _ if old.is_empty() => self,
             Some(now) if now != old && now.contains(old) => {
                 let after = now.replacen(old, &self.after, 1);
                 Self { before: Some(now), after, ..self }

@@ -111,9 +111,12 @@ impl Flavor {
         self == Self::Gemini
     }
 
-    /// Whether a call that ended well by its status was in truth stopped.
-    pub(super) fn was_stopped(self, text: &str) -> bool {
-        self == Self::Gemini && (text.contains("cancelled by user") || text.contains("Operation cancelled"))
+    /// Whether a call that ended well by its status was in truth stopped. `cancelling` says whether the turn is.
+    pub(super) fn was_stopped(self, text: &str, cancelling: bool) -> bool {
+        match self {
+            Self::Plain => cancelling && (text.contains("User aborted") || text.contains("ancelled by user")),
+            Self::Gemini => text.contains("cancelled by user") || text.contains("Operation cancelled"),
+        }
     }
 
     /// Whether a call that failed was in truth refused by a rule.
@@ -148,11 +151,12 @@ impl Flavor {
     }
 }
 
-/// What agents usually call a mode. The first that an agent offers is taken.
+/// What agents usually call a mode. The first that an agent offers is taken. `auto` is not among them: to one agent it
+/// is a sandbox that is asked to leave, to another a model that says yes or no in your place. Who means it says it.
 fn usual_words(mode: ApprovalMode) -> &'static [&'static str] {
     match mode {
         ApprovalMode::Ask => &["ask", "default", "manual", "normal"],
-        ApprovalMode::AskDangerous => &["askDangerous", "on-request", "auto"],
+        ApprovalMode::AskDangerous => &["askDangerous", "on-request"],
         ApprovalMode::AutoEdit => &["autoEdit", "acceptEdits", "auto_edit", "auto-edit", "accept-edits"],
         ApprovalMode::AutoAll => &["autoAll", "bypassPermissions", "yolo", "full-access", "agent-full-access"],
         ApprovalMode::Plan => &["plan", "read-only"],

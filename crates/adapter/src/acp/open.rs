@@ -54,7 +54,7 @@ impl AcpCodec {
     fn open(&mut self, out: &mut Step) {
         let Some(wishes) = &self.session.wishes else { return };
         if let Some(refused) = self.cannot_open() {
-            out.fail(self.refused(refused.to_string()));
+            out.fail_unsupported(refused);
             return;
         }
         match wishes.resume.clone() {
@@ -133,14 +133,15 @@ impl AcpCodec {
     fn take_up(&mut self, id: String, out: &mut Step) {
         let fork = self.session.wishes.as_ref().is_some_and(|wishes| wishes.fork);
         let params = self.place(Some(&id));
+        // Meant for loading; some agents tell the conversation again in whichever way it is taken up.
+        self.session.begin_replay();
         let line = if fork {
-            self.requests.ask(Asked::Fork, "session/fork", params)
+            self.requests.ask(Asked::Fork(id), "session/fork", params)
         } else if self.session.capabilities.session("resume") {
             self.session.native_id = Some(id.clone());
             self.requests.ask(Asked::Resume(id), "session/resume", params)
         } else {
             self.session.native_id = Some(id.clone());
-            self.session.begin_replay();
             self.requests.ask(Asked::Load(id), "session/load", params)
         };
         out.lines.push(line);
@@ -193,7 +194,7 @@ impl AcpCodec {
         };
         match asked {
             Ok(line) => out.lines.push(line),
-            Err(unsupported) => out.fail(self.refused(unsupported.to_string())),
+            Err(unsupported) => out.fail_unsupported(unsupported),
         }
     }
 
@@ -242,8 +243,16 @@ impl AcpCodec {
         let agent = self.flavor.agent();
         let said = said(error);
         let (kind, message) = match asked {
-            Asked::Load(_) | Asked::Resume(_) | Asked::Fork if is_not_found(error, &said) => {
-                (AgentErrorKind::SessionNotFound, format!("{agent} has no such conversation: {said}"))
+            Asked::Mode(mode) => {
+                out.fail_unsupported(self.unsupported(format!("approval mode {mode}"), &said));
+                return;
+            }
+            Asked::Model(model) => {
+                out.fail_unsupported(self.unsupported(format!("model {model}"), &said));
+                return;
+            }
+            Asked::Load(id) | Asked::Resume(id) | Asked::Fork(id) if is_not_found(error, &said) => {
+                (AgentErrorKind::SessionNotFound, format!("{agent} has no conversation {id}: {said}"))
             }
             _ if error.code == rpc::AUTH_REQUIRED => {
                 let ways = self.session.sign_in.join(", ");

@@ -23,6 +23,11 @@ pub(super) struct Native {
 
 impl AcpCodec {
     pub(super) fn request_permission(&mut self, id: &Value, line: &str, now: Timestamp, out: &mut Step) {
+        // It had not heard of the cancel yet: nobody is to be asked any more.
+        if self.turns.is_cancelling() {
+            out.lines.push(no_answer(id));
+            return;
+        }
         let asked: AskPermission = match serde_json::from_str::<Call<AskPermission>>(line) {
             Ok(call) => call.params,
             Err(error) => {
@@ -103,6 +108,10 @@ impl AcpCodec {
             return Details::Plan { plan };
         }
         let about = Some(shown.text.clone()).filter(|text| !text.is_empty());
+        // The plan itself may come too late for the question.
+        if tool.more.kind == "switch_mode" {
+            return Details::Plan { plan: about.or_else(|| tool.title.clone()).unwrap_or_default() };
+        }
         Details::Text {
             text: about.or_else(|| tool.title.clone()).unwrap_or_else(|| tool.name.clone()),
             arguments: tool.arguments.clone(),

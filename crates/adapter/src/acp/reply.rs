@@ -35,7 +35,7 @@ impl AcpCodec {
         match asked {
             Some(Asked::Initialize) => self.initialized(&raw, out),
             Some(Asked::List) if self.session.is_live() => self.listed(&raw, out),
-            Some(Asked::New | Asked::Load(_) | Asked::Resume(_) | Asked::Fork) => self.opened(&raw, out),
+            Some(Asked::New | Asked::Load(_) | Asked::Resume(_) | Asked::Fork(_)) => self.opened(&raw, out),
             Some(Asked::Fence { seen }) => self.fence_answered(seen, out),
             Some(Asked::Mode(mode)) => {
                 self.options_changed(&raw, out);

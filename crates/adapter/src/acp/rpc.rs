@@ -28,7 +28,7 @@ pub(super) enum Asked {
     /// Also tells the whole conversation again.
     Load(String),
     Resume(String),
-    Fork,
+    Fork(String),
     /// Nothing at all: its answer shows what was said before it. `seen` is how much of the history was there already.
     Fence {
         seen: u64,
@@ -46,7 +46,7 @@ impl Asked {
             Self::List => "to list its conversations".to_owned(),
             Self::New => "a new conversation".to_owned(),
             Self::Load(id) | Self::Resume(id) => format!("to take up conversation {id}"),
-            Self::Fork => "to fork the conversation".to_owned(),
+            Self::Fork(id) => format!("to fork conversation {id}"),
             Self::Fence { .. } => "a question about nothing".to_owned(),
             Self::Mode(mode) => format!("mode '{mode}'"),
             Self::Model(model) => format!("model '{model}'"),

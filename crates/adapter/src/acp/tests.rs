@@ -65,6 +65,9 @@ impl Play {
         if step.ready {
             self.story += "! ready\n";
         }
+        if let Some(unsupported) = &step.unsupported {
+            self.story += &format!("! unsupported: {unsupported}\n");
+        }
         if step.give_up {
             self.story += "! given up\n";
         }
@@ -186,10 +189,17 @@ fn what_cannot_be_had_is_said_before_the_session_begins() {
     check("http", &|config| config.mcp_servers = [("web".to_owned(), web.clone())].into(), &[&plain]);
     check("mode", &|config| config.mode = Some(Mode::Native("yolo".to_owned())), &[&plain, &opened]);
     check("model", &|config| config.model = Some("m".to_owned()), &[&plain, &opened]);
+    let options = json!([{ "id": "model", "category": "model", "currentValue": "a", "options": [{ "value": "a" }] }]);
+    let chooses = json!({ "id": 2, "result": { "sessionId": "s1", "configOptions": options } });
+    let unknown = json!({ "id": 3, "error": { "code": -32602, "message": "Invalid value for model: m" } });
+    check("refused model", &|config| config.model = Some("m".to_owned()), &[&plain, &chooses, &unknown]);
+    let forks = initialized(&json!({ "sessionCapabilities": { "fork": {} } }));
+    let fork = |config: &mut SessionConfig| (config.resume, config.fork) = (resume("x"), true);
+    let gone = json!({ "id": 2, "error": { "code": -32002, "message": "Resource not found" } });
+    check("fork of nothing", &fork, &[&forks, &gone]);
     let refused = json!({ "id": 2, "error": { "code": -32000, "message": "Authentication required" } });
     check("sign in", &|_| {}, &[&plain, &refused]);
     let load = initialized(&json!({ "loadSession": true }));
-    let gone = json!({ "id": 2, "error": { "code": -32002, "message": "Resource not found" } });
     check("gone", &|config| config.resume = resume("x"), &[&load, &gone]);
     insta::assert_snapshot!(story);
 }
@@ -207,6 +217,12 @@ fn settings_that_the_protocol_has_no_word_for() {
         refused(&|config| config.system_prompt = Some("x".to_owned())),
         refused(&|config| config.output_schema = Some(json!({}))),
         refused(&|config| config.sandbox = Some(multitap_event::SandboxMode::ReadOnly)),
+        refused(&|config| config.blocked_tools = vec!["x".to_owned()]),
+        refused(&|config| config.append_system_prompt = Some("x".to_owned())),
+        refused(&|config| {
+            config.resume = Resume::Session { native_id: "x".to_owned(), at: Some("m".to_owned()) };
+        }),
+        refused(&|config| config.permission_path = PermissionPath::Mcp),
     ];
     insta::assert_snapshot!(said.join("\n"));
 }
@@ -228,14 +244,20 @@ fn a_stored_conversation_is_resumed_where_that_can_be() {
 
 #[test]
 fn what_is_told_again_is_not_repeated() {
-    let mut config = config();
-    config.resume = Resume::Session { native_id: "s1".to_owned(), at: None };
-    let mut play = Play::new(&config);
-    play.agent(&initialized(&json!({ "loadSession": true })));
-    play.update(&json!({ "sessionUpdate": "user_message_chunk", "content": { "type": "text", "text": "old" } }));
-    play.update(&json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "older" } }));
-    play.agent(&json!({ "id": 2, "result": {} }));
-    insta::assert_snapshot!(play.story);
+    let mut story = String::new();
+    for (way, fork) in
+        [(json!({ "loadSession": true }), false), (json!({ "sessionCapabilities": { "fork": {} } }), true)]
+    {
+        let mut config = config();
+        (config.resume, config.fork) = (Resume::Session { native_id: "s1".to_owned(), at: None }, fork);
+        let mut play = Play::new(&config);
+        play.agent(&initialized(&way));
+        play.update(&json!({ "sessionUpdate": "user_message_chunk", "content": { "type": "text", "text": "old" } }));
+        play.update(&json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "older" } }));
+        play.agent(&json!({ "id": 2, "result": if fork { json!({ "sessionId": "s2" }) } else { json!({}) } }));
+        story += &play.story;
+    }
+    insta::assert_snapshot!(story);
 }
 
 #[test]
@@ -279,10 +301,55 @@ fn a_turn_with_everything_in_it() {
     play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t2", "status": "completed" }));
     play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t3", "kind": "fetch", "status": "in_progress", "title": "Fetch" }));
     play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t3", "status": "failed", "rawOutput": { "why": "offline" } }));
+    // What it shows while its arguments still come is about the call, and is no progress.
+    play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t5", "kind": "think", "status": "pending", "title": "Task", "rawInput": { "description": "look" } }));
+    play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t5", "rawInput": { "description": "look", "prompt": "look around" }, "content": [{ "type": "content", "content": { "type": "text", "text": "look around" } }] }));
+    play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t5", "content": [{ "type": "content", "content": { "type": "text", "text": "looking" } }] }));
+    play.update(
+        &json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t5", "status": "completed", "rawOutput": "seen" }),
+    );
     play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t4", "kind": "read", "status": "in_progress", "title": "Forgotten" }));
     play.update(&json!({ "sessionUpdate": "usage_update", "used": 10, "size": 100, "cost": { "amount": 0.5, "currency": "USD" } }));
     play.update(&text("agent_message_chunk", "Done."));
     play.agent(&json!({ "id": 3, "result": { "stopReason": "end_turn", "usage": { "inputTokens": 5, "outputTokens": 6, "totalTokens": 11, "thoughtTokens": 1 } } }));
+    insta::assert_snapshot!(play.story);
+}
+
+/// As opencode tells its calls: the folder before the command, a diff in the question and none at the end, any end of a
+/// command as a good one.
+#[test]
+fn calls_that_tell_little() {
+    let mut play = Play::open();
+    play.prompt("go");
+    let update = |id: &str, more: Value| {
+        let mut update = json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "kind": "execute" });
+        update.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        update
+    };
+    let text = |text: &str| json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+    for (id, command) in [("t1", "exit 3"), ("t2", "ls")] {
+        play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": id, "title": "bash", "kind": "execute", "status": "pending", "rawInput": { "cwd": "/w" } }));
+        let input = json!({ "command": command, "cwd": "/w" });
+        play.update(&update(id, json!({ "status": "in_progress", "title": command, "rawInput": input })));
+        play.update(&update(
+            id,
+            json!({ "status": "in_progress", "title": command, "rawInput": input, "content": text("a\n") }),
+        ));
+        let code = if id == "t1" { 3 } else { 0 };
+        play.update(&update(id, json!({ "status": "completed", "content": text("a\n"), "rawOutput": { "output": "a\n", "metadata": { "exit": code } } })));
+    }
+    let diff = json!([{ "type": "diff", "path": "/w/new.txt", "oldText": "", "newText": "alpha\n" }]);
+    play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t3", "title": "write", "kind": "edit", "status": "pending", "rawInput": {} }));
+    play.ask(
+        7,
+        &json!({ "toolCallId": "t3", "title": "/w/new.txt", "kind": "edit", "status": "pending", "content": diff }),
+    );
+    play.decide("t3#7", "proceed_once");
+    play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t3", "status": "completed", "content": text("Wrote file successfully.") }));
+    play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t4", "title": "tail", "kind": "execute", "status": "in_progress", "rawInput": { "command": "tail -f x" } }));
+    play.command(Command::Cancel);
+    play.update(&update("t4", json!({ "status": "completed", "content": text("User aborted the command") })));
+    play.agent(&json!({ "id": 3, "result": { "stopReason": "cancelled" } }));
     insta::assert_snapshot!(play.story);
 }
 
@@ -313,6 +380,7 @@ fn what_a_question_is_about() {
         json!({ "kind": "edit", "title": "Write", "content": [{ "type": "diff", "path": "/w/new.txt", "newText": "x\n" }] }),
         json!({ "kind": "switch_mode", "title": "Ready?", "rawInput": { "plan": "1. do" } }),
         json!({ "kind": "fetch", "title": "Fetch", "content": [{ "type": "content", "content": { "type": "text", "text": "http://x/" } }] }),
+        json!({ "kind": "switch_mode", "title": "Approve Plan", "rawInput": {}, "content": [] }),
     ]
     .into_iter()
     .enumerate()
@@ -363,6 +431,20 @@ fn cancel_answers_what_is_open() {
     play.command(Command::Cancel);
     play.agent(&json!({ "id": 3, "result": { "stopReason": "cancelled" } }));
     insta::assert_snapshot!(play.story);
+}
+
+#[test]
+fn nobody_is_asked_after_a_cancel() {
+    let mut play = Play::open();
+    play.prompt("go");
+    play.command(Command::Cancel);
+    play.story.clear();
+    play.ask(7, &json!({ "toolCallId": "t1", "kind": "execute", "title": "ls" }));
+    assert_eq!(play.story, "> {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"outcome\":{\"outcome\":\"cancelled\"}}}\n");
+    play.agent(&json!({ "id": 3, "result": { "stopReason": "cancelled" } }));
+    play.prompt("again");
+    play.ask(8, &json!({ "toolCallId": "t2", "kind": "execute", "title": "ls" }));
+    assert!(play.story.contains("permissionAsked"), "{}", play.story);
 }
 
 #[test]

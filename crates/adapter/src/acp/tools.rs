@@ -14,7 +14,7 @@ use crate::words::one_line;
 #[derive(Debug, Default)]
 pub(super) struct More {
     /// The protocol's word for what sort it is.
-    kind: String,
+    pub(super) kind: String,
     pub(super) shown: Shown,
     /// The changes as they were shown when somebody was asked.
     pub(super) foreseen: Vec<Change>,
@@ -35,9 +35,12 @@ impl AcpCodec {
         self.at_work(now, out);
         self.texts.pause();
         let id = call.tool_call_id.clone();
-        let is_new = self.tools.find(&id).is_none();
+        let before = self.tools.find(&id).map(|tool| tool.arguments.clone());
         let status = call.status.clone();
         self.merge(call, now);
+        let after = self.tools.find(&id).map(|tool| &tool.arguments);
+        // What comes with the call itself, or with more of its arguments, is about the call: nothing came of it yet.
+        let is_output = before.as_ref() == after;
         match status.as_deref() {
             Some("completed") => self.tool_ended(&id, true, now, out),
             Some("failed" | "cancelled") => self.tool_ended(&id, false, now, out),
@@ -46,7 +49,7 @@ impl AcpCodec {
                 if status == Some("in_progress") || self.is_told_enough(&id) {
                     self.tools.tell(&id, out);
                 }
-                self.progress(&id, is_new, out);
+                self.progress(&id, is_output, out);
             }
         }
     }
@@ -55,7 +58,12 @@ impl AcpCodec {
     fn is_told_enough(&self, id: &str) -> bool {
         self.tools.find(id).is_some_and(|tool| {
             let shown = &tool.more.shown;
-            !tool.arguments.is_empty() || !shown.text.is_empty() || !shown.changes.is_empty()
+            // Of a command the folder alone may be known at first.
+            let has_arguments = match tool.kind {
+                ToolKind::Shell => tool.arguments.contains_key("command"),
+                _ => !tool.arguments.is_empty(),
+            };
+            has_arguments || !shown.text.is_empty() || !shown.changes.is_empty()
         })
     }
 
@@ -114,12 +122,11 @@ impl AcpCodec {
     }
 
     /// Tells what a running call shows beyond what it showed.
-    fn progress(&mut self, id: &str, is_new: bool, out: &mut Step) {
+    fn progress(&mut self, id: &str, is_output: bool, out: &mut Step) {
         let Some(tool) = self.tools.find_mut(id) else { return };
         let now = if tool.more.terminal.is_empty() { &tool.more.shown.text } else { &tool.more.terminal };
         let news = now.strip_prefix(tool.more.progress.as_str()).unwrap_or(now).to_owned();
-        // What a call shows at first is about the call, not what came of it.
-        let is_output = tool.told && (!is_new || !tool.more.terminal.is_empty());
+        let is_output = tool.told && (is_output || !tool.more.terminal.is_empty());
         if news.is_empty() {
             return;
         }
@@ -135,8 +142,11 @@ impl AcpCodec {
         self.questions.withdraw_about(id, out);
         let more = &tool.more;
         let text = if more.shown.text.is_empty() { &more.terminal } else { &more.shown.text };
-        let stopped = self.flavor.was_stopped(text);
-        let success = success && !stopped;
+        let stopped = self.flavor.was_stopped(text, self.turns.is_cancelling());
+        let exit_code = more.exit_code.or_else(|| exit_code(more.output.as_ref()?));
+        let exit_code = exit_code.filter(|_| tool.kind == ToolKind::Shell);
+        // To some agents a command that ended has ended well.
+        let success = success && !stopped && exit_code.is_none_or(|code| code == 0);
         let outcome = match success {
             true => ToolOutcome::Completed,
             false if tool.denied || self.flavor.was_denied(text) => ToolOutcome::Denied,
@@ -147,10 +157,11 @@ impl AcpCodec {
             self.tools.refused(&tool);
         }
         if success {
-            let changes = made(&more.shown.changes, &more.foreseen, &tool.id, self.files.as_ref());
+            // Where the end shows no change, what was approved was made.
+            let changes = if more.shown.changes.is_empty() { &more.foreseen } else { &more.shown.changes };
+            let changes = made(changes, &more.foreseen, &tool.id, self.files.as_ref());
             out.events.extend(changes.into_iter().map(EventKind::FileChanged));
         }
-        let exit_code = more.exit_code.or_else(|| exit_code(more.output.as_ref()?));
         let said = if text.is_empty() { more.output.clone() } else { Some(Value::from(text.as_str())) };
         out.events.push(EventKind::ToolCompleted(ToolCompleted {
             tool_id: tool.id,
@@ -162,7 +173,7 @@ impl AcpCodec {
                 None => "the agent did not say why".to_owned(),
             }),
             result: said.filter(|_| success),
-            exit_code: exit_code.filter(|_| tool.kind == ToolKind::Shell),
+            exit_code,
             duration_ms: self.session.is_live().then(|| now.millis_since(tool.started)),
         }));
     }
@@ -178,6 +189,6 @@ impl AcpCodec {
 }
 
 fn exit_code(output: &Value) -> Option<i32> {
-    let code = ["exitCode", "exit_code"].into_iter().find_map(|key| output.get(key)?.as_i64())?;
-    i32::try_from(code).ok()
+    let told = ["/exitCode", "/exit_code", "/metadata/exit"];
+    i32::try_from(told.into_iter().find_map(|at| output.pointer(at)?.as_i64())?).ok()
 }

@@ -1,21 +1,25 @@
 //! What is known of the session itself: that it began, its id, its mode, its model, what Claude can do.
 
 use multitap_event::{
-    AgentType, ApprovalMode, EventKind, SessionConfig, SessionStart, StatedConfig, SystemNote, SystemSubtype,
+    AgentType, ApprovalMode, EventKind, SessionConfig, SessionStart, StatedConfig, SystemNote, SystemSubtype, Timestamp,
 };
 use serde_json::{Map, Value};
 
 use super::decode::note;
 use crate::codec::Step;
+use crate::history::StoredSession;
 
-/// How we drive it, in `sessionStarted`.
+/// How we drive it, in `sessionStarted`; or that we do not.
 const TRANSPORT: &str = "stream-json";
+const STORED: &str = "stored";
 
 #[derive(Debug, Default)]
 pub(super) struct Session {
     /// The configuration it was started with; a recorded stream has none.
     stated: Option<StatedConfig>,
     started: bool,
+    /// It is read from Claude's own store.
+    stored: bool,
     native_id: Option<String>,
     mode: Option<String>,
     model: Option<String>,
@@ -46,8 +50,23 @@ impl Session {
         }
     }
 
+    /// A session of Claude's own store begins.
+    pub(super) fn stored(&mut self, session: &StoredSession, out: &mut Step) {
+        self.stored = true;
+        self.native_id = Some(session.id.clone());
+        self.cwd = session.folder.as_ref().map(|folder| folder.display().to_string());
+        self.model.clone_from(&session.model);
+        self.version.clone_from(&session.agent_version);
+        self.start(out);
+    }
+
     pub(super) fn is_live(&self) -> bool {
         self.stated.is_some()
+    }
+
+    /// The time, where it means something: a recorded stream is read at another time than it was written.
+    pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
+        (self.is_live() || self.stored).then_some(now)
     }
 
     /// The reply to `initialize`.
@@ -87,7 +106,7 @@ impl Session {
             native_session_id: self.native_id.clone(),
             native_mode: self.mode.clone(),
             agent_version: self.version.clone(),
-            transport: Some(TRANSPORT.to_owned()),
+            transport: Some(if self.stored { STORED } else { TRANSPORT }.to_owned()),
         }));
     }
 
@@ -179,7 +198,7 @@ impl Session {
     }
 
     /// Claude says which model it uses. The first word of it, and the full name of one just chosen, are no change.
-    fn model_found(&mut self, model: Option<String>, out: &mut Step) {
+    pub(super) fn model_found(&mut self, model: Option<String>, out: &mut Step) {
         let Some(model) = model else { return };
         let by_alias = std::mem::take(&mut self.model_by_alias);
         match self.model.replace(model.clone()) {

@@ -132,5 +132,5 @@ fn a_folder_whose_name_is_no_text_is_refused() {
     use std::os::unix::ffi::OsStrExt as _;
     let folder = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff")).to_owned();
     let refused = arguments(&SessionConfig { add_dirs: vec![folder], ..config() }, None).unwrap_err();
-    assert!(refused.to_string().starts_with("claude cannot honour add-dir"), "{refused}");
+    assert!(refused.to_string().starts_with("claude cannot honour added directories"), "{refused}");
 }

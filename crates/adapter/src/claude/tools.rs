@@ -59,6 +59,18 @@ impl Tools {
         self.find_mut(id).map(|tool| tool.denied = true).is_some()
     }
 
+    /// The call of a sub-agent that was told this; else any that is open, the last one first.
+    pub(super) fn agent_told(&self, prompt: &str) -> Option<&OpenTool> {
+        let agents = || self.open.iter().rev().filter(|tool| tool.kind == ToolKind::Agent);
+        let told = |tool: &&OpenTool| tool.arguments.get("prompt").and_then(Value::as_str) == Some(prompt);
+        agents().find(told).or_else(|| agents().next())
+    }
+
+    /// Whether a call is open that is none of a sub-agent's.
+    pub(super) fn any_open(&self) -> bool {
+        self.open.iter().any(|tool| tool.parent.is_none())
+    }
+
     /// Somebody gave the call other arguments.
     pub(super) fn replace_arguments(&mut self, id: &str, arguments: &Map<String, Value>) {
         if let Some(tool) = self.find_mut(id) {
@@ -198,7 +210,7 @@ impl ClaudeCodec {
             self.todos.tool_ended(tool, structured, out);
         }
         let shell = tool.as_ref().is_some_and(|tool| tool.kind == ToolKind::Shell);
-        let live = self.session.is_live();
+        let clock = self.session.clock(now);
         out.events.push(EventKind::ToolCompleted(ToolCompleted {
             tool_id: id.into(),
             success,
@@ -206,7 +218,7 @@ impl ClaudeCodec {
             exit_code: if shell { exit_code(success, &content, structured) } else { None },
             error: (!success).then(|| content.error()),
             result: success.then_some(content.value),
-            duration_ms: tool.filter(|_| live).map(|tool| now.millis_since(tool.started)),
+            duration_ms: tool.and_then(|tool| Some(clock?.millis_since(tool.started))),
         }));
     }
 

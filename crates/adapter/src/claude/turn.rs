@@ -90,6 +90,15 @@ impl Turns {
         }
     }
 
+    /// The error that this turn told.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.told.as_deref()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.books.is_open()
+    }
+
     pub(super) fn failed_for_good(&mut self, text: String) {
         self.books.failed_for_good(text);
     }
@@ -131,7 +140,7 @@ impl ClaudeCodec {
     }
 
     /// The turn under way is over: what must not outlive it ends, and its end is told.
-    fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
+    pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_turn_work(Forgotten::OfTurn, now, out);
         self.texts.turn_over();
         self.turns.told = None;
@@ -155,7 +164,7 @@ impl ClaudeCodec {
 
     /// Ends what must not outlive a turn: calls without an end, questions without an answer.
     fn close_turn_work(&mut self, which: Forgotten, now: Timestamp, out: &mut Step) {
-        let clock = self.session.is_live().then_some(now);
+        let clock = self.session.clock(now);
         self.tools.close_forgotten(which, clock, out);
         let tools = &self.tools;
         // A question about no tool in particular goes too.
@@ -177,7 +186,11 @@ impl Finish for ClaudeCodec {
 
 impl Turns {
     /// What the turn cost and what the session has cost so far.
-    fn cost(&mut self, total: Option<f64>, models: Option<Map<String, Value>>) -> (Option<f64>, Option<f64>) {
+    pub(super) fn cost(
+        &mut self,
+        total: Option<f64>,
+        models: Option<Map<String, Value>>,
+    ) -> (Option<f64>, Option<f64>) {
         let Some(total) = total else { return (None, None) };
         let by_model =
             models.map(|models| models.values().filter_map(|model| model.get("costUSD")?.as_f64()).sum::<f64>());
@@ -197,7 +210,7 @@ fn whole_millis(millis: f64) -> u64 {
     millis.round() as u64
 }
 
-fn tokens(usage: Usage) -> TokenUsage {
+pub(super) fn tokens(usage: Usage) -> TokenUsage {
     TokenUsage {
         cached_tokens: usage.cache_read_input_tokens,
         cache_creation_tokens: usage.cache_creation_input_tokens,

@@ -24,7 +24,7 @@ pub(super) struct Assistant {
     /// The word for what went wrong.
     pub(super) error: Option<String>,
     /// The message is not the model's: it tells of an error.
-    #[serde(default)]
+    #[serde(default, alias = "isApiErrorMessage")]
     pub(super) is_api_error_message: Option<bool>,
     pub(super) uuid: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(super) struct User<'a> {
     #[serde(rename = "isReplay")]
     pub(super) is_replay: Option<bool>,
     /// The result once more, with more to it. Only some tools' are looked at, and it may be long.
-    #[serde(borrow)]
+    #[serde(borrow, alias = "toolUseResult")]
     pub(super) tool_use_result: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "soft")]
     pub(super) tool_result_meta: Option<Vec<ResultMeta>>,
@@ -243,7 +243,7 @@ pub(super) struct Origin {
     pub(super) kind: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Usage {
     pub(super) input_tokens: Option<u64>,
@@ -253,7 +253,7 @@ pub(super) struct Usage {
     pub(super) output_tokens_details: Option<OutputDetails>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(super) struct OutputDetails {
     pub(super) thinking_tokens: Option<u64>,
 }

@@ -47,7 +47,7 @@ impl CodexCodec {
         self.tools.begin(begun, now, out);
     }
 
-    pub(super) fn stored_call_over(&mut self, output: &Fields, _now: Timestamp, out: &mut Step) {
+    pub(super) fn stored_call_over(&mut self, output: &Fields, now: Timestamp, out: &mut Step) {
         let Some(id) = output.text("callId").map(ToolId::from) else { return };
         // The event about the same call may have told its end.
         if self.tools.find(id.as_str()).is_none() && self.tools.has_seen(&id) {
@@ -65,7 +65,7 @@ impl CodexCodec {
         };
         let result = Some(Value::from(plain_output(&said)));
         let ended = Ended { status: Some(status.to_owned()), result, exit_code, ..Ended::default() };
-        self.tools.end(&id, ended, None, out);
+        self.tools.end(&id, ended, self.session.clock(now), out);
     }
 }
 

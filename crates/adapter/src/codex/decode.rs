@@ -13,6 +13,7 @@ use super::item::Phase;
 use super::notice::{is_of_a_turn, is_silent};
 use super::question::Native;
 use super::rpc::Requests;
+use super::sandbox::OwnSandbox;
 use super::session::Session;
 use super::settings::Settings;
 use super::stored::Twins;
@@ -43,6 +44,7 @@ pub struct CodexCodec {
     pub(super) opened_implied: bool,
     /// Why no sandbox works on this machine.
     pub(super) no_sandbox: Option<String>,
+    pub(super) own_sandbox: OwnSandbox,
     /// What the next turn has to say.
     pub(super) changed: Changed,
     pub(super) session: Session,
@@ -87,6 +89,7 @@ impl CodexCodec {
             chosen_sandbox: None,
             opened_implied: false,
             no_sandbox: None,
+            own_sandbox: OwnSandbox::Unknown,
             changed: Changed::default(),
             session: Session::default(),
             threads: Threads::default(),
@@ -103,6 +106,11 @@ impl CodexCodec {
             diff: None,
             mcp_servers: HashMap::new(),
         }
+    }
+
+    /// For a session of Codex's own store, whose entries have their times.
+    pub(super) fn stored() -> Self {
+        Self { session: Session::stored(), ..Self::recorded() }
     }
 
     /// For a running app-server. `no_sandbox` says why no sandbox works on this machine, where none does.
@@ -176,7 +184,7 @@ impl CodexCodec {
     }
 
     /// An event of `exec --json`, or an entry of a stored session.
-    fn event(&mut self, kind: &str, event: &Fields, line: &str, now: Timestamp, out: &mut Step) {
+    pub(super) fn event(&mut self, kind: &str, event: &Fields, line: &str, now: Timestamp, out: &mut Step) {
         if (kind.starts_with("turn.") || kind.starts_with("item.")) && !self.session.has_started() {
             self.session.under_way(None, EXEC, out);
         }

@@ -1,15 +1,14 @@
 //! Commands to Codex's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, ApprovalMode, Command, EventKind, Image, Mode, Prompt, Query, SandboxMode,
-    SystemSubtype, Timestamp,
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, SandboxMode, SystemSubtype,
+    Timestamp,
 };
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
 use super::rpc::{Asked, Steered};
-use super::session::sandbox_mode;
 use super::settings::{Rules, sandbox_policy};
 use crate::codec::{Encode, Step};
 
@@ -21,7 +20,7 @@ pub(super) fn refused(why: impl Into<String>) -> AgentError {
 impl Encode for CodexCodec {
     fn greet(&mut self, _now: Timestamp, out: &mut Step) {
         if self.exec.is_some() {
-            out.ready = true;
+            self.begin_turns(out);
         } else {
             out.lines.push(self.initialize());
         }
@@ -58,7 +57,7 @@ impl Encode for CodexCodec {
 impl CodexCodec {
     pub(super) fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
         if self.exec.is_some() {
-            self.prompt_by_process(prompt, out);
+            self.prompt_by_process(prompt, now, out);
             return;
         }
         let Some(thread) = self.session.native_id().map(str::to_owned) else {
@@ -67,7 +66,13 @@ impl CodexCodec {
             return;
         };
         self.turns.prompted();
-        let line = match prompt.text.trim().split_once(char::is_whitespace).unwrap_or((prompt.text.trim(), "")) {
+        let words = prompt.text.trim().split_once(char::is_whitespace).unwrap_or((prompt.text.trim(), ""));
+        if matches!(words, ("/compact", "") | ("/review", _)) && (self.changed.rules || self.changed.model) {
+            let why = format!("codex takes a new mode or model only with a prompt: send one before {}", words.0);
+            self.turn_refused(refused(why), now, out);
+            return;
+        }
+        let line = match words {
             ("/compact", "") => self.requests.ask(Asked::Turn, "thread/compact/start", json!({ "threadId": thread })),
             ("/review", about) => {
                 let target = match about.trim() {
@@ -99,23 +104,12 @@ impl CodexCodec {
             add("approvalPolicy", self.settings.rules.policy.clone().map(Value::String));
         }
         if changed.rules || raised {
-            let own = self.session.sandbox().filter(|_| !self.opened_implied).cloned();
             let sandbox = if raised { Some(SandboxMode::WorkspaceWrite) } else { self.settings.rules.sandbox };
-            add("sandboxPolicy", sandbox.map(|sandbox| sandbox_policy(sandbox, &self.settings.add_dirs)).or(own));
+            let sandbox = sandbox.map(|sandbox| sandbox_policy(sandbox, &self.settings.add_dirs));
+            add("sandboxPolicy", sandbox.or_else(|| self.own_policy()));
         }
         add("outputSchema", self.settings.output_schema.clone());
         params
-    }
-
-    /// Nobody chose a sandbox, and Codex's own would let nothing write, neither what was asked for and allowed nor
-    /// what runs unasked: then it may write in the workspace.
-    ///
-    /// A command that was allowed runs in the sandbox all the same. Codex runs it again without one if it fails
-    /// fast enough, which is no rule to live by.
-    pub(super) fn raises_sandbox(&self) -> bool {
-        matches!(self.settings.rules.mode, Some(ApprovalMode::Ask | ApprovalMode::AutoAll))
-            && self.settings.rules.sandbox.is_none()
-            && self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly)
     }
 
     fn set_mode(&mut self, word: &str, out: &mut Step) {
@@ -154,7 +148,7 @@ impl CodexCodec {
     }
 
     fn query(&mut self, what: Query, out: &mut Step) {
-        if self.exec.is_some() && what != Query::Context {
+        if self.exec.is_some() {
             let why = format!("codex exec cannot tell {what:?}; the app-server can").to_lowercase();
             out.events.push(EventKind::Error(refused(why)));
             return;
@@ -168,7 +162,11 @@ impl CodexCodec {
             Query::McpStatus => ("mcpServerStatus/list", json!({ "threadId": self.session.native_id() })),
             Query::Account => ("account/read", json!({})),
             Query::Context => {
-                out.events.push(note(SystemSubtype::CONTEXT, None, self.turns.usage.context()));
+                let context = self.turns.usage.context();
+                out.events.push(match context.is_empty() {
+                    true => EventKind::Error(refused("codex has not told yet how full its context is")),
+                    false => note(SystemSubtype::CONTEXT, None, context),
+                });
                 return;
             }
         };

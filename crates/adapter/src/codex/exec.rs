@@ -2,11 +2,15 @@
 
 use std::io::{self, Write as _};
 
-use multitap_event::{AgentType, Image, McpServer, Prompt, Resume, SandboxMode, SessionConfig, Unsupported};
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, EventKind, Image, McpServer, Prompt, Resume, SandboxMode, SessionConfig,
+    Timestamp, Unsupported,
+};
 use serde_json::{Map, Value, json};
 use tempfile::TempPath;
 
-use super::decode::CodexCodec;
+use super::decode::{CodexCodec, EXEC};
+use super::sandbox::Found;
 use super::settings::{Rules, Settings, sandbox_word, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
 use crate::spec::{LaunchError, TurnPlan};
@@ -19,14 +23,24 @@ pub(super) struct Exec {
     /// Files that Codex reads, by the option that names them.
     options: Vec<String>,
     agent_args: Vec<String>,
+    /// When the last turn was asked for.
+    asked_at: Option<Timestamp>,
 }
 
 /// The codec for one session, and what its processes need.
-pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<TurnPlan<CodexCodec>, LaunchError> {
+pub(crate) fn plan(
+    config: &SessionConfig,
+    files: Box<dyn Files>,
+    found: Found,
+) -> Result<TurnPlan<CodexCodec>, LaunchError> {
     let settings = Settings::of(config)?;
     can_run(&settings.rules)?;
     if let Resume::Session { at: Some(_), .. } = settings.resume {
         return Err(unsupported("fork at a turn", "`codex exec` forks a session only as a whole").into());
+    }
+    if settings.fork && settings.resume == Resume::Latest {
+        let why = "`codex exec` forks a session only by its id; name it with `-r ID --fork`";
+        return Err(unsupported("fork of the latest session", why).into());
     }
     let mut kept = Vec::new();
     let mut options = Vec::new();
@@ -50,8 +64,10 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Turn
         // Codex takes no other names than those that need no quotes.
         ["-c".to_owned(), format!("mcp_servers.{name}={}", toml(server))]
     }));
-    let exec = Exec { resume: settings.resume.clone(), options, agent_args: config.agent_args.clone() };
+    let resume = settings.resume.clone();
+    let exec = Exec { resume, options, agent_args: config.agent_args.clone(), asked_at: None };
     let codec = CodexCodec::by_process(config, settings, exec, files);
+    let codec = CodexCodec { no_sandbox: found.no_sandbox, own_sandbox: found.own_sandbox, ..codec };
     Ok(TurnPlan { env, codec, files: kept })
 }
 
@@ -115,8 +131,32 @@ fn toml(value: &Value) -> String {
 }
 
 impl CodexCodec {
+    /// The session begins before any process runs. A new conversation has no id yet; the first turn tells it.
+    pub(super) fn begin_turns(&mut self, out: &mut Step) {
+        out.ready = true;
+        let resumed = self.exec.as_ref().and_then(|exec| match &exec.resume {
+            Resume::Session { native_id, .. } if !self.settings.fork => Some(native_id.clone()),
+            Resume::Session { .. } | Resume::Latest | Resume::New => None,
+        });
+        self.session.under_way(resumed.as_deref(), EXEC, out);
+        self.tell_sandbox(out);
+        if self.settings.rules.policy.is_none() {
+            let why = "codex is run turn by turn and cannot ask: what its sandbox does not allow fails";
+            let warning = AgentError::new(AgentErrorKind::PermissionDenied, why).of(AgentType::Codex);
+            out.events.push(EventKind::Error(warning.warning()));
+        }
+    }
+
+    /// How long the turn has taken; its process does not say.
+    pub(super) fn turn_time(&self, now: Timestamp) -> Option<u64> {
+        Some(now.millis_since(self.exec.as_ref()?.asked_at?))
+    }
+
     /// Begins a turn by starting its process.
-    pub(super) fn prompt_by_process(&mut self, prompt: &Prompt, out: &mut Step) {
+    pub(super) fn prompt_by_process(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
+        if let Some(exec) = &mut self.exec {
+            exec.asked_at = Some(now);
+        }
         let Some(exec) = &self.exec else { return };
         let settings = &self.settings;
         let mut args = vec![RunArg::word("exec")];
@@ -130,9 +170,8 @@ impl CodexCodec {
         if let Some(policy) = &settings.rules.policy {
             option("-c", &format!("approval_policy={}", toml(&policy.as_str().into())));
         }
-        // Nothing may be asked: without a sandbox of its own choice, what may be written is the workspace.
-        let sandbox = settings.rules.sandbox.or(settings.rules.policy.as_ref().map(|_| SandboxMode::WorkspaceWrite));
-        if let Some(sandbox) = sandbox {
+        let raised = self.raises_sandbox().then_some(SandboxMode::WorkspaceWrite);
+        if let Some(sandbox) = settings.rules.sandbox.or(raised) {
             option("-s", sandbox_word(sandbox));
         }
         if let Some(cwd) = &settings.cwd {
@@ -170,8 +209,9 @@ fn picture(image: &Image) -> RunArg {
 mod tests {
     use std::collections::BTreeMap;
 
-    use multitap_event::{AgentKind, ApprovalMode, Command, Mode, Timestamp};
+    use multitap_event::{AgentKind, ApprovalMode, Command, Mode, Query};
 
+    use super::super::sandbox::OwnSandbox;
     use super::*;
     use crate::codec::{Codec as _, NoFiles};
 
@@ -179,6 +219,10 @@ mod tests {
         let working_directory = Some("/w".into());
         let mode = mode.map(Mode::Unified);
         SessionConfig { working_directory, mode, ..SessionConfig::new(AgentKind::Codex) }
+    }
+
+    fn unset() -> Found {
+        Found { own_sandbox: OwnSandbox::Unset, ..Found::default() }
     }
 
     /// The words that a prompt's process is started with; a file's path is its suffix.
@@ -193,7 +237,7 @@ mod tests {
     }
 
     fn first(config: &SessionConfig) -> String {
-        words(&mut plan(config, Box::new(NoFiles)).unwrap().codec, &Prompt::text("hi"))
+        words(&mut plan(config, Box::new(NoFiles), unset()).unwrap().codec, &Prompt::text("hi"))
     }
 
     #[test]
@@ -221,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_next_turn_takes_up_the_conversation() {
-        let mut codec = plan(&config(None), Box::new(NoFiles)).unwrap().codec;
+        let mut codec = plan(&config(None), Box::new(NoFiles), unset()).unwrap().codec;
         let image = Image { media_type: "image/png".to_owned(), data: "AAAA".to_owned() };
         let prompt = Prompt { images: vec![image], ..Prompt::text("look") };
         assert_eq!(words(&mut codec, &prompt), "exec --image FILE.png --json --skip-git-repo-check -C /w -");
@@ -235,9 +279,76 @@ mod tests {
     }
 
     #[test]
+    fn a_sandbox_in_its_own_settings_stays() {
+        for own_sandbox in [OwnSandbox::Set(Some(SandboxMode::ReadOnly)), OwnSandbox::Set(None), OwnSandbox::Unknown] {
+            let found = Found { own_sandbox, ..Found::default() };
+            let mut codec = plan(&config(Some(ApprovalMode::AutoAll)), Box::new(NoFiles), found).unwrap().codec;
+            assert!(!words(&mut codec, &Prompt::text("hi")).contains(" -s "), "{own_sandbox:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_session_with_an_id_is_forked() {
+        let config = SessionConfig { resume: Resume::Latest, fork: true, ..config(None) };
+        let refused = plan(&config, Box::new(NoFiles), unset()).err().unwrap().to_string();
+        assert!(refused.contains("fork of the latest session"), "{refused}");
+    }
+
+    /// What the start of such a session tells.
+    fn begun(config: &SessionConfig, found: Found) -> (CodexCodec, Vec<String>) {
+        let mut codec = plan(config, Box::new(NoFiles), found).unwrap().codec;
+        let step = codec.begin(Timestamp::from_millis(0));
+        assert!(step.ready);
+        (codec, step.events.iter().map(|kind| serde_json::to_string(kind).unwrap()).collect())
+    }
+
+    #[test]
+    fn the_session_begins_before_its_first_process() {
+        let (mut codec, told) = begun(&config(Some(ApprovalMode::Plan)), unset());
+        assert!(told.len() == 1 && told[0].contains("sessionStarted"), "{told:?}");
+        assert!(!told[0].contains("nativeSessionId"), "{told:?}");
+        let step = codec.decode(r#"{"type":"thread.started","thread_id":"01a1"}"#, Timestamp::from_millis(0));
+        let told = serde_json::to_string(&step.events).unwrap();
+        assert_eq!(told, r#"[{"type":"system","subtype":"nativeSession","data":{"nativeSessionId":"01a1"}}]"#);
+
+        let resume = Resume::Session { native_id: "01a1".to_owned(), at: None };
+        let resumed = SessionConfig { resume, ..config(Some(ApprovalMode::Plan)) };
+        let (mut codec, told) = begun(&resumed, unset());
+        assert!(told[0].contains(r#""nativeSessionId":"01a1""#), "{told:?}");
+        let step = codec.decode(r#"{"type":"thread.started","thread_id":"01a1"}"#, Timestamp::from_millis(0));
+        assert_eq!(step.events, []);
+        let (_, told) = begun(&SessionConfig { fork: true, ..resumed }, unset());
+        assert!(!told[0].contains("nativeSessionId"), "{told:?}");
+    }
+
+    #[test]
+    fn what_nobody_would_expect_is_told_at_the_start() {
+        let broken = || Found { no_sandbox: Some("bwrap: no".to_owned()), ..unset() };
+        let (_, told) = begun(&config(None), broken());
+        assert!(told[1].contains(r#""works":false"#) && told[2].contains("cannot ask"), "{told:?}");
+        let free = SessionConfig { sandbox: Some(SandboxMode::FullAccess), ..config(Some(ApprovalMode::AutoAll)) };
+        assert_eq!(begun(&free, broken()).1.len(), 1);
+        let (_, told) = begun(&config(Some(ApprovalMode::AutoAll)), Found::default());
+        assert!(told.len() == 2 && told[1].contains("does not tell"), "{told:?}");
+    }
+
+    #[test]
+    fn a_turn_is_timed_and_the_context_is_not_guessed() {
+        let (mut codec, _) = begun(&config(Some(ApprovalMode::Plan)), unset());
+        codec.encode(Command::Prompt(Prompt::text("hi")), Timestamp::from_millis(1000));
+        codec.decode(r#"{"type":"turn.started"}"#, Timestamp::from_millis(1100));
+        let done = r#"{"type":"turn.completed","usage":{"input_tokens":3,"output_tokens":4}}"#;
+        let step = codec.decode(done, Timestamp::from_millis(2500));
+        let Some(EventKind::TurnCompleted(turn)) = step.events.last() else { panic!("{step:?}") };
+        assert_eq!(turn.duration_ms, Some(1500));
+        let step = codec.encode(Command::Query { what: Query::Context }, Timestamp::from_millis(2500));
+        assert!(matches!(step.events.as_slice(), [EventKind::Error(_)]), "{step:?}");
+    }
+
+    #[test]
     fn nobody_can_be_asked() {
         for mode in [ApprovalMode::Ask, ApprovalMode::AskDangerous] {
-            let refused = plan(&config(Some(mode)), Box::new(NoFiles)).err().unwrap().to_string();
+            let refused = plan(&config(Some(mode)), Box::new(NoFiles), unset()).err().unwrap().to_string();
             assert!(refused.contains(mode.option_word()) && refused.contains("cannot ask anybody"), "{refused}");
         }
     }
@@ -252,7 +363,7 @@ mod tests {
         let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer secret".to_owned())]);
         let http = McpServer::Http { url: "http://127.0.0.1:1/mcp".to_owned(), headers };
         let mcp_servers = BTreeMap::from([("a".to_owned(), stdio), ("b".to_owned(), http)]);
-        let mut plan = plan(&SessionConfig { mcp_servers, ..config(None) }, Box::new(NoFiles)).unwrap();
+        let mut plan = plan(&SessionConfig { mcp_servers, ..config(None) }, Box::new(NoFiles), unset()).unwrap();
         let line = words(&mut plan.codec, &Prompt::text("hi"));
         assert!(!line.contains("secret"), "{line}");
         assert!(line.contains(r#"mcp_servers.a={"command"="serve","args"=["-v"],"env_vars"=["KEY"]}"#), "{line}");

@@ -175,6 +175,7 @@ impl CodexCodec {
             parent: passing.parent.clone(),
         };
         self.tool(begun, passing, out);
+        self.news(passing, out);
         if passing.phase == Phase::Completed {
             let result = item.get("result").map(mcp_result);
             self.tool_over(item, Ended { result, ..Ended::default() }, passing, out);
@@ -206,6 +207,7 @@ impl CodexCodec {
             parent: passing.parent.clone(),
         };
         self.tool(begun, passing, out);
+        self.news(passing, out);
         for agent in item.list("receiverThreadIds").iter().filter_map(Value::as_str) {
             self.threads.began_by(agent, &passing.id);
         }
@@ -225,6 +227,13 @@ impl CodexCodec {
         self.tools.begin(begun, passing.now, out);
     }
 
+    /// News of a call that shows no output of its own: that it goes on.
+    fn news(&mut self, passing: &Passing<'_>, out: &mut Step) {
+        if passing.phase == Phase::Updated {
+            self.tools.progress(&passing.id, "still at it", out);
+        }
+    }
+
     fn tool_over(&mut self, item: &Fields, ended: Ended, passing: &Passing<'_>, out: &mut Step) {
         let id = ToolId::from(passing.id.as_str());
         self.questions.withdraw_about(&passing.id, out);
@@ -236,7 +245,7 @@ impl CodexCodec {
             duration_ms: item.number("durationMs"),
             ..ended
         };
-        let clock = self.session.is_live().then_some(passing.now);
+        let clock = self.session.clock(passing.now);
         self.tools.end(&id, ended, clock, out);
     }
 

@@ -146,7 +146,7 @@ impl CodexCodec {
             "turn/completed" if ours => self.turn_completed(params, now, out),
             "turn/started" | "turn/completed" => {
                 if let Some(above) = self.threads.parent(thread.as_deref()).filter(|_| method == "turn/completed") {
-                    let clock = self.session.is_live().then_some(now);
+                    let clock = self.session.clock(now);
                     self.tools.close_forgotten(Forgotten::OfAgent(&above), clock, out);
                 }
                 out.events.push(note("subAgent", None, params.0));
@@ -179,6 +179,10 @@ impl CodexCodec {
             }
             "thread/settings/updated" => {}
             "model/rerouted" if ours => self.session.model_is(params.string("toModel"), out),
+            "error" if !ours => {
+                let message = params.fields("error").text("message").map(one_line);
+                out.events.push(note("subAgent", message, params.0));
+            }
             "error" => {
                 self.trouble(&params.fields("error"), Some(params.get("willRetry") == Some(&Value::Bool(true))), out)
             }

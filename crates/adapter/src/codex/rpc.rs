@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, SandboxMode, SystemSubtype, Timestamp,
+    AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, SystemSubtype, Timestamp,
 };
 use serde_json::{Map, Value, json};
 
 use super::decode::{APP_SERVER, CodexCodec};
 use super::notice::note;
-use super::session::sandbox_mode;
+use super::sandbox::OwnSandbox;
 use super::wire::{Fields, Reply, ReplyError};
 use crate::codec::Step;
 
@@ -27,6 +27,8 @@ pub(super) enum Asked {
     /// The newest conversation of this folder.
     Newest,
     Open,
+    /// The user's own settings.
+    OwnSettings,
     Turn,
     /// Something for the running turn.
     Steer(Steered),
@@ -50,6 +52,7 @@ impl Asked {
             Self::Initialize => "to begin".to_owned(),
             Self::Newest => "to list its conversations".to_owned(),
             Self::Open => "to open the conversation".to_owned(),
+            Self::OwnSettings => "to tell its settings".to_owned(),
             Self::Turn => "the prompt".to_owned(),
             Self::Steer(_) => "a message in the running turn".to_owned(),
             Self::Interrupt => "to cancel".to_owned(),
@@ -72,6 +75,14 @@ impl Requests {
     }
 }
 
+/// Who we are.
+pub(super) fn greeting() -> Value {
+    json!({
+        "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
+        "capabilities": { "experimentalApi": false, "requestAttestation": false },
+    })
+}
+
 /// The line that answers a request of Codex's.
 pub(super) fn answer(id: &Value, result: &Value) -> String {
     json!({ "id": id, "result": result }).to_string()
@@ -85,11 +96,7 @@ pub(super) fn refusal(id: &Value, message: &str) -> String {
 impl CodexCodec {
     /// The first line: who we are.
     pub(super) fn initialize(&mut self) -> String {
-        let params = json!({
-            "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
-            "capabilities": { "experimentalApi": false, "requestAttestation": false },
-        });
-        self.requests.ask(Asked::Initialize, "initialize", params)
+        self.requests.ask(Asked::Initialize, "initialize", greeting())
     }
 
     pub(super) fn reply(&mut self, reply: Reply, now: Timestamp, out: &mut Step) {
@@ -116,6 +123,7 @@ impl CodexCodec {
                 }
             },
             Some(Asked::Open) => self.opened(&result, out),
+            Some(Asked::OwnSettings) => self.sandbox_known(OwnSandbox::read(&result), out),
             Some(Asked::Turn) => self.turns.announce(result.fields("turn").text("id")),
             Some(Asked::Query(what)) => out.events.push(told(what, result)),
             Some(Asked::Steer(Steered::Feedback { then })) => out.lines.push(then),
@@ -142,6 +150,8 @@ impl CodexCodec {
                 self.give_up(refused, out);
             }
             Some(Asked::Initialize | Asked::Newest) => self.give_up(refused, out),
+            // An older version: what it says of its sandbox stands.
+            Some(Asked::OwnSettings) => self.sandbox_known(OwnSandbox::Unknown, out),
             Some(Asked::Turn) => self.turn_refused(refused, now, out),
             // The turn ended just before; what was wanted is so.
             Some(Asked::Interrupt) if why.contains("no active turn") => {}
@@ -199,25 +209,7 @@ impl CodexCodec {
         }
         self.session.opened(reply, APP_SERVER, out);
         if self.session.is_live() {
-            out.ready = true;
-            self.tell_sandbox(out);
-        }
-    }
-
-    /// Says so where the sandbox that Codex uses cannot work, or stands in the way of the mode.
-    fn tell_sandbox(&mut self, out: &mut Step) {
-        let sandbox = self.session.sandbox().and_then(sandbox_mode);
-        let needed = matches!(sandbox, Some(SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite));
-        if let Some(why) = self.no_sandbox.clone().filter(|_| needed) {
-            let message = "codex cannot set up its sandbox here, so every command it runs will fail; \
-                           `--sandbox full-access` with `--approval-mode ask` runs without one";
-            let data = Map::from_iter([("works".to_owned(), false.into()), ("output".to_owned(), why.into())]);
-            out.events.push(note("sandbox", Some(message.to_owned()), data));
-        }
-        if self.raises_sandbox() {
-            let message = "codex's own settings only let it read here; what is allowed may write in the workspace";
-            let data = Map::from_iter([("sandbox".to_owned(), "workspaceWrite".into())]);
-            out.events.push(note("sandbox", Some(message.to_owned()), data));
+            self.learn_sandbox(out);
         }
     }
 }
@@ -228,6 +220,8 @@ fn guess(result: &Fields) -> Option<Asked> {
         Some(Asked::Initialize)
     } else if result.get("thread").is_some() && result.get("approvalPolicy").is_some() {
         Some(Asked::Open)
+    } else if result.get("config").is_some() && result.get("origins").is_some() {
+        Some(Asked::OwnSettings)
     } else if result.get("turn").is_some() {
         Some(Asked::Turn)
     } else {

@@ -2,6 +2,7 @@
 
 use multitap_event::{
     AgentType, ApprovalMode, EventKind, SandboxMode, SessionConfig, SessionStart, StatedConfig, SystemSubtype,
+    Timestamp,
 };
 use serde_json::{Map, Value};
 
@@ -15,6 +16,8 @@ pub(super) struct Session {
     /// The configuration it was started with; a recorded stream has none.
     stated: Option<StatedConfig>,
     started: bool,
+    /// It is read from Codex's own store.
+    stored: bool,
     transport: Option<&'static str>,
     native_id: Option<String>,
     /// Codex's word for when it asks, with the sandbox where the mode means one.
@@ -40,8 +43,17 @@ impl Session {
         }
     }
 
+    pub(super) fn stored() -> Self {
+        Self { stored: true, ..Self::default() }
+    }
+
     pub(super) fn is_live(&self) -> bool {
         self.stated.is_some()
+    }
+
+    /// The time, where it means something: a recorded stream is read at another time than it was written.
+    pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
+        (self.is_live() || self.stored).then_some(now)
     }
 
     pub(super) fn native_id(&self) -> Option<&str> {

@@ -1,11 +1,13 @@
 //! What a session's configuration means to Codex, whichever way it is driven; and what it cannot honour.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use multitap_event::{
     AgentType, ApprovalMode, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
 };
 use serde_json::{Map, Value, json};
+
+use crate::spec::folder_text;
 
 /// The configuration in Codex's own words.
 #[derive(Debug, Clone, Default)]
@@ -102,8 +104,9 @@ pub(super) fn unsupported(setting: impl Into<String>, why: &str) -> Unsupported 
     Unsupported { agent: AgentType::Codex, setting: setting.into(), why: why.to_owned() }
 }
 
-fn whole(path: &Path) -> String {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+fn whole(setting: &str, path: &Path) -> Result<String, Unsupported> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    folder_text(AgentType::Codex, setting, &path)
 }
 
 impl Settings {
@@ -122,6 +125,9 @@ impl Settings {
         if config.permission_path == PermissionPath::Mcp {
             return Err(unsupported("permission by MCP tool", "it asks in its own stream"));
         }
+        if config.checkpointing {
+            return Err(unsupported("checkpointing", "it keeps no copies of files"));
+        }
         if config.fork && config.resume == Resume::New {
             return Err(unsupported("fork", "there is nothing to fork without a session to resume or continue"));
         }
@@ -138,10 +144,10 @@ impl Settings {
         // A conversation belongs to a folder; without one it is the folder we are in.
         let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok());
         Ok(Self {
-            cwd: cwd.map(|path| whole(&path)),
+            cwd: cwd.map(|path| whole("working directory", &path)).transpose()?,
             model: config.model.clone(),
             rules,
-            add_dirs: config.add_dirs.iter().map(PathBuf::as_path).map(whole).collect(),
+            add_dirs: config.add_dirs.iter().map(|path| whole("added directories", path)).collect::<Result<_, _>>()?,
             system_prompt: config.system_prompt.clone(),
             append_system_prompt: config.append_system_prompt.clone(),
             output_schema: config.output_schema.clone(),

@@ -51,6 +51,11 @@ impl Twins {
         }
     }
 
+    /// Whether the other copy of this was told, and this one has not come yet.
+    pub(super) fn awaits(&self, source: Source, speaker: Speaker, text: &str) -> bool {
+        self.waiting.iter().any(|one| one.0 != source && one.1 == speaker && one.2 == text)
+    }
+
     /// An id for a message that has none.
     fn name(&mut self) -> String {
         self.count += 1;
@@ -140,15 +145,14 @@ impl CodexCodec {
         }
     }
 
-    fn stored_turn_over(&mut self, over: Over, now: Timestamp, out: &mut Step) {
+    pub(super) fn stored_turn_over(&mut self, over: Over, now: Timestamp, out: &mut Step) {
         self.twins.waiting.clear();
         self.turn_over(over, now, out);
     }
 
     fn stored_item(&mut self, event: &Fields, now: Timestamp, out: &mut Step) {
         let item = event.fields("item");
-        let parts = item.list("content").iter().filter_map(|part| part.get("text")?.as_str());
-        let text = parts.collect::<Vec<_>>().join("\n");
+        let text = texts_of(item.list("content"));
         match item.text("type") {
             Some("UserMessage") => self.stored_user(item.list("content"), item.text("id"), Source::Event, out),
             Some("AgentMessage") if self.twins.is_second(Source::Event, Speaker::Agent, &text) => {}
@@ -158,9 +162,7 @@ impl CodexCodec {
 
     fn stored_user(&mut self, parts: &[Value], id: Option<&str>, source: Source, out: &mut Step) {
         let Some(EventKind::UserMessage(message)) = user_message(parts, id) else { return };
-        // What Codex itself says to the model in the user's name.
-        let own = message.content.starts_with('<') || message.content.starts_with("# AGENTS.md");
-        if (own && source == Source::Response)
+        if (is_own(&message.content) && source == Source::Response)
             || self.session.is_live()
             || self.twins.is_second(source, Speaker::User, &message.content)
         {
@@ -188,8 +190,7 @@ impl CodexCodec {
             Some("message") => match item.text("role") {
                 Some("user") => self.stored_user(item.list("content"), None, Source::Response, out),
                 Some("assistant") => {
-                    let parts = item.list("content").iter().filter_map(|part| part.get("text")?.as_str());
-                    let text = parts.collect::<Vec<_>>().join("\n");
+                    let text = texts_of(item.list("content"));
                     self.stored_text(Voice::Speech, Some(&text), Source::Response, out);
                 }
                 _ => {}
@@ -211,6 +212,18 @@ impl CodexCodec {
             kind => out.events.push(note(kind.unwrap_or("response_item"), None, item.0.clone())),
         }
     }
+}
+
+/// All text in the parts of a message.
+pub(super) fn texts_of(parts: &[Value]) -> String {
+    parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether it is what Codex itself says to the model in the user's name: instructions, or something in a tag.
+pub(super) fn is_own(text: &str) -> bool {
+    let tag = text.trim_start().strip_prefix('<').and_then(|rest| rest.split(['>', ' ', '\n']).next());
+    let of_codex = |tag: &str| tag.contains('_') || matches!(tag, "skill" | "permissions" | "INSTRUCTIONS");
+    tag.is_some_and(of_codex) || text.starts_with("# AGENTS.md")
 }
 
 /// An older event about a call as the item it would be now.

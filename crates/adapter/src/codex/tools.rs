@@ -100,6 +100,10 @@ impl Tools {
         self.open.iter().filter(move |tool| tool.server.as_deref() == Some(server))
     }
 
+    pub(super) fn any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     pub(super) fn has_seen(&self, id: &ToolId) -> bool {
         self.seen.contains(id)
     }

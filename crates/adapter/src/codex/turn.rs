@@ -143,6 +143,11 @@ impl Turns {
         self.text = Some(text.to_owned());
     }
 
+    /// Whether the agent said something in this turn.
+    pub(super) fn has_spoken(&self) -> bool {
+        self.text.is_some()
+    }
+
     /// The name of the turn, where items are counted anew in each.
     pub(super) fn scope(&self) -> Option<&str> {
         self.books.id().filter(|_| self.processes).map(TurnId::as_str)
@@ -166,6 +171,9 @@ impl Turns {
     }
 }
 
+/// In place of a word for how a turn ended: nothing tells, and something was left undone.
+pub(super) const CUT_OFF: &str = "";
+
 /// What a turn's end says.
 #[derive(Debug, Default)]
 pub(super) struct Over {
@@ -185,6 +193,7 @@ impl CodexCodec {
         let status = match over.status.as_str() {
             "interrupted" | "cancelled" | "aborted" => TurnStatus::Cancelled,
             "failed" => TurnStatus::Failed,
+            CUT_OFF => TurnStatus::Interrupted,
             _ => TurnStatus::Completed,
         };
         let error = over.error.filter(|_| status == TurnStatus::Failed);
@@ -202,10 +211,10 @@ impl CodexCodec {
             text.as_deref().filter(|_| self.turns.structured).and_then(|text| serde_json::from_str(text).ok());
         let turn = TurnEnd {
             usage: over.usage.or_else(|| self.turns.usage.turn()),
-            duration_ms: over.duration_ms,
+            duration_ms: over.duration_ms.or_else(|| self.turn_time(now)),
             text,
             error: error.map(|error| error.message),
-            native_status: Some(over.status),
+            native_status: Some(over.status).filter(|word| word != CUT_OFF),
             structured_output: structured,
             denials: self.tools.take_denials(),
             message_id: self.turns.begun().map(MessageId::from),
@@ -225,7 +234,7 @@ impl CodexCodec {
 
     /// Ends what must not outlive a turn: calls without an end, questions without an answer.
     fn close_turn_work(&mut self, which: Forgotten<'_>, now: Timestamp, out: &mut Step) {
-        let clock = self.session.is_live().then_some(now);
+        let clock = self.session.clock(now);
         self.tools.close_forgotten(which, clock, out);
         self.questions.withdraw("the turn is over", |_| true, out);
     }

@@ -62,8 +62,10 @@ impl Usage {
 
     /// How full the context is.
     pub(super) fn context(&self) -> Map<String, Value> {
-        let used = self.last.map_or(0, |last| last.total_tokens);
-        let mut data = Map::from_iter([("usedTokens".to_owned(), json!(used))]);
+        // Of a new conversation it is known without a word; of one that was taken up it is not.
+        let new = || self.before.filter(|before| before.total_tokens == 0);
+        let used = self.last.or_else(new).map(|used| ("usedTokens".to_owned(), json!(used.total_tokens)));
+        let mut data = Map::from_iter(used);
         data.extend(self.window.map(|window| ("contextWindow".to_owned(), json!(window))));
         let last = self.last.and_then(|last| serde_json::to_value(last).ok());
         data.extend(last.map(|last| ("lastRequest".to_owned(), last)));
@@ -118,6 +120,14 @@ mod tests {
         usage.reported(&report(750, 50), true);
         assert_eq!(usage.turn().unwrap().total_tokens, 50);
         assert_eq!(usage.context()["usedTokens"], 50);
+    }
+
+    #[test]
+    fn an_unknown_context_is_not_an_empty_one() {
+        let mut usage = Usage::default();
+        assert!(usage.context().is_empty());
+        usage.starts_at_nothing();
+        assert_eq!(usage.context()["usedTokens"], 0);
     }
 
     #[test]

@@ -99,7 +99,8 @@ impl Decode for StreamCodec {
 impl StreamCodec {
     fn init(&mut self, init: Init, now: Timestamp, out: &mut Step) {
         let news = init.session_id.filter(|id| self.native_id.as_ref() != Some(id));
-        let changed = self.started && news.is_some();
+        // A new conversation has the id that we gave it, which means nothing before Gemini has taken it.
+        let changed = self.started && (news.is_some() || self.runs.as_ref().is_some_and(|runs| !runs.begun));
         self.native_id = news.or(self.native_id.take());
         if !self.started {
             self.model = init.model.or(self.model.take());
@@ -130,7 +131,7 @@ impl StreamCodec {
         out.events.push(EventKind::SessionStarted(SessionStart {
             agent_type: AgentType::Gemini,
             config: Some(config),
-            native_session_id: self.native_id.clone(),
+            native_session_id: self.native_id.clone().filter(|_| self.runs.as_ref().is_none_or(|runs| runs.begun)),
             native_mode: self.runs.as_ref().and_then(Runs::mode_word),
             agent_version: None,
             transport: Some(TRANSPORT.to_owned()),

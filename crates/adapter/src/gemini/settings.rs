@@ -81,14 +81,24 @@ pub(super) fn command_rule(tool: &str) -> (&str, Option<&str>) {
 /// Over ACP Gemini takes up a conversation only if its settings say how to sign in, or if a model server is named; a key in
 /// the environment alone is enough for new conversations only. So the server is named, where it makes no difference.
 fn must_name_server(config: &SessionConfig) -> bool {
-    let chosen = |folder: PathBuf| {
-        let settings = read(&folder.join(".gemini").join("settings.json"));
-        settings.is_some_and(|settings| settings.pointer("/security/auth/selectedType").is_some_and(Value::is_string))
-    };
+    let chosen = |folder: PathBuf| set(&folder, "/security/auth/selectedType").is_some_and(|value| value.is_string());
     variable(config, "GEMINI_API_KEY").is_some()
         && variable(config, "GOOGLE_GEMINI_BASE_URL").is_none()
         && !home(config).is_some_and(chosen)
         && !config.working_directory.clone().is_some_and(chosen)
+}
+
+/// Whether Gemini's own settings switch checkpoints on; those of the project win. There is no other way to: it has no
+/// option for it, and takes settings by a variable only from files that are root's.
+pub(super) fn takes_checkpoints(config: &SessionConfig) -> bool {
+    let places = [config.working_directory.clone(), home(config)];
+    let said = places.into_iter().flatten().find_map(|folder| set(&folder, "/general/checkpointing/enabled"));
+    said == Some(true.into())
+}
+
+/// What the settings in a folder say at that place.
+fn set(folder: &Path, pointer: &str) -> Option<Value> {
+    read(&folder.join(".gemini").join("settings.json"))?.pointer(pointer).cloned()
 }
 
 /// The folder that holds Gemini's own folder.
@@ -157,6 +167,28 @@ mod tests {
     fn comments_go_and_text_stays() {
         let text = "{ // one\n \"a\": \"http://x/*y*/\\\"\", /* two\n */ \"b\": 1 / 2 }";
         assert_eq!(without_comments(text), "{ \n \"a\": \"http://x/*y*/\\\"\",  \"b\": 1 / 2 }");
+    }
+
+    #[test]
+    fn checkpoints_are_switched_on_in_the_users_settings_or_the_projects() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = SessionConfig::new(multitap_event::AgentKind::Gemini);
+        config.environment.insert("GEMINI_CLI_HOME".to_owned(), folder.path().join("home").display().to_string());
+        config.working_directory = Some(folder.path().join("work"));
+        let say = |place: &str, enabled: bool| {
+            let own = folder.path().join(place).join(".gemini");
+            std::fs::create_dir_all(&own).unwrap();
+            let text = format!("{{ /* mine */ \"general\": {{\"checkpointing\": {{\"enabled\": {enabled}}}}} }}");
+            std::fs::write(own.join("settings.json"), text).unwrap();
+        };
+        assert!(!takes_checkpoints(&config));
+        say("home", true);
+        assert!(takes_checkpoints(&config));
+        say("work", false);
+        assert!(!takes_checkpoints(&config), "the project's settings win");
+        say("work", true);
+        say("home", false);
+        assert!(takes_checkpoints(&config));
     }
 
     #[test]

@@ -2,23 +2,25 @@
 //!
 //! Taking one up over ACP makes Gemini write an empty record of the same conversation beside the real one, in a file
 //! named by the minute and the first part of the id. Two things then go wrong. In the minute in which the
-//! conversation was begun, that is the very same file, and what was said is lost. And at its next start Gemini takes
-//! the empty record for broken, and deletes all files of that conversation. So the real file is set back by a minute
-//! where it must be, and the empty one is removed as soon as the conversation is open.
+//! conversation was begun, that is the very same file, and what was said is lost. And at its next start, whoever
+//! starts it, Gemini takes the empty record for broken, and deletes all files whose names end in that part of the id.
+//! So the real file gets a name with another end before it is taken up: Gemini finds conversations by what is in the
+//! files. Whatever happens to us then, nothing is lost. The empty record is removed when the conversation is open, or
+//! when the start is given up; one that we did not live to remove goes before the next start.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentError, AgentErrorKind, AgentType, Resume, SessionConfig, Timestamp};
-use serde::Deserialize;
-use serde_json::Value;
+use multitap_event::{AgentError, AgentErrorKind, AgentType, Resume, SessionConfig};
 
+use super::history::{Chat, chat_paths, chats_of, files};
 use super::settings::home;
+use crate::history::Here;
 
-/// How many minutes a file may be set back to find a free name.
-const SET_BACK: i64 = 120;
-const MINUTE: i64 = 60_000;
+/// What stands at the end of the name of a file that was taken up. Not of eight letters: those Gemini reads as an id.
+const APART: &str = "-kept";
 
 /// A conversation that is being taken up.
 #[derive(Debug)]
@@ -27,28 +29,24 @@ pub(crate) struct Stored {
     id: String,
 }
 
-/// One file of a conversation.
-#[derive(Debug)]
-struct Chat {
-    path: PathBuf,
-    id: String,
-    start: String,
-    /// Nobody has said anything in it.
-    blank: bool,
-}
-
-/// Finds the conversation that a session is to take up over ACP, and makes it safe to do so.
-pub(crate) fn take_up(config: &mut SessionConfig, now: Timestamp) -> Result<Option<Stored>, AgentError> {
+/// Finds the conversation that a session is to take up over ACP, and makes it safe to do so. What comes back is to be
+/// held until the conversation is open.
+pub(crate) fn take_up(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
     let Some(stored) = find(config)? else { return Ok(None) };
-    stored.make_safe(now).map_err(|error| {
+    stored.set_apart().map_err(|error| {
         let message = format!("cannot keep gemini's conversation {} safe: {error}", stored.id);
         AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(AgentType::Gemini)
     })?;
     Ok(Some(stored))
 }
 
-/// Finds the conversation that a session is to take up, and names it by its id.
+/// Finds the conversation that a session is to take up, and names it by its id. To be called before every start, also
+/// of a new conversation: Gemini looks through all of them when it starts.
 pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
+    let folder = folder(config);
+    if let Some(folder) = &folder {
+        tidy(folder);
+    }
     let (wanted, none) = match &config.resume {
         Resume::New => return Ok(None),
         Resume::Latest => (None, "gemini has no conversation in this folder to continue".to_owned()),
@@ -57,10 +55,10 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
         }
     };
     let not_found = || AgentError::new(AgentErrorKind::SessionNotFound, none.clone()).of(AgentType::Gemini);
-    let folder = folder(config).ok_or_else(not_found)?;
-    let mut chats = list(&folder);
+    let folder = folder.ok_or_else(not_found)?;
+    let mut chats = files(&folder);
     chats.retain(|chat| !chat.blank);
-    chats.sort_by(|one, other| one.start.cmp(&other.start));
+    chats.sort_by(|one, other| one.start().cmp(other.start()));
     chats.dedup_by(|one, other| one.id == other.id);
     let chat = match &wanted {
         None => chats.pop(),
@@ -77,145 +75,62 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
 }
 
 impl Stored {
-    /// Sets the conversation's files back to before the minute that runs.
-    fn make_safe(&self, now: Timestamp) -> io::Result<()> {
-        self.tidy();
-        for chat in self.files() {
+    /// Names the conversation's files so that what becomes of an empty record does not become of them.
+    fn set_apart(&self) -> io::Result<()> {
+        for chat in files(&self.folder).iter().filter(|chat| chat.id == self.id) {
             let name = chat.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let Some((stamp, rest)) = stamp_of(name) else { continue };
-            if stamp < stamp_at(now).as_str() {
+            let Some((stem, ending)) = name.rsplit_once('.').filter(|(stem, _)| !stem.ends_with(APART)) else {
                 continue;
+            };
+            let apart = self.folder.join(format!("{stem}{APART}.{ending}"));
+            if apart.exists() {
+                return Err(io::Error::other(format!("{} is there already", apart.display())));
             }
-            let earlier = (1..=SET_BACK).map(|minutes| Timestamp::from_millis(now.as_millis() - minutes * MINUTE));
-            let free = earlier
-                .map(|at| self.folder.join(format!("session-{}{rest}", stamp_at(at))))
-                .find(|path| !path.exists());
-            let free = free.ok_or_else(|| io::Error::other("no free name for its file"))?;
-            fs::rename(&chat.path, free)?;
+            fs::rename(&chat.path, apart)?;
         }
         Ok(())
     }
+}
 
-    /// Removes the empty records of this conversation.
-    pub(crate) fn tidy(&self) {
-        let files = self.files();
-        if files.iter().all(|chat| chat.blank) {
-            return;
+/// Also when the start is broken off. Gemini may live a moment longer and write its empty record after this; then it
+/// goes before the next start.
+impl Drop for Stored {
+    fn drop(&mut self) {
+        tidy(&self.folder);
+    }
+}
+
+/// Removes the empty records that stand beside a real one of the same conversation.
+fn tidy(folder: &Path) {
+    let mut alike: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    for path in chat_paths(folder) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if let Some(part) = part_of_id(name) {
+            alike.entry(part.to_owned()).or_default().push(path);
         }
-        for chat in files.iter().filter(|chat| chat.blank) {
-            if let Err(error) = fs::remove_file(&chat.path) {
+    }
+    // Only these are read: there may be many long conversations.
+    for paths in alike.into_values().filter(|paths| paths.len() > 1) {
+        let chats: Vec<Chat> = paths.into_iter().filter_map(|path| Chat::read(path).ok().flatten()).collect();
+        for chat in chats.iter().filter(|chat| chat.blank) {
+            let is_twin = chats.iter().any(|other| other.id == chat.id && !other.blank);
+            if let Err(error) = if is_twin { fs::remove_file(&chat.path) } else { Ok(()) } {
                 tracing::warn!(path = %chat.path.display(), %error, "cannot remove an empty record");
             }
         }
     }
-
-    fn files(&self) -> Vec<Chat> {
-        let mut files = list(&self.folder);
-        files.retain(|chat| chat.id == self.id);
-        files
-    }
 }
 
-/// The minute in a file's name, and what follows it: `session-2026-11-15T09-16-f546f7be.jsonl`.
-fn stamp_of(name: &str) -> Option<(&str, &str)> {
-    name.strip_prefix("session-")?.split_at_checked("2026-11-15T09-16".len())
-}
-
-fn stamp_at(at: Timestamp) -> String {
-    at.to_string().chars().take("2026-11-15T09-16".len()).map(|c| if c == ':' { '-' } else { c }).collect()
+/// The first part of the id in a file's name: `session-2026-11-15T09-16-f546f7be.jsonl`.
+fn part_of_id(name: &str) -> Option<&str> {
+    name.get("session-2026-11-15T09-16-".len()..)?.split(['-', '.']).next()
 }
 
 /// Where the conversations of the session's folder are.
 fn folder(config: &SessionConfig) -> Option<PathBuf> {
     let gemini = home(config)?.join(".gemini");
     let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok())?;
-    let cwd = std::path::absolute(cwd).ok()?;
-    let places = [Some(cwd.clone()), fs::canonicalize(&cwd).ok()];
-    let places: Vec<&str> = places.iter().flatten().filter_map(|place| place.to_str()).collect();
-    let known: Option<Value> =
-        fs::read(gemini.join("projects.json")).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let projects = known.as_ref().and_then(|known| known.get("projects"));
-    let slug = projects.and_then(|projects| places.iter().find_map(|place| projects.get(*place)?.as_str()));
-    let tmp = gemini.join("tmp");
-    let named = slug.map(|slug| tmp.join(slug));
-    let marked = || {
-        let entries = fs::read_dir(&tmp).ok()?;
-        entries
-            .flatten()
-            .map(|entry| entry.path())
-            .find(|path| fs::read_to_string(path.join(".project_root")).is_ok_and(|root| places.contains(&root.trim())))
-    };
-    Some(named.or_else(marked)?.join("chats"))
-}
-
-fn list(folder: &Path) -> Vec<Chat> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_chat = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("session-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
-    };
-    entries.map(|entry| entry.path()).filter(is_chat).filter_map(|path| Chat::read(path).ok().flatten()).collect()
-}
-
-/// A line of a conversation's file: its head, a message, or a change to either. Older files are one head with all.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Record {
-    session_id: Option<String>,
-    start_time: Option<String>,
-    kind: Option<String>,
-    #[serde(rename = "type")]
-    message: Option<String>,
-    content: Value,
-    messages: Option<Vec<Record>>,
-    #[serde(rename = "$set")]
-    set: Option<Box<Record>>,
-}
-
-impl Record {
-    /// Whether it is something that somebody said.
-    fn is_said(&self) -> bool {
-        let text = match &self.content {
-            Value::String(text) => text.as_str(),
-            Value::Array(parts) => parts.first().and_then(|part| part.get("text")?.as_str()).unwrap_or_default(),
-            _ => "",
-        };
-        match self.message.as_deref() {
-            Some("user") => !["", "<session_context>", "<hook_context>"].contains(&first_line(text)),
-            Some("gemini") => true,
-            _ => false,
-        }
-    }
-}
-
-fn first_line(text: &str) -> &str {
-    text.trim().lines().next().unwrap_or_default()
-}
-
-impl Chat {
-    fn read(path: PathBuf) -> io::Result<Option<Self>> {
-        let text = fs::read_to_string(&path)?;
-        let whole: Option<Record> = serde_json::from_str(&text).ok();
-        let records = match whole {
-            Some(whole) => vec![whole],
-            None => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
-        };
-        let (mut id, mut start, mut said) = (None, None, false);
-        for record in records {
-            if record.kind.as_deref() == Some("subagent") {
-                return Ok(None);
-            }
-            let record_said = record.is_said();
-            let set = record.set.map(|set| *set).unwrap_or_default();
-            id = id.or(record.session_id).or(set.session_id);
-            start = start.or(record.start_time).or(set.start_time);
-            if let Some(messages) = record.messages.or(set.messages) {
-                said = messages.iter().any(Record::is_said);
-            }
-            said |= record_said;
-        }
-        Ok(id.map(|id| Self { path, id, start: start.unwrap_or_default(), blank: !said }))
-    }
+    chats_of(&gemini, &Here::new(&cwd))
 }
 
 #[cfg(test)]

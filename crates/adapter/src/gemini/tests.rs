@@ -94,6 +94,11 @@ fn what_gemini_has_not_is_refused_by_name() {
         refused(&|config| {
             config.resume = Resume::Session { native_id: "x".to_owned(), at: Some("m".to_owned()) };
         }),
+        refused(&|config| config.permission_path = PermissionPath::Mcp),
+        refused(&|config| {
+            config.sandbox = Some(SandboxMode::WorkspaceWrite);
+            config.resume = Resume::Latest;
+        }),
     ];
     insta::assert_snapshot!(said.join("\n"));
 }

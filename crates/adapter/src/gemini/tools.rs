@@ -43,6 +43,9 @@ impl StreamCodec {
         self.pause();
         let success = result.status != "error";
         let tool = self.tools.take(&result.tool_id, out);
+        if tool.is_none() && !self.tools.ends_unbegun(&result.tool_id) {
+            return;
+        }
         let said = result.output.as_ref().map(text_of).filter(|text| !text.is_empty());
         if let Some(tool) = tool.as_ref().filter(|_| success) {
             out.events.extend(change(tool, said.as_deref(), self).map(EventKind::FileChanged));
@@ -125,7 +128,7 @@ fn change(tool: &OpenTool<More>, said: Option<&str>, codec: &StreamCodec) -> Opt
 }
 
 /// The plan that `write_todos` wrote.
-fn todos(tool: &OpenTool<More>) -> Option<TodoList> {
+pub(super) fn todos(tool: &OpenTool<More>) -> Option<TodoList> {
     if tool.name != "write_todos" {
         return None;
     }

@@ -65,6 +65,11 @@ impl<X> Tools<X> {
         self.open.iter_mut().find(|tool| tool.id.as_str() == id)
     }
 
+    /// Whether no call is at work.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// Whether a call of that id is over.
     pub(crate) fn is_over(&self, id: &str) -> bool {
         self.seen.contains(id) && self.find(id).is_none()
@@ -90,6 +95,11 @@ impl<X> Tools<X> {
         let mut tool = self.open.remove(at);
         tool.tell(out);
         Some(tool)
+    }
+
+    /// The end of a call that never began: told once, and it does not begin after that.
+    pub(crate) fn ends_unbegun(&mut self, id: &str) -> bool {
+        self.seen.insert(id.to_owned())
     }
 
     /// A call was refused, as its end tells.

@@ -34,11 +34,24 @@ fn greeted(config: &SessionConfig) -> (CodexCodec, Step) {
 
 /// A conversation that is open, with Codex's own settings in it.
 fn opened(config: &SessionConfig) -> CodexCodec {
+    let (codec, step) = opened_with(config, &json!({ "result": { "config": {}, "origins": {} } }));
+    assert!(step.ready);
+    codec
+}
+
+/// The same, where Codex replies this when it is asked what the user's settings say.
+fn opened_with(config: &SessionConfig, settings: &Value) -> (CodexCodec, Step) {
     let (mut codec, _) = greeted(config);
     let reply = json!({ "id": 2, "result": { "thread": { "id": "t1", "cwd": "/w" }, "model": "gpt-5.5", "cwd": "/w", "approvalPolicy": "on-request", "sandbox": { "type": "readOnly" } } });
     let step = codec.decode(&reply.to_string(), now());
-    assert!(step.ready);
-    codec
+    if step.ready {
+        return (codec, step);
+    }
+    assert_eq!(step.lines, [r#"{"id":3,"method":"config/read","params":{"cwd":"/w","includeLayers":false}}"#]);
+    let mut reply = settings.clone();
+    reply["id"] = 3.into();
+    let step = codec.decode(&reply.to_string(), now());
+    (codec, step)
 }
 
 fn in_a_turn() -> CodexCodec {
@@ -185,10 +198,10 @@ fn a_turn_is_interrupted_when_it_has_begun() {
     let mut codec = opened(&config());
     codec.encode(Command::Prompt(Prompt::text("go")), now());
     assert!(codec.encode(Command::Cancel, now()).lines.is_empty());
-    assert!(codec.decode(r#"{"id":3,"result":{"turn":{"id":"turn1","status":"inProgress"}}}"#, now()).lines.is_empty());
+    assert!(codec.decode(r#"{"id":4,"result":{"turn":{"id":"turn1","status":"inProgress"}}}"#, now()).lines.is_empty());
     let begun = r#"{"method":"turn/started","params":{"threadId":"t1","turn":{"id":"turn1","status":"inProgress"}}}"#;
     let step = codec.decode(begun, now());
-    assert_eq!(step.lines, [r#"{"id":4,"method":"turn/interrupt","params":{"threadId":"t1","turnId":"turn1"}}"#]);
+    assert_eq!(step.lines, [r#"{"id":5,"method":"turn/interrupt","params":{"threadId":"t1","turnId":"turn1"}}"#]);
     assert!(codec.encode(Command::Cancel, now()).lines.is_empty(), "once is enough");
 }
 
@@ -196,7 +209,7 @@ fn a_turn_is_interrupted_when_it_has_begun() {
 fn a_prompt_that_is_refused_is_a_turn_that_failed() {
     let mut codec = opened(&config());
     codec.encode(Command::Prompt(Prompt::text("go")), now());
-    let step = codec.decode(r#"{"error":{"code":-32600,"message":"thread not found: t1"},"id":3}"#, now());
+    let step = codec.decode(r#"{"error":{"code":-32600,"message":"thread not found: t1"},"id":4}"#, now());
     let kinds: Vec<String> =
         step.events.iter().map(|kind| serde_json::to_value(kind).unwrap()["type"].to_string()).collect();
     assert_eq!(kinds, [r#""turnStarted""#, r#""error""#, r#""turnCompleted""#]);
@@ -204,7 +217,7 @@ fn a_prompt_that_is_refused_is_a_turn_that_failed() {
 
 #[test]
 fn a_refusal_waits_for_its_reason() {
-    for reply in [r#"{"id":4,"result":{"turnId":"turn1"}}"#, r#"{"error":{"code":-32600,"message":"no"},"id":4}"#] {
+    for reply in [r#"{"id":5,"result":{"turnId":"turn1"}}"#, r#"{"error":{"code":-32600,"message":"no"},"id":5}"#] {
         let mut codec = in_a_turn();
         let request = json!({ "method": "item/commandExecution/requestApproval", "id": 0, "params": { "threadId": "t1", "turnId": "turn1", "itemId": "c1", "command": "ls" } });
         let asked = question(codec.decode(&request.to_string(), now()));
@@ -358,6 +371,97 @@ fn an_answer_to_a_question_that_is_gone_is_refused() {
     assert!(matches!(step.events.as_slice(), [EventKind::Error(error)] if error.message.contains("no open question")));
 }
 
+/// What the first turn says of the sandbox, and what the start told.
+fn first_turn(mode: ApprovalMode, add_dir: bool, settings: &Value) -> (Value, String) {
+    let add_dirs = if add_dir { vec!["/more".into()] } else { Vec::new() };
+    let config = SessionConfig { mode: Some(Mode::Unified(mode)), add_dirs, ..config() };
+    let (mut codec, opened) = opened_with(&config, settings);
+    assert!(opened.ready);
+    let step = codec.encode(Command::Prompt(Prompt::text("go")), now());
+    let line: Value = serde_json::from_str(&step.lines[0]).unwrap();
+    (line["params"]["sandboxPolicy"].clone(), shown(&opened))
+}
+
+#[test]
+fn a_review_does_not_run_under_the_mode_before() {
+    for prompt in ["/review", "/review the tests", "/compact"] {
+        let mut codec = opened(&config());
+        codec.encode(Command::SetMode { mode: "plan".to_owned() }, now());
+        let step = codec.encode(Command::Prompt(Prompt::text(prompt)), now());
+        assert_eq!(step.lines, [] as [&str; 0], "{prompt}");
+        let told = shown(&step);
+        assert!(told.contains("only with a prompt") && told.contains(r#""status":"failed""#), "{told}");
+        // With the next prompt Codex knows of it.
+        codec.encode(Command::Prompt(Prompt::text("go")), now());
+        codec.decode(
+            r#"{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"x","status":"completed"}}}"#,
+            now(),
+        );
+        assert_eq!(codec.encode(Command::Prompt(Prompt::text(prompt)), now()).lines.len(), 1, "{prompt}");
+    }
+}
+
+#[test]
+fn an_error_of_a_sub_agent_is_not_the_turns_own() {
+    let error = |thread: &str| {
+        let error = json!({ "message": "overloaded" });
+        json!({ "method": "error", "params": { "threadId": thread, "turnId": "x", "willRetry": false, "error": error } })
+    };
+    let mut codec = in_a_turn();
+    let step = codec.decode(&error("t2").to_string(), now());
+    assert!(matches!(step.events.as_slice(), [EventKind::System(note)] if note.subtype == "subAgent"), "{step:?}");
+    // So the turn's own error of the same words is told.
+    let step = codec.decode(&error("t1").to_string(), now());
+    assert!(matches!(step.events.as_slice(), [EventKind::Error(_)]), "{step:?}");
+}
+
+#[test]
+fn only_a_sandbox_that_nobody_chose_is_raised() {
+    let set = |config: Value| json!({ "result": { "config": config, "origins": {} } });
+    for mode in [ApprovalMode::Ask, ApprovalMode::AutoAll] {
+        let (sandbox, told) = first_turn(mode, false, &set(json!({ "model": "gpt-6", "sandbox_mode": null })));
+        assert_eq!(sandbox, json!({ "type": "workspaceWrite", "writableRoots": [] }));
+        assert!(told.contains("may write in the workspace"), "{told}");
+        for own in [json!({ "sandbox_mode": "read-only" }), json!({ "default_permissions": ":read-only" })] {
+            let (sandbox, told) = first_turn(mode, false, &set(own));
+            assert_eq!(sandbox, Value::Null);
+            assert!(told.contains("own settings only let it read, so"), "{told}");
+        }
+        // One that does not tell its settings.
+        let unknown = json!({ "error": { "code": -32600, "message": "unknown method" } });
+        let (sandbox, told) = first_turn(mode, false, &unknown);
+        assert_eq!(sandbox, Value::Null);
+        assert!(told.contains(r#""severity":"warning""#) && told.contains("does not tell"), "{told}");
+    }
+    let (sandbox, told) = first_turn(ApprovalMode::AskDangerous, false, &set(json!({})));
+    assert_eq!((sandbox, told.as_str()), (Value::Null, ""));
+}
+
+#[test]
+fn added_folders_that_change_nothing_are_told() {
+    let set = |config: Value| json!({ "result": { "config": config, "origins": {} } });
+    let read_only = json!({ "sandbox_mode": "read-only" });
+    let (_, told) = first_turn(ApprovalMode::AskDangerous, true, &set(read_only));
+    assert!(told.contains("the added directories change nothing") && told.contains("warning"), "{told}");
+    let (sandbox, told) = first_turn(ApprovalMode::Ask, true, &set(json!({})));
+    assert!(!told.contains("added directories"), "{told}");
+    assert_eq!(sandbox["writableRoots"], json!(["/more"]));
+}
+
+/// After a mode that means a sandbox the user's own holds again.
+#[test]
+fn the_users_own_sandbox_comes_back_after_a_mode_with_another() {
+    for (own, policy) in [("read-only", "readOnly"), ("danger-full-access", "dangerFullAccess")] {
+        let config = SessionConfig { mode: Some(Mode::Unified(ApprovalMode::DontAsk)), ..config() };
+        let settings = json!({ "result": { "config": { "sandbox_mode": own }, "origins": {} } });
+        let (mut codec, _) = opened_with(&config, &settings);
+        codec.encode(Command::SetMode { mode: "ask".to_owned() }, now());
+        let step = codec.encode(Command::Prompt(Prompt::text("go")), now());
+        let line: Value = serde_json::from_str(&step.lines[0]).unwrap();
+        assert_eq!(line["params"]["sandboxPolicy"]["type"], policy, "{line}");
+    }
+}
+
 #[test]
 fn a_sandbox_that_does_not_work_is_told() {
     let config = SessionConfig { mode: Some(Mode::Unified(ApprovalMode::AutoAll)), ..config() };
@@ -365,6 +469,8 @@ fn a_sandbox_that_does_not_work_is_told() {
     codec.begin(now());
     codec.decode(r#"{"id":1,"result":{"userAgent":"multitap/0.166.0"}}"#, now());
     let reply = json!({ "id": 2, "result": { "thread": { "id": "t1" }, "approvalPolicy": "never", "sandbox": { "type": "readOnly" } } });
+    codec.decode(&reply.to_string(), now());
+    let reply = json!({ "id": 3, "result": { "config": {}, "origins": {} } });
     insta::assert_snapshot!(shown(&codec.decode(&reply.to_string(), now())));
 }
 
@@ -372,7 +478,7 @@ fn a_sandbox_that_does_not_work_is_told() {
 fn a_prompt_joins_the_running_turn_and_is_not_lost_with_it() {
     let mut codec = in_a_turn();
     let step = codec.encode(Command::Steer(Prompt::text("and also this")), now());
-    let line = r#"> {"id":4,"method":"turn/steer","params":{"threadId":"t1","expectedTurnId":"turn1","input":[{"type":"text","text":"and also this","text_elements":[]}]}}"#;
+    let line = r#"> {"id":5,"method":"turn/steer","params":{"threadId":"t1","expectedTurnId":"turn1","input":[{"type":"text","text":"and also this","text_elements":[]}]}}"#;
     assert_eq!(shown(&step), line);
     let request: Value = serde_json::from_str(&step.lines[0]).unwrap();
     // The turn was over before Codex read it: then it is a prompt like any other.

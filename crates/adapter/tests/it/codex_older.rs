@@ -101,14 +101,14 @@ fn each_row_of_the_translation_table() {
     assert_eq!(kinds(&life(&change)), ["toolStarted", "fileChanged", "toolCompleted"]);
     let call = json!({ "id": "item_004", "type": "mcp_tool_call", "server": "database", "tool": "query", "arguments": { "sql": "SELECT" }, "result": { "content": [{ "type": "text", "text": "[]" }], "structured_content": null }, "error": null, "status": "completed" });
     let told_of_call = life(&call);
-    assert_eq!(kinds(&told_of_call), ["toolStarted", "toolCompleted"]);
+    assert_eq!(kinds(&told_of_call), ["toolStarted", "toolProgress", "toolCompleted"]);
     assert!(
         matches!(&told_of_call[0], EventKind::ToolStarted(tool) if tool.tool_kind == ToolKind::Mcp && tool.server.as_deref() == Some("database"))
     );
-    assert!(matches!(&told_of_call[1], EventKind::ToolCompleted(tool) if tool.result == Some(json!("[]"))));
+    assert!(matches!(&told_of_call[2], EventKind::ToolCompleted(tool) if tool.result == Some(json!("[]"))));
     let search = json!({ "id": "item_006", "type": "web_search", "query": "typescript async await" });
     let told_of_search = life(&search);
-    assert_eq!(kinds(&told_of_search), ["toolStarted", "toolCompleted"]);
+    assert_eq!(kinds(&told_of_search), ["toolStarted", "toolProgress", "toolCompleted"]);
     assert!(
         matches!(&told_of_search[0], EventKind::ToolStarted(tool) if tool.tool_kind == ToolKind::Search && tool.arguments["query"] == "typescript async await")
     );

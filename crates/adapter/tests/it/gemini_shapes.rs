@@ -113,6 +113,14 @@ fn the_sample_flow() {
 }
 
 #[test]
+fn a_result_that_comes_before_its_call_is_told_once() {
+    let result = r#"{"type":"tool_result","tool_id":"t","status":"success","output":"hi"}"#;
+    let call = r#"{"type":"tool_use","tool_name":"echo","tool_id":"t","parameters":{}}"#;
+    let told = types(&[result, call, result]);
+    assert_eq!(told.iter().filter(|kind| kind.starts_with("tool")).collect::<Vec<_>>(), ["toolCompleted"]);
+}
+
+#[test]
 fn a_message_that_comes_in_pieces_and_whole_is_told_once() {
     let told = told(&[
         r#"{"type":"message","role":"assistant","content":"Hel","delta":true}"#,

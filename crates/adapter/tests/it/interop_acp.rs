@@ -5,12 +5,12 @@ use std::path::Path;
 use multitap_adapter::LaunchError;
 use multitap_event::{
     AgentKind, ApprovalMode, Command, Details, EventKind, FileChangeType, McpServer, Mode, Resume, SessionConfig,
-    ToolCompleted, ToolOutcome, TurnStatus, option,
+    ToolOutcome, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
 
-use crate::scene::Place;
+use crate::scene::{Place, native_id, results, said};
 
 fn place(agent: &Path) -> Place {
     Place::of(AgentKind::Claude, agent)
@@ -30,26 +30,6 @@ macro_rules! place {
         let Some(agent) = interop::acp() else { return };
         place(&agent)
     }};
-}
-
-fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
-    told.iter()
-        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
-        .collect()
-}
-
-fn native_id(told: &[EventKind]) -> String {
-    let id = told.iter().find_map(|kind| match kind {
-        EventKind::SessionStarted(start) => start.native_session_id.clone(),
-        _ => None,
-    });
-    id.unwrap()
-}
-
-fn said(told: &[EventKind]) -> String {
-    let text =
-        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
-    told.iter().filter_map(text).collect()
 }
 
 #[tokio::test]
@@ -154,8 +134,8 @@ async fn interop_modes_and_models() {
 
     let mode = Some(Mode::Native("bogus".to_owned()));
     let refused = place.try_start(SessionConfig { mode, ..config(&place) }).await;
-    let Err(LaunchError::Agent(error)) = refused else { panic!("it started") };
-    assert!(error.message.contains("approval mode bogus"), "{error}");
+    let Err(LaunchError::Unsupported(refused)) = refused else { panic!("it started") };
+    assert_eq!(refused.setting, "approval mode bogus");
 }
 
 #[tokio::test]

@@ -5,39 +5,19 @@ use std::collections::BTreeMap;
 use multitap_adapter::LaunchError;
 use multitap_event::{
     AgentErrorKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode, PermissionPath, Prompt,
-    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolCompleted, ToolOutcome, TurnStatus, option,
+    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
 use serde_json::{Value, json};
 
-use crate::scene::Place;
-
-fn outcomes(told: &[EventKind]) -> Vec<ToolOutcome> {
-    told.iter()
-        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.outcome) } else { None })
-        .collect()
-}
-
-fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
-    told.iter()
-        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
-        .collect()
-}
+use crate::scene::{Place, native_id, outcomes, results};
 
 fn system<'a>(told: &'a [EventKind], subtype: &str) -> Option<&'a serde_json::Map<String, Value>> {
     told.iter().find_map(|kind| match kind {
         EventKind::System(note) if note.subtype == subtype => Some(&note.data),
         _ => None,
     })
-}
-
-fn native_id(told: &[EventKind]) -> String {
-    let id = told.iter().find_map(|kind| match kind {
-        EventKind::SessionStarted(start) => start.native_session_id.clone(),
-        _ => None,
-    });
-    id.unwrap()
 }
 
 macro_rules! place {

@@ -5,23 +5,12 @@ use std::collections::BTreeMap;
 use multitap_adapter::LaunchError;
 use multitap_event::{
     AgentErrorKind, AgentKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode, Prompt,
-    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolCompleted, ToolOutcome, Transport, TurnStatus,
-    option,
+    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::interop;
 use serde_json::{Map, Value, json};
 
-use crate::scene::{Place, Scene};
-
-fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
-    told.iter()
-        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
-        .collect()
-}
-
-fn outcomes(told: &[EventKind]) -> Vec<ToolOutcome> {
-    results(told).iter().map(|tool| tool.outcome).collect()
-}
+use crate::scene::{Place, Scene, native_id, outcomes, results, said};
 
 fn notes<'a>(told: &'a [EventKind], subtype: &str) -> Vec<&'a Map<String, Value>> {
     let note = |kind: &'a EventKind| match kind {
@@ -29,20 +18,6 @@ fn notes<'a>(told: &'a [EventKind], subtype: &str) -> Vec<&'a Map<String, Value>
         _ => None,
     };
     told.iter().filter_map(note).collect()
-}
-
-fn native_id(told: &[EventKind]) -> String {
-    let id = told.iter().find_map(|kind| match kind {
-        EventKind::SessionStarted(start) => start.native_session_id.clone(),
-        _ => None,
-    });
-    id.unwrap()
-}
-
-fn said(told: &[EventKind]) -> String {
-    let text =
-        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
-    told.iter().filter_map(text).collect()
 }
 
 fn mode(mode: ApprovalMode) -> Option<Mode> {
@@ -320,6 +295,26 @@ async fn interop_codex_everything_runs_in_auto_all() {
     scene.turn("[[tool:touch a.txt]][[next]][[write:b.txt:x]]").await;
     assert!(place.scratch.path("a.txt").exists() && place.scratch.path("b.txt").exists(), "{:#?}", scene.told);
     assert_eq!(notes(&scene.told, "sandbox").len(), 1);
+    scene.close().await;
+}
+
+/// No option given: the agent's own setting stands.
+#[tokio::test]
+async fn interop_codex_a_sandbox_in_its_own_settings_stays() {
+    let place = place!();
+    let settings = place.scratch.home().join(".codex/config.toml");
+    let text = std::fs::read_to_string(&settings).unwrap();
+    std::fs::write(&settings, format!("sandbox_mode = \"read-only\"\n{text}")).unwrap();
+    let config = SessionConfig { mode: mode(ApprovalMode::AutoAll), ..place.config() };
+    let mut scene = place.start(config.clone()).await;
+    scene.turn("[[tool:touch a.txt]]").await;
+    assert!(!place.scratch.path("a.txt").exists(), "{:#?}", scene.told);
+    assert_eq!(notes(&scene.told, "sandbox")[0]["sandbox"], "readOnly", "{:#?}", scene.told);
+    scene.close().await;
+    let chosen = SessionConfig { sandbox: Some(SandboxMode::WorkspaceWrite), ..config };
+    let mut scene = place.start(chosen).await;
+    scene.turn("[[tool:touch a.txt]]").await;
+    assert!(place.scratch.path("a.txt").exists(), "{:#?}", scene.told);
     scene.close().await;
 }
 

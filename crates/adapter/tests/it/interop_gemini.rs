@@ -1,17 +1,18 @@
 //! With the real Gemini CLI: what only the adapter can show. The suite that all agents share is elsewhere.
 
 use std::fs;
+use std::time::Duration;
 
 use multitap_adapter::LaunchError;
 use multitap_event::{
     AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpServer, Mode, Resume, SessionConfig,
-    ToolCompleted, ToolOutcome, Transport, TurnStatus, option,
+    ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
 use multitap_testkit::model::Reply;
 
-use crate::scene::Place;
+use crate::scene::{Place, native_id, results, said};
 
 /// What the adapter tells Gemini by variables.
 const VARIABLES: [&str; 3] = ["GEMINI_PTY_INFO", "GEMINI_SYSTEM_MD", "GOOGLE_GEMINI_BASE_URL"];
@@ -53,26 +54,6 @@ impl Gemini {
     }
 }
 
-fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
-    told.iter()
-        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
-        .collect()
-}
-
-fn native_id(told: &[EventKind]) -> String {
-    let id = told.iter().find_map(|kind| match kind {
-        EventKind::SessionStarted(start) => start.native_session_id.clone(),
-        _ => None,
-    });
-    id.unwrap()
-}
-
-fn said(told: &[EventKind]) -> String {
-    let text =
-        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
-    told.iter().filter_map(text).collect()
-}
-
 fn mode(mode: ApprovalMode) -> Option<Mode> {
     Some(Mode::Unified(mode))
 }
@@ -95,6 +76,39 @@ async fn interop_a_conversation_is_taken_up_at_once_and_again() {
         assert_eq!(gemini.files(&id).len(), 1, "no empty record is left");
     }
     gemini.check_settings();
+}
+
+#[tokio::test]
+async fn interop_a_start_that_was_broken_off_costs_no_conversation() {
+    let Some(gemini) = Gemini::new() else { return };
+    let mut scene = gemini.place.start(gemini.config()).await;
+    scene.turn("remember plum [[text:noted]]").await;
+    let id = native_id(&scene.close().await);
+    let session = || gemini.resuming(Resume::Session { native_id: id.clone(), at: None });
+    // As soon as Gemini has written its empty record, nobody waits for it any more.
+    let two = async {
+        while gemini.files(&id).len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        started = gemini.place.try_start(session()) => drop(started.unwrap()),
+        () = two => {}
+    }
+    // Nor lived we to remove it; and then the user starts Gemini, which cleans up.
+    let chats = gemini.place.scratch.home().join(".gemini/tmp/workspace/chats");
+    let text = fs::read_to_string(chats.join(&gemini.files(&id)[0])).unwrap();
+    let blank = chats.join(format!("session-2026-01-01T00-00-{}.jsonl", &id[..8]));
+    fs::write(&blank, format!("{}\n", text.lines().next().unwrap())).unwrap();
+    let args = ["-p", "[[text:hi]]", "-o", "stream-json", "--skip-trust"];
+    let own = gemini.place.scratch.command(gemini.place.program()).args(args).output().unwrap();
+    assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
+    assert!(!blank.exists(), "it has cleaned up");
+
+    let mut scene = gemini.place.start(session()).await;
+    scene.turn("[[recall]]").await;
+    let told = scene.close().await;
+    assert!(said(&told).starts_with("earlier you said: remember plum"), "{told:#?}");
 }
 
 #[tokio::test]
@@ -172,6 +186,26 @@ async fn interop_the_system_prompt_is_ours() {
     assert!(body.contains("You are a plum."), "{body}");
 }
 
+/// R002-91: refused where Gemini's own settings do not switch them on, and so it is with the real program.
+#[tokio::test]
+async fn interop_checkpoints_are_for_its_own_settings_to_switch_on() {
+    let Some(gemini) = Gemini::new() else { return };
+    let config = || SessionConfig { checkpointing: true, ..gemini.config() };
+    let refused = gemini.place.try_start(config()).await;
+    let Err(LaunchError::Unsupported(refused)) = refused else { panic!("it started") };
+    assert!(refused.why.contains("general.checkpointing.enabled"), "{refused}");
+    let mut scene = gemini.place.start(gemini.config()).await;
+    scene.turn("/restore").await;
+    assert!(said(&scene.close().await).contains("Checkpointing is not enabled"));
+
+    let on = r#"{"general": {"checkpointing": {"enabled": true}}}"#;
+    gemini.place.scratch.write(".gemini/settings.json", on).unwrap();
+    let mut scene = gemini.place.start(config()).await;
+    scene.turn("/restore").await;
+    assert!(said(&scene.close().await).contains("No checkpoints found"));
+    gemini.check_settings();
+}
+
 #[tokio::test]
 async fn interop_turn_by_turn() {
     let Some(gemini) = Gemini::new() else { return };
@@ -195,8 +229,10 @@ async fn interop_turn_by_turn() {
     assert!(gemini.place.scratch.path("made.txt").exists());
     let starts = told.iter().filter(|kind| matches!(kind, EventKind::SessionStarted(_))).count();
     let ends = told.iter().filter(|kind| matches!(kind, EventKind::SessionEnded(_))).count();
-    let renamed = told.iter().any(|kind| matches!(kind, EventKind::System(note) if note.subtype == "nativeSession"));
-    assert_eq!((starts, ends, renamed), (1, 1, false), "one session, one id");
+    let named = told.iter().filter(|kind| matches!(kind, EventKind::System(note) if note.subtype == "nativeSession"));
+    assert_eq!((starts, ends, named.count()), (1, 1, 1), "one session, one id");
+    let Some(EventKind::SessionStarted(start)) = told.first() else { panic!("{told:#?}") };
+    assert_eq!(start.native_session_id, None, "there is no conversation yet");
 
     let mut scene = gemini.place.start(config(Resume::Latest)).await;
     // What the model was saying when it was stopped is not asked for again.

@@ -99,3 +99,11 @@ fn recordings_keep_the_rules() {
         check_recording(&recording, &told, began);
     }
 }
+
+/// A recording that was lost would be missed by nobody else.
+#[test]
+fn all_recordings_are_here() {
+    for (agent, count) in [("claude", 74), ("codex", 41), ("gemini", 42)] {
+        assert!(recordings(agent).len() >= count, "{agent}: {} recordings", recordings(agent).len());
+    }
+}

@@ -8,9 +8,12 @@ mod claude_recordings;
 mod codex_encode;
 mod codex_older;
 mod codex_recordings;
+mod description;
 mod gemini_anything;
 mod gemini_recordings;
 mod gemini_shapes;
+mod history;
+mod history_anything;
 #[cfg(unix)]
 mod interop_acp;
 #[cfg(unix)]
@@ -27,4 +30,8 @@ mod recording;
 #[cfg(unix)]
 mod scene;
 mod schema;
+#[cfg(unix)]
+mod settings;
 mod shown;
+#[cfg(unix)]
+mod turns;

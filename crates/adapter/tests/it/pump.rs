@@ -242,3 +242,36 @@ async fn a_program_that_does_not_read_is_told_once() {
     let unread = errors(&told).into_iter().filter(|error| error.kind == AgentErrorKind::Timeout);
     assert_eq!(unread.count(), 1, "{told:#?}");
 }
+
+#[tokio::test]
+async fn an_agent_that_ignores_a_cancel_is_ended() {
+    // It reads everything, and says now and then that it works.
+    let busy = r#"while :; do echo '{"type":"system","subtype":"status","status":"requesting","session_id":"s"}'; sleep 1; done &
+while read -r line; do :; done
+"#;
+    let ignores = Fake::shell("ignores", &format!("{GREET}read -r line\n{TURN}{busy}")).unwrap();
+    let link = start(config(&ignores)).await.unwrap();
+    link.commands.send(Command::Prompt(Prompt::text("go"))).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    link.commands.send(Command::Cancel).await.unwrap();
+    let told = rest(link).await;
+    let [.., EventKind::Error(error), EventKind::TurnCompleted(turn), EventKind::SessionEnded(end)] = told.as_slice()
+    else {
+        panic!("{told:#?}")
+    };
+    assert_eq!((error.kind, turn.status), (AgentErrorKind::Timeout, TurnStatus::Interrupted));
+    assert!(error.message.contains("went on for 10 s with a turn that was cancelled"), "{error}");
+    assert_eq!(end.reason, SessionEndReason::Timeout);
+}
+
+#[tokio::test]
+async fn a_cancel_without_a_turn_ends_nothing() {
+    let idle = Fake::shell("idle", &format!("{GREET}read -r line\nsleep 12\n{TURN}{RESULT}")).unwrap();
+    let link = start(config(&idle)).await.unwrap();
+    link.commands.send(Command::Cancel).await.unwrap();
+    link.commands.send(Command::Prompt(Prompt::text("go"))).await.unwrap();
+    let told = rest(link).await;
+    let ends =
+        |kind: &&EventKind| matches!(kind, EventKind::TurnCompleted(turn) if turn.status == TurnStatus::Completed);
+    assert_eq!(told.iter().filter(ends).count(), 1, "{told:#?}");
+}

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use multitap_adapter::{LaunchError, LaunchSpec, launch};
 use multitap_event::{
-    AgentKind, AgentLink, AgentProgram, Command, Decide, Draft, EventKind, Prompt, Question, SessionConfig, TurnEnd,
+    AgentKind, AgentLink, AgentProgram, Command, Decide, Draft, EventKind, Prompt, Question, SessionConfig,
+    ToolCompleted, ToolOutcome, TurnEnd,
 };
 use multitap_process::Keeper;
 use multitap_testkit::Scratch;
@@ -133,4 +134,35 @@ impl Scene {
         }
         told
     }
+}
+
+/// What the tools came to, in order.
+pub(crate) fn results(told: &[EventKind]) -> Vec<ToolCompleted> {
+    told.iter()
+        .filter_map(|kind| if let EventKind::ToolCompleted(tool) = kind { Some(tool.clone()) } else { None })
+        .collect()
+}
+
+/// How they ended.
+pub(crate) fn outcomes(told: &[EventKind]) -> Vec<ToolOutcome> {
+    results(told).iter().map(|tool| tool.outcome).collect()
+}
+
+/// The agent's own id of the session.
+pub(crate) fn native_id(told: &[EventKind]) -> String {
+    let id = told.iter().find_map(|kind| match kind {
+        EventKind::SessionStarted(start) => start.native_session_id.clone(),
+        EventKind::System(note) if note.subtype == "nativeSession" => {
+            note.data["nativeSessionId"].as_str().map(str::to_owned)
+        }
+        _ => None,
+    });
+    id.unwrap()
+}
+
+/// What the agent said, in one piece.
+pub(crate) fn said(told: &[EventKind]) -> String {
+    let text =
+        |kind: &EventKind| if let EventKind::TextChunk(chunk) = kind { Some(chunk.content.clone()) } else { None };
+    told.iter().filter_map(text).collect()
 }

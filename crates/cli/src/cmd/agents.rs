@@ -29,6 +29,9 @@ pub(crate) struct Agent {
     pub(crate) path: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
+    /// The version that this version of multitap was tested with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tested: Option<&'static str>,
     /// Whether this version of multitap can drive it.
     pub(crate) driven: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,6 +40,15 @@ pub(crate) struct Agent {
     /// What was looked for.
     #[serde(skip)]
     pub(crate) wanted: String,
+}
+
+fn tested(agent: AgentType) -> Option<&'static str> {
+    match agent {
+        AgentType::Claude => Some("2.1.325"),
+        AgentType::Codex => Some("0.166.0"),
+        AgentType::Gemini => Some("0.61.0"),
+        AgentType::Acp | AgentType::Builtin => None,
+    }
 }
 
 /// What an agent gives through this version of multitap. Only what is really there.
@@ -143,6 +155,7 @@ pub(crate) async fn survey(settings: &Settings) -> Result<Vec<Agent>, Problem> {
             installed: chosen.found.is_some(),
             path: chosen.found,
             version,
+            tested: tested(name),
             driven: drivable(name),
             install: install_command(name),
             features: features(name),
@@ -159,6 +172,7 @@ fn any_acp() -> Agent {
         installed: false,
         path: None,
         version: None,
+        tested: None,
         driven: drivable(AgentType::Acp),
         install: None,
         features: features(AgentType::Acp),

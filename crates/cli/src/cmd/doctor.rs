@@ -10,19 +10,9 @@ use serde::Serialize;
 use super::agents::{Agent, survey, version};
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Problem};
-use crate::launch;
+use crate::launch::{self, HIDDEN_ENV};
 use crate::out;
 use crate::settings::{self, Settings};
-
-/// The version of each agent that this version of multitap was tested with.
-fn tested(agent: AgentType) -> Option<&'static str> {
-    match agent {
-        AgentType::Claude => Some("2.1.325"),
-        AgentType::Codex => Some("0.166.0"),
-        AgentType::Gemini => Some("0.61.0"),
-        AgentType::Acp | AgentType::Builtin => None,
-    }
-}
 
 /// The oldest Node.js that agents written in JavaScript run on.
 const OLDEST_NODE: u64 = 20;
@@ -92,10 +82,13 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     for agent in &agents {
         checks.push(agent_check(agent, chosen.as_ref().is_none_or(|kind| kind.agent_type() == agent.name)));
         checks.extend(node_check(agent).await?);
+        checks.extend(sandbox_check(agent).await?);
     }
+    let acp = chosen.as_ref().and_then(acp_check);
+    let acp_is_there = acp.as_ref().is_some_and(|check| check.status == Status::Ok);
+    checks.extend(acp);
     let usable = chosen.is_some_and(|kind| match kind {
-        // Whether that command is there shows when it is run.
-        AgentKind::Acp { .. } => true,
+        AgentKind::Acp { .. } => acp_is_there,
         kind => agents.iter().any(|agent| agent.name == kind.agent_type() && agent.installed && agent.driven),
     });
     let sound = !checks.iter().any(|check| check.name == "settings" && check.status == Status::Problem);
@@ -153,12 +146,10 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
 fn agent_check(agent: &Agent, needed: bool) -> Check {
     let name = agent.name.as_str();
     let install = agent.install.unwrap_or_default();
+    let tested = agent.tested.map(|tested| format!("; tested with {tested}")).unwrap_or_default();
     let Some(path) = &agent.path else {
-        let message = if agent.wanted == name {
-            format!("not found: no program '{name}' on PATH")
-        } else {
-            format!("not found: {}", agent.wanted)
-        };
+        let missing = if agent.wanted == name { format!("no program '{name}' on PATH") } else { agent.wanted.clone() };
+        let message = format!("not found: {missing}{tested}");
         let mend = format!("{install}, or name its program with MULTITAP_{}_BIN", name.to_uppercase());
         return if needed {
             Check::problem(name, message, mend)
@@ -167,31 +158,54 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
         };
     };
     let path = path.display();
-    match (&agent.version, tested(agent.name)) {
+    match (&agent.version, agent.tested) {
         (None, _) => Check::warning(
             name,
-            format!("{path} does not tell its version"),
+            format!("{path} does not tell its version{tested}"),
             format!("run `{path} --version` yourself; if it fails: {install}"),
         ),
         (Some(version), _) if !agent.driven => {
             Check::ok(name, format!("{version} at {path} (this version cannot drive it yet)"))
         }
-        (Some(version), Some(tested)) if version != tested => {
-            let message = format!("{version} at {path}; tested with {tested}");
+        (Some(version), known) => {
+            let message = format!("{version} at {path}{tested}");
             // A newer one most likely works as well.
-            if newer(version, tested) {
+            if known.is_none_or(|known| version == known || newer(version, known)) {
                 Check::ok(name, message)
             } else {
                 Check::warning(name, message, format!("if it misbehaves: {install}@latest"))
             }
         }
-        (Some(version), _) => Check::ok(name, format!("{version} at {path}")),
     }
 }
 
 fn newer(version: &str, than: &str) -> bool {
     let parts = |text: &str| text.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u64>>();
     parts(version) > parts(than)
+}
+
+/// The agent that was chosen by its command: whether that is there.
+fn acp_check(chosen: &AgentKind) -> Option<Check> {
+    let AgentKind::Acp { command } = chosen else { return None };
+    Some(match multitap_adapter::acp_program(command) {
+        Ok(program) => Check::ok("acp", format!("{} for acp:{command}", program.command.display())),
+        Err(error) => Check::problem("acp", error.message, "install that program, or choose another agent"),
+    })
+}
+
+/// Codex runs every command in a sandbox, and says nothing where it cannot set one up.
+async fn sandbox_check(agent: &Agent) -> Result<Option<Check>, Problem> {
+    let answers = agent.name == AgentType::Codex && agent.version.is_some();
+    let Some(path) = agent.path.clone().filter(|_| answers) else { return Ok(None) };
+    let trouble = multitap_adapter::codex_sandbox_trouble(path, &HIDDEN_ENV, &launch::keeper()?).await;
+    Ok(Some(match trouble {
+        None => Check::ok("sandbox", "codex can set up its own"),
+        Some(why) => Check::warning(
+            "sandbox",
+            format!("codex cannot set up its own, so every command it runs will fail: {why}"),
+            "allow user namespaces, or run it with `--sandbox full-access --approval-mode ask`",
+        ),
+    }))
 }
 
 /// For an agent that is a script for Node.js: whether there is a Node.js, and a new enough one.

@@ -29,6 +29,7 @@ use crate::exit::{Exit, Problem};
 use crate::launch;
 use crate::out::{self, Out, Unwritten};
 use crate::settings::Settings;
+use crate::words::clean;
 
 /// After an interrupt: how long the agent has to end its turn.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
@@ -127,9 +128,13 @@ async fn not_started(error: StartError, id: &SessionId, format: OutputFormat, sh
     let error = AgentError::from(error);
     // In the text form the error itself is told on stderr.
     if format != OutputFormat::Text {
-        out::say(&format!("multitap: {}", show::clean(&show::with_native(&error))));
+        out::say(&format!("multitap: {}", clean(&show::with_native(&error))));
     }
-    let end = session_end(SessionEndReason::Failed, error.message.clone());
+    let reason = match error.kind {
+        AgentErrorKind::Timeout => SessionEndReason::Timeout,
+        _ => SessionEndReason::Failed,
+    };
+    let end = session_end(reason, error.message.clone());
     tell(&[EventKind::Error(error), end], id, show, out).await.unwrap_or(exit)
 }
 

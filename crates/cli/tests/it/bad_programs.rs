@@ -26,7 +26,9 @@ fn does_not_start(fake: &Fake, more: &[&str], kind: &str, words: &str) -> Value 
     assert_eq!(error["kind"], kind, "{error}");
     assert_eq!(error["agentType"], "claude");
     assert!(error.to_string().contains(words), "{error}");
-    assert_eq!(the(&events, "sessionEnded")["reason"], "failed");
+    // R002-109.
+    let reason = if kind == "timeout" { "timeout" } else { "failed" };
+    assert_eq!(the(&events, "sessionEnded")["reason"], reason);
     error
 }
 

@@ -216,6 +216,45 @@ fn doctor_says_how_to_mend() {
 }
 
 #[test]
+fn doctor_always_names_the_tested_version() {
+    let fake = Fake::claude().says("hi").build().unwrap();
+    let scene = Scene::with(&fake);
+    let text = scene.run(&["doctor"]).exits(0).stdout;
+    for version in ["2.1.325", "0.166.0", "0.61.0"] {
+        assert!(text.contains(&format!("tested with {version}")), "{text}");
+    }
+    let report: Value = serde_json::from_str(&scene.run(&["doctor", "--json"]).exits(0).stdout).unwrap();
+    let tested: Vec<_> = report["agents"].as_array().unwrap().iter().map(|agent| &agent["tested"]).collect();
+    assert_eq!(tested, ["2.1.325", "0.166.0", "0.61.0"]);
+}
+
+#[test]
+fn doctor_looks_for_the_command_of_an_acp_agent() {
+    let mut scene = Scene::bare();
+    scene.scratch.set("MULTITAP_AGENT", "acp:no-such-agent --acp");
+    let run = scene.run(&["doctor"]).exits(1);
+    assert!(run.stdout.contains("problem  acp") && run.stdout.contains("'no-such-agent'"), "{run:#?}");
+    scene.scratch.set("MULTITAP_AGENT", "acp:sh -c true");
+    let run = scene.run(&["doctor"]).exits(0);
+    assert!(run.stdout.contains("/sh for acp:sh -c true"), "{run:#?}");
+}
+
+#[test]
+fn doctor_tries_the_sandbox_of_codex() {
+    for (code, mark, words) in [(0, "ok       sandbox", "can set up"), (1, "warning  sandbox", "bwrap: no namespaces")]
+    {
+        let text = format!(
+            "case $1 in --version) echo codex-cli 0.166.0 ;; sandbox) echo bwrap: no namespaces >&2; exit {code} ;; esac\n"
+        );
+        let fake = Fake::shell("codex", &text).unwrap();
+        let mut scene = Scene::bare();
+        scene.scratch.set("MULTITAP_CODEX_BIN", fake.program());
+        let run = scene.run(&["doctor"]).exits(0);
+        assert!(run.stdout.contains(mark) && run.stdout.contains(words), "{run:#?}");
+    }
+}
+
+#[test]
 fn a_version_that_never_comes_holds_nothing_up() {
     let fake = Fake::hangs().unwrap();
     let scene = Scene::with(&fake);

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
+use multitap_testkit::fixture;
 use serde_json::Value;
 
 use crate::scene::{Live, MULTITAP, Scene, of, the, types, whole};
@@ -63,6 +64,42 @@ fn raw_keeps_every_line_once() {
         .map(|line| line.as_str().unwrap())
         .collect();
     assert_eq!(raw, input.lines().collect::<Vec<_>>());
+}
+
+/// The schema of eight types as it was published, which knows the three CLIs.
+const PUBLISHED: &str = include_str!("../../../event/tests/it/unified-event.schema.json");
+
+/// What the real CLIs wrote, as somebody would decode it: nothing lost, nothing unknown, in the published shape. One
+/// recording was fed nonsense, and one is a list for people.
+#[test]
+fn every_recording_of_the_real_clis_is_decoded() {
+    let published: Value = serde_json::from_str(PUBLISHED).unwrap();
+    let types: Vec<Value> = {
+        let defs = published["$defs"].as_object().unwrap().values();
+        let own = |def: &Value| def["allOf"].as_array().into_iter().flatten().cloned().collect::<Vec<_>>();
+        let parts = defs.flat_map(own).filter_map(|part| part.pointer("/properties/type/const").cloned());
+        parts.collect()
+    };
+    assert_eq!(types.len(), 8, "{types:?}");
+    let published = jsonschema::draft7::options().build(&published).unwrap();
+    for agent in ["claude", "codex", "gemini"] {
+        for recording in fixture::all(agent).unwrap() {
+            let name = format!("{agent}/{}", recording.case);
+            let lines: Vec<&str> = recording.stdout().filter(|line| !line.trim().is_empty()).collect();
+            let input = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+            let run = Scene::bare().run_with(&["decode", "--agent", agent, "--raw"], &input).exits(0);
+            let events = run.events();
+            whole(&events);
+            let raw = events.iter().flat_map(|event| event["raw"].as_array().into_iter().flatten());
+            assert_eq!(raw.map(|line| line.as_str().unwrap()).collect::<Vec<_>>(), lines, "{name}");
+            if !["codex/as_badinput", "gemini/sj_list_sessions"].contains(&name.as_str()) {
+                assert!(of(&events, "unrecognized").is_empty(), "{name}: {events:#?}");
+            }
+            for event in events.iter().filter(|event| types.contains(&event["type"])) {
+                assert!(published.is_valid(event), "{name}: {event:#}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,9 +4,12 @@
 //! needs no other change. An agent joins by a variant of [`agent::Agent`]; a row it cannot do is named in
 //! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
 
-mod agent;
+pub(crate) mod agent;
+mod codex_threads;
 mod invariants;
 mod kill;
+mod one_shot;
+mod sandbox;
 mod scenario;
 mod stage;
 
@@ -35,6 +38,12 @@ macro_rules! suite {
 
             $($(#[test] fn $scenario() { run(Agent::Gemini, stringify!($scenario), scenario::$room::$scenario); })+)+
         }
+
+        mod acp {
+            use super::*;
+
+            $($(#[test] fn $scenario() { run(Agent::Acp, stringify!($scenario), scenario::$room::$scenario); })+)+
+        }
     };
 }
 
@@ -55,6 +64,7 @@ suite! {
     sessions: resume_in_a_new_process fork_in_a_new_process continue_in_a_new_process resume_at_a_message
         an_unknown_session_is_named mode_and_model_change_while_it_runs the_agent_tells_about_itself
         one_shot_with_piped_text every_native_line_is_kept;
+    history: what_was_said_is_read_back_from_the_store a_turn_that_was_cut_off_is_read_back;
     settings: modes_do_what_they_say tools_are_allowed_and_blocked_by_name a_setting_it_cannot_honour_is_named;
     failures: too_many_requests_then_fine the_model_fails_for_good the_key_is_wrong the_stream_breaks_off
         too_many_turns the_agent_is_killed_from_outside;

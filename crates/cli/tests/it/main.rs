@@ -17,7 +17,15 @@ mod kill;
 #[cfg(unix)]
 mod lines;
 #[cfg(unix)]
+mod promises;
+#[cfg(unix)]
 mod scene;
 #[cfg(unix)]
+mod sessions;
+#[cfg(unix)]
 mod settings;
+#[cfg(unix)]
+mod taken_up;
 mod tidy;
+#[cfg(unix)]
+mod turn_by_turn;

@@ -130,14 +130,15 @@ fn an_agent_is_driven_the_way_that_is_set() {
 {"type":"turn.started"}
 {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"one shot"}}
 {"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}"#;
-    let script = format!("printf '%s ' \"$@\" >> \"$(dirname \"$0\")/heard\"\ncat <<'END'\n{say}\nEND\n");
+    let script = format!("echo \"$@\" >> \"$(dirname \"$0\")/heard\"\ncat <<'END'\n{say}\nEND\n");
     let fake = Fake::shell("codex", &script).unwrap();
     let mut scene = Scene::bare();
     scene.scratch.set("MULTITAP_CODEX_BIN", fake.program());
     user_settings(&scene, r#"{"agent": "codex", "agents": {"codex": {"transport": "oneShot"}}}"#);
     let run = scene.run(&["-p", "hello"]).exits(0);
     assert_eq!(run.stdout, "one shot\n");
-    assert!(fake.heard().unwrap()[0].starts_with("exec "), "{:?}", fake.heard());
+    // What is found out beforehand is no turn.
+    assert!(fake.heard().unwrap().last().unwrap().starts_with("exec "), "{:?}", fake.heard());
 }
 
 #[test]
@@ -157,9 +158,21 @@ done
 "#;
     let fake = Fake::shell("some-agent", script).unwrap();
     let scene = Scene::bare();
+    let run = scene.run(&["-p", "hello", "--agent", "acp"]).exits(2);
+    assert!(run.stderr.contains("agents.acp.command"), "{}", run.stderr);
     user_settings(&scene, r#"{"agents": {"acp": {"args": ["--set"], "env": {"MINE": "set"}}}}"#);
     let agent = format!("acp:{} serve 'a b'", fake.program().display());
     let run = scene.run(&["-p", "hello", "--agent", &agent, "--agent-arg=--chosen"]).exits(0);
     assert_eq!(run.stdout, "by acp\n");
     assert_eq!(fake.heard().unwrap(), ["serve a b --set --chosen", "set"]);
+
+    // A command that is set goes by the name `acp`, and its arguments with it and no other.
+    let command = format!("{} serve", fake.program().display());
+    let own = serde_json::json!({"command": command, "args": ["--set"], "env": {"MINE": "set"}});
+    user_settings(&scene, &serde_json::json!({"agent": "acp", "agents": {"acp": own}}).to_string());
+    for options in [&["--agent", "acp"][..], &[], &["--agent", &agent]] {
+        scene.run(&[&["-p", "hello"], options].concat()).exits(0);
+    }
+    let heard = fake.heard().unwrap();
+    assert_eq!(heard[2..], ["serve --set", "set", "serve --set", "set", "serve a b", "set"]);
 }

@@ -8,8 +8,19 @@ use serde_json::Value;
 
 /// The crates that exist, and the crates of ours each may depend on.
 const EDGES: &[(&str, &[&str])] = &[
-    ("multitap", &["multitap-adapter", "multitap-client", "multitap-event", "multitap-process"]),
-    ("multitap-client", &["multitap-adapter", "multitap-event"]),
+    (
+        "multitap",
+        &[
+            "multitap-adapter",
+            "multitap-client",
+            "multitap-event",
+            "multitap-hub",
+            "multitap-process",
+            "multitap-store",
+        ],
+    ),
+    ("multitap-client", &["multitap-adapter", "multitap-event", "multitap-hub"]),
+    ("multitap-hub", &["multitap-event"]),
     ("multitap-adapter", &["multitap-event", "multitap-process"]),
     ("multitap-process", &[]),
     ("multitap-event", &[]),

@@ -3,6 +3,7 @@
 use multitap_adapter::{Codec as _, End, recorded};
 use multitap_client::{AgentType, EventKind, Timestamp};
 
+/// R002-131: the four lines of the description, and what it says of them.
 #[test]
 fn claude_lines_become_events() {
     let mut codec = recorded(AgentType::Claude).unwrap();

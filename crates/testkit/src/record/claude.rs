@@ -1,7 +1,5 @@
 //! The conversations recorded with Claude Code.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::{Case, Move, Wanted};
@@ -10,6 +8,10 @@ use super::{Case, Move, Wanted};
 const SESSION: &str = "0b5e6a52-7a7f-4c8e-9d0e-3f1f5f3a9c11";
 /// One red pixel.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+
+/// A hook at the start and one before each tool.
+const HOOKS: &str = r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"echo started"}]}],
+"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"echo checked"}]}]}}"#;
 
 /// All of them.
 #[rustfmt::skip] // a table
@@ -67,11 +69,27 @@ pub(super) fn cases() -> Vec<Case> {
         case("resume_fork", "--resume with --fork-session").arg("--resume").arg(SESSION).arg("--fork-session").after(first_run()).turn("[[recall]]"),
         case("resume_bad_uuid", "an unknown session").arg("--resume").arg("00000000-0000-4000-8000-000000000000").turn("[[text:never]]"),
         case("slash_context", "/context").turn("/context"),
+        case("slash_compact", "/compact after a turn").turn("[[text:first]]").turn("/compact"),
+        case("slash_clear", "/clear: another conversation id").turn("[[text:first]]").turn("/clear").turn("[[text:after clear]]"),
         case("slash_unknown", "an unknown slash command goes to the model").turn("/nosuchcommand [[text:told the model]]"),
         case("image", "an image in a message").image("[[text:a red pixel]]"),
         case("subagent", "a sub-agent, whose result comes by itself").arg("--permission-mode").arg("bypassPermissions").arg("--forward-subagent-text")
             .prompt("[[call:Agent:{\"description\":\"sub\",\"prompt\":\"((tool:echo in-sub))\",\"subagent_type\":\"general-purpose\"}]]")
             .result().result(),
+        case("subagent_foreground", "a sub-agent that is waited for").arg("--permission-mode").arg("bypassPermissions")
+            .turn("[[call:Agent:{\"description\":\"sub\",\"prompt\":\"((tool:echo in-sub))\",\"subagent_type\":\"general-purpose\",\
+                   \"run_in_background\":false}]]"),
+        case("bash_background", "a command in the background, whose end comes by itself").arg("--permission-mode").arg("bypassPermissions")
+            .prompt("[[call:Bash:{\"command\":\"echo behind\",\"description\":\"later\",\"run_in_background\":true}]]").result().result(),
+        case("mcp_image", "a tool of an MCP server that answers with a picture").mcp().arg("--permission-mode").arg("bypassPermissions")
+            .turn("[[call:mcp__tiny__pic:{}]]"),
+        case("hook_session_start", "hooks of the settings, one before the greeting").arg("--include-hook-events").file(".claude/settings.json", HOOKS)
+            .control("initialize", json!({})).turn("[[tool:echo hi]]"),
+        case("permprompt_sdk", "permission by an MCP tool served over the control protocol, then withdrawn")
+            .arg("--permission-prompt-tool").arg("mcp__multitap__approve")
+            .send(&request("init-1", "initialize", json!({"sdkMcpServers": ["multitap"]}))).served().served().served()
+            .prompt("[[tool:touch s1.txt]] [[tool:touch s2.txt]]").served()
+            .until("control_request", Some("mcp_message")).interrupt().result(),
         case("sigint", "SIGINT while text streams: it ends by itself, most often with a result").partial().prompt("[[text:starting]] [[hang]] [[text:never]]").hanging().signal(2).step(Move::UntilEnd),
     ]
 }
@@ -83,25 +101,16 @@ fn first_run() -> Case {
         .turn("remember the word cobalt [[text:noted]]")
 }
 
-fn empty(name: &'static str, about: &'static str) -> Case {
-    Case { name, about, args: Vec::new(), moves: Vec::new(), before: None, files: Vec::new() }
-}
-
 fn case(name: &'static str, about: &'static str) -> Case {
     let stream = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
-    stream.into_iter().fold(empty(name, about), Case::arg)
+    Case::new(name, about).args(&stream)
 }
 
 fn oneshot(name: &'static str, about: &'static str, prompt: &str) -> Case {
-    ["-p", prompt, "--output-format", "stream-json", "--verbose"].into_iter().fold(empty(name, about), Case::arg)
+    Case::new(name, about).args(&["-p", prompt, "--output-format", "stream-json", "--verbose"])
 }
 
 impl Case {
-    fn arg(mut self, arg: &str) -> Self {
-        self.args.push(arg.to_owned());
-        self
-    }
-
     fn partial(self) -> Self {
         self.arg("--include-partial-messages")
     }
@@ -114,32 +123,13 @@ impl Case {
         self.arg("--mcp-config").arg(r#"{"mcpServers":{"tiny":{"command":"{mcp}","args":[]}}}"#)
     }
 
-    fn file(mut self, name: &'static str, content: &'static str) -> Self {
-        self.files.push((name, content));
-        self
-    }
-
-    fn after(mut self, before: Self) -> Self {
-        self.before = Some(Box::new(before));
-        self
-    }
-
-    fn step(mut self, step: Move) -> Self {
-        self.moves.push(step);
-        self
-    }
-
-    fn send(self, line: &Value) -> Self {
-        self.step(Move::Send(line.to_string()))
-    }
-
     /// Sends a message of the user.
     fn prompt(self, text: &str) -> Self {
         self.send(&user(&json!([{"type": "text", "text": text}])))
     }
 
     fn until(self, kind: &'static str, subtype: Option<&'static str>) -> Self {
-        self.step(Move::Until(Wanted { kind, subtype }))
+        self.step(Move::Until(Wanted::Line { kind, subtype }))
     }
 
     /// Waits for the end of a turn.
@@ -162,6 +152,11 @@ impl Case {
         self.until("control_request", Some("can_use_tool")).step(Move::Answer(decision))
     }
 
+    /// Answers the next message to our MCP server.
+    fn served(self) -> Self {
+        self.until("control_request", Some("mcp_message")).step(Move::Answer(serve))
+    }
+
     /// Sends a control request and waits for its answer.
     fn control(self, subtype: &str, fields: Value) -> Self {
         let number = self.moves.len() + 1;
@@ -170,19 +165,6 @@ impl Case {
 
     fn interrupt(self) -> Self {
         self.send(&request("int-1", "interrupt", json!({})))
-    }
-
-    fn hanging(self) -> Self {
-        // The text before the hang must have come out, too.
-        self.step(Move::UntilHanging).pause(300)
-    }
-
-    fn pause(self, millis: u64) -> Self {
-        self.step(Move::Pause(Duration::from_millis(millis)))
-    }
-
-    fn signal(self, signal: i32) -> Self {
-        self.step(Move::Signal(signal))
     }
 }
 
@@ -229,4 +211,28 @@ fn answer_red(asked: &Value) -> Value {
     let mut input = asked["request"]["input"].clone();
     input["answers"] = json!({"Which one?": "Red"});
     response(asked, &json!({"behavior": "allow", "updatedInput": input}))
+}
+
+/// An MCP server with one tool, which allows everything.
+fn serve(asked: &Value) -> Value {
+    let message = &asked["request"]["message"];
+    let result = match message["method"].as_str() {
+        Some("initialize") => {
+            json!({"protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "multitap", "version": "1"}})
+        }
+        Some("tools/list") => {
+            json!({"tools": [{"name": "approve", "description": "d", "inputSchema": {"type": "object", "properties": {}}}]})
+        }
+        Some("tools/call") => {
+            let decision = json!({"behavior": "allow", "updatedInput": message["params"]["arguments"]["input"]});
+            json!({"content": [{"type": "text", "text": decision.to_string()}]})
+        }
+        _ => json!({}),
+    };
+    let mut answer = json!({"jsonrpc": "2.0", "result": result});
+    if let Some(id) = message.get("id") {
+        answer["id"] = id.clone();
+    }
+    response(asked, &json!({"mcp_response": answer}))
 }

@@ -43,8 +43,16 @@ pub(super) async fn run(stage: &Stage, case: &Case) -> Result<Run> {
     if let Some(pipe) = child.stderr.take() {
         readers.spawn(read(pipe, Direction::Err, tx));
     }
-    let mut player =
-        Player { stage, stdin: child.stdin.take(), child, heard, start: Instant::now(), lines: Vec::new(), last: None };
+    let mut player = Player {
+        stage,
+        stdin: child.stdin.take(),
+        child,
+        heard,
+        start: Instant::now(),
+        lines: Vec::new(),
+        last: None,
+        kept: Vec::new(),
+    };
     for step in &case.moves {
         player.play(step).await?;
     }
@@ -73,12 +81,25 @@ struct Player<'a> {
     lines: Vec<Line>,
     /// The line that was waited for last.
     last: Option<Value>,
+    /// What is put in the place of a name.
+    kept: Vec<(String, String)>,
 }
 
 impl Player<'_> {
     async fn play(&mut self, step: &Move) -> Result<()> {
         match step {
-            Move::Send(line) => self.send(&self.stage.fill(line)).await,
+            Move::Send(line) => {
+                let line = self.kept.iter().fold(self.stage.fill(line), |line, (name, text)| line.replace(name, text));
+                self.send(&line).await
+            }
+            Move::Keep { name, at } => {
+                let found = self.last.as_ref().and_then(|line| line.pointer(at)?.as_str().map(str::to_owned));
+                let found = found.with_context(|| format!("no text at {at}: {}", self.tail()))?;
+                let name = format!("{{{name}}}");
+                self.kept.retain(|(kept, _)| *kept != name);
+                self.kept.push((name, found));
+                Ok(())
+            }
             Move::Until(wanted) => self.until(*wanted).await,
             Move::UntilEnd => self.until_end().await,
             Move::Answer(answer) => {

@@ -52,40 +52,55 @@ fn session(id: &str) -> Resume {
     Resume::Session { native_id: id.to_owned(), at: None }
 }
 
-fn at(time: &str) -> Timestamp {
-    Timestamp::parse(time).unwrap()
+const REAL: &str = "session-2026-11-15T09-16-f546f7be.jsonl";
+const APART: &str = "session-2026-11-15T09-16-f546f7be-kept.jsonl";
+
+#[test]
+fn what_is_taken_up_gets_a_name_that_gemini_does_not_clean_up() {
+    let place = Place::new();
+    place.write(REAL, &format!("{HEAD}{SAID}"));
+    for resume in [session(ID), Resume::Latest, session("1")] {
+        let mut config = place.config(resume);
+        take_up(&mut config).unwrap().unwrap();
+        assert_eq!(config.resume, session(ID));
+        assert_eq!(place.files(), [APART]);
+    }
 }
 
 #[test]
-fn a_conversation_of_this_minute_is_set_back() {
+fn another_file_is_not_overwritten() {
     let place = Place::new();
-    place.write("session-2026-11-15T09-16-f546f7be.jsonl", &format!("{HEAD}{SAID}"));
-    let mut config = place.config(session(ID));
-    take_up(&mut config, at("2026-11-15T09:16:59Z")).unwrap().unwrap();
-    assert_eq!(place.files(), ["session-2026-11-15T09-15-f546f7be.jsonl"]);
+    place.write(REAL, &format!("{HEAD}{SAID}"));
+    place.write(APART, &format!("{HEAD}{SAID}"));
+    let error = take_up(&mut place.config(session(ID))).unwrap_err();
+    assert!(error.message.contains("is there already"), "{error}");
+    assert_eq!(place.files(), [APART, REAL]);
 }
 
 #[test]
-fn an_older_one_stays_where_it_is() {
+fn the_empty_record_beside_it_goes_when_the_start_is_over() {
     let place = Place::new();
-    place.write("session-2026-11-15T09-16-f546f7be.jsonl", &format!("{HEAD}{SAID}"));
-    let mut config = place.config(Resume::Latest);
-    take_up(&mut config, at("2026-11-15T09:17:00Z")).unwrap().unwrap();
-    assert_eq!(place.files(), ["session-2026-11-15T09-16-f546f7be.jsonl"]);
-    assert_eq!(config.resume, session(ID));
-}
-
-#[test]
-fn the_empty_record_beside_it_is_removed() {
-    let place = Place::new();
-    place.write("session-2026-11-15T09-16-f546f7be.jsonl", &format!("{HEAD}{SAID}"));
+    place.write(REAL, &format!("{HEAD}{SAID}"));
+    let stored = take_up(&mut place.config(session("1"))).unwrap().unwrap();
+    // In the very minute, as Gemini would.
+    place.write(REAL, HEAD);
     place.write("session-2026-11-15T09-40-f546f7be.jsonl", HEAD);
-    let mut config = place.config(session("1"));
-    let stored = take_up(&mut config, at("2026-11-15T10:00:00Z")).unwrap().unwrap();
-    assert_eq!(place.files(), ["session-2026-11-15T09-16-f546f7be.jsonl"]);
-    place.write("session-2026-11-15T10-00-f546f7be.jsonl", HEAD);
-    stored.tidy();
-    assert_eq!(place.files(), ["session-2026-11-15T09-16-f546f7be.jsonl"]);
+    drop(stored);
+    assert_eq!(place.files(), [APART]);
+}
+
+#[test]
+fn empty_records_of_all_conversations_go_before_any_start() {
+    let place = Place::new();
+    place.write(REAL, &format!("{HEAD}{SAID}"));
+    place.write("session-2026-11-15T09-40-f546f7be.jsonl", HEAD);
+    // Alone, so it may be a conversation that has just begun; and another one whose id begins alike.
+    let other = HEAD.replace(ID, "11111111-6068-455d-a8fa-184fb5dc9ecb");
+    place.write("session-2026-11-15T09-41-11111111.jsonl", &other);
+    place.write("session-2026-11-15T09-42-f546f7be.jsonl", &HEAD.replace("455d", "555d"));
+    assert!(find(&mut place.config(Resume::New)).unwrap().is_none());
+    let left = ["session-2026-11-15T09-41-11111111.jsonl", "session-2026-11-15T09-42-f546f7be.jsonl"];
+    assert_eq!(place.files(), [&[REAL], &left[..]].concat());
 }
 
 #[test]
@@ -93,7 +108,7 @@ fn a_conversation_without_a_word_is_none_to_take_up() {
     let place = Place::new();
     place.write("session-2026-11-15T09-16-f546f7be.jsonl", HEAD);
     for resume in [Resume::Latest, session(ID), session("1")] {
-        let error = take_up(&mut place.config(resume), at("2026-11-15T10:00:00Z")).unwrap_err();
+        let error = take_up(&mut place.config(resume)).unwrap_err();
         assert_eq!(error.kind, AgentErrorKind::SessionNotFound);
     }
     assert_eq!(place.files().len(), 1);
@@ -108,6 +123,19 @@ fn older_files_are_read_too() {
     });
     place.write("session-2025-12-03T10-00-abc123-d.json", &old.to_string());
     let mut config = place.config(Resume::Latest);
-    take_up(&mut config, at("2026-11-15T10:00:00Z")).unwrap().unwrap();
+    take_up(&mut config).unwrap().unwrap();
     assert_eq!(config.resume, session("abc123-def456-7890"));
+}
+
+#[test]
+fn a_folder_that_older_versions_named_by_its_digest_is_found() {
+    let place = Place::new();
+    let project = "772fbb1e17561d72bb921fe123e42cc75f2cfd1065aa501a98aa8db8e093c534";
+    let chats = place.home.path().join(".gemini/tmp").join(project).join("chats");
+    fs::create_dir_all(&chats).unwrap();
+    fs::write(chats.join("session-2026-11-15T09-16-f546f7be.jsonl"), format!("{HEAD}{SAID}")).unwrap();
+    let mut config = place.config(Resume::Latest);
+    config.working_directory = Some("/w/other".into());
+    find(&mut config).unwrap().unwrap();
+    assert_eq!(config.resume, session(ID));
 }

@@ -5,7 +5,7 @@ use multitap_event::{AgentError, AgentErrorKind, Command, Decide, Image, Prompt,
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::show::head;
+use crate::words::head;
 
 /// How much of a bad line is quoted.
 const QUOTED: usize = 2000;

@@ -12,6 +12,8 @@ pub(crate) enum Agent {
     Claude,
     Codex,
     Gemini,
+    /// Any agent that speaks ACP, by its command: here Claude behind that protocol.
+    Acp,
 }
 
 /// Why an agent cannot do a row.
@@ -39,14 +41,15 @@ impl Refusal {
 }
 
 impl Agent {
-    pub(crate) const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Gemini];
+    pub(crate) const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::Acp];
 
-    /// Its word for `--agent`.
+    /// Its word in events, errors and settings.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::Acp => "acp",
         }
     }
 
@@ -56,15 +59,17 @@ impl Agent {
             Self::Claude => interop::claude(),
             Self::Codex => interop::codex(),
             Self::Gemini => interop::gemini(),
+            Self::Acp => interop::acp(),
         }
     }
 
-    /// The variable that names its program.
-    pub(crate) fn program_variable(self) -> &'static str {
+    /// The variable that names its program, unless `--agent` does.
+    pub(crate) fn program_variable(self) -> Option<&'static str> {
         match self {
-            Self::Claude => "MULTITAP_CLAUDE_BIN",
-            Self::Codex => "MULTITAP_CODEX_BIN",
-            Self::Gemini => "MULTITAP_GEMINI_BIN",
+            Self::Claude => Some("MULTITAP_CLAUDE_BIN"),
+            Self::Codex => Some("MULTITAP_CODEX_BIN"),
+            Self::Gemini => Some("MULTITAP_GEMINI_BIN"),
+            Self::Acp => None,
         }
     }
 
@@ -74,13 +79,14 @@ impl Agent {
             Self::Claude => "claude-sonnet-4-5",
             Self::Codex => "gpt-5.4",
             Self::Gemini => "gemini-2.5-flash",
+            Self::Acp => "sonnet",
         }
     }
 
     /// A slash command that it answers without the model.
     pub(crate) fn local_command(self) -> &'static str {
         match self {
-            Self::Claude => "/context",
+            Self::Claude | Self::Acp => "/context",
             Self::Codex => "",
             Self::Gemini => "/memory show",
         }
@@ -89,7 +95,7 @@ impl Agent {
     /// Makes it give up on a failing model soon.
     pub(crate) fn few_retries(self) -> &'static [&'static str] {
         match self {
-            Self::Claude => &["--env", "CLAUDE_CODE_MAX_RETRIES=2"],
+            Self::Claude | Self::Acp => &["--env", "CLAUDE_CODE_MAX_RETRIES=2"],
             // The settings of the place say so.
             Self::Codex | Self::Gemini => &[],
         }
@@ -99,7 +105,16 @@ impl Agent {
     pub(crate) fn takes_other_content(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex | Self::Gemini => false,
+            Self::Codex | Self::Gemini | Self::Acp => false,
+        }
+    }
+
+    /// Whether its turns tell what they cost, and what each model used.
+    pub(crate) fn counts(self) -> (bool, bool) {
+        match self {
+            Self::Claude | Self::Acp => (true, true),
+            Self::Codex => (false, false),
+            Self::Gemini => (false, true),
         }
     }
 
@@ -107,14 +122,14 @@ impl Agent {
     pub(crate) fn hears_feedback(self) -> bool {
         match self {
             Self::Claude | Self::Codex => true,
-            Self::Gemini => false,
+            Self::Gemini | Self::Acp => false,
         }
     }
 
     /// Its name for the shell tool, and a rule that allows `touch`.
     pub(crate) fn shell_rule(self) -> (&'static str, &'static str) {
         match self {
-            Self::Claude => ("Bash", "Bash(touch:*)"),
+            Self::Claude | Self::Acp => ("Bash", "Bash(touch:*)"),
             Self::Codex => ("shell", "shell"),
             Self::Gemini => ("run_shell_command", "run_shell_command(touch)"),
         }
@@ -123,7 +138,7 @@ impl Agent {
     /// Whether it asks before it reads a file, when it asks for everything.
     pub(crate) fn asks_before_reading(self) -> bool {
         match self {
-            Self::Claude | Self::Gemini => false,
+            Self::Claude | Self::Gemini | Self::Acp => false,
             Self::Codex => true,
         }
     }
@@ -132,7 +147,7 @@ impl Agent {
     pub(crate) fn limits_thinking(self) -> bool {
         match self {
             Self::Claude => true,
-            Self::Codex | Self::Gemini => false,
+            Self::Codex | Self::Gemini | Self::Acp => false,
         }
     }
 
@@ -147,14 +162,14 @@ impl Agent {
             ],
             // Without asking it writes in the workspace, and nowhere else.
             Self::Codex => &[("ask", false, true), ("auto-all", true, false), ("dont-ask", true, false)],
-            Self::Gemini => &[("ask", false, true), ("auto-edit", true, false), ("auto-all", true, false)],
+            Self::Gemini | Self::Acp => &[("ask", false, true), ("auto-edit", true, false), ("auto-all", true, false)],
         }
     }
 
     /// A mode in which a file is written unasked.
     pub(crate) fn unasked_mode(self) -> &'static str {
         match self {
-            Self::Claude | Self::Gemini => "autoEdit",
+            Self::Claude | Self::Gemini | Self::Acp => "autoEdit",
             Self::Codex => "autoAll",
         }
     }
@@ -181,6 +196,19 @@ impl Agent {
                 (["--append-system-prompt", "Be brief."], "append system prompt"),
                 (["--block-tool", "run_shell_command(rm)"], "blocked tools"),
             ],
+            Self::Acp => &[
+                // What it does not offer comes out only when it runs.
+                (["--approval-mode", "ask-dangerous"], "ask-dangerous"),
+                (["--approval-mode", "dont-ask"], "dont-ask"),
+                (["--model", "no-such-model"], "model no-such-model"),
+                (["--sandbox", "read-only"], "sandbox"),
+                (["--system-prompt", "Be brief."], "system prompt"),
+                (["--append-system-prompt", "Be brief."], "append system prompt"),
+                (["--output-schema", SCHEMA], "output schema"),
+                (["--max-turns", "3"], "max turns"),
+                (["--allow-tool", "Bash"], "allowed tools"),
+                (["--block-tool", "Bash"], "blocked tools"),
+            ],
         }
     }
 
@@ -202,6 +230,11 @@ impl Agent {
                 scratch.write(".gemini/settings.json", &settings.to_string()).unwrap();
                 Vec::new()
             }
+            Self::Acp => {
+                let settings = json!({"mcpServers": {name: {"command": "/bin/sh", "args": [script]}}});
+                std::fs::write(scratch.home().join(".claude.json"), settings.to_string()).unwrap();
+                Vec::new()
+            }
         }
     }
 
@@ -212,7 +245,7 @@ impl Agent {
                 vec![Reply::call(Tool::native("StructuredOutput", answer.clone())), Reply::text("done")]
             }
             Self::Codex => vec![Reply::text(&answer.to_string())],
-            Self::Gemini => Vec::new(),
+            Self::Gemini | Self::Acp => Vec::new(),
         }
     }
 
@@ -220,16 +253,16 @@ impl Agent {
     pub(crate) fn plans(self) -> (Vec<Reply>, &'static [&'static str]) {
         let task = |name: &str, args| Reply::call(Tool::native(name, args));
         match self {
-            Self::Claude => (
+            Self::Claude | Self::Acp => (
                 vec![
-                    task(
-                        "TaskCreate",
-                        json!({"subject": "Look", "description": "Look first", "activeForm": "Looking"}),
-                    ),
-                    task("TaskCreate", json!({"subject": "Leap", "description": "Then leap", "activeForm": "Leaping"})),
+                    task("TaskCreate", json!({"subject": "Look", "description": "Look first", "activeForm": "Look"})),
+                    task("TaskCreate", json!({"subject": "Leap", "description": "Then leap", "activeForm": "Leap"})),
                     task("TaskUpdate", json!({"taskId": "1", "status": "in_progress"})),
                 ],
-                &["--model", "claude-sonnet-4-5"],
+                match self {
+                    Self::Acp => &["--env", "ANTHROPIC_MODEL=claude-sonnet-4-5"],
+                    _ => &["--model", "claude-sonnet-4-5"],
+                },
             ),
             Self::Codex => {
                 let plan = json!([{"step": "Look", "status": "in_progress"}, {"step": "Leap", "status": "pending"}]);
@@ -246,6 +279,7 @@ impl Agent {
             Self::Claude => &[],
             Self::Codex => CODEX,
             Self::Gemini => GEMINI,
+            Self::Acp => ACP,
         }
     }
 
@@ -293,4 +327,21 @@ const GEMINI: &[(&str, Cannot)] = &[
     ("the_agent_tells_about_itself", Cannot::Lacks("it tells of its commands and models only")),
     ("too_many_requests_then_fine", Cannot::Lacks("it tries again without a word")),
     ("the_stream_breaks_off", Cannot::Lacks("it gives up when a stream breaks off")),
+];
+
+/// What the protocol has no word for.
+const ACP: &[(&str, Cannot)] = &[
+    ("the_answer_fits_a_schema", Refusal::of(&["--output-schema", SCHEMA], "output schema")),
+    ("the_system_prompt_is_ours_to_choose", Refusal::of(&["--system-prompt", "x"], "system prompt")),
+    ("tools_are_allowed_and_blocked_by_name", Refusal::of(&["--allow-tool", "Bash"], "allowed tools")),
+    ("too_many_turns", Refusal::of(&["--max-turns", "2"], "max turns")),
+    ("resume_at_a_message", Refusal::of(&["-r", "1", "--at", "m"], "resume at a message")),
+    ("permission_goes_through_an_mcp_tool", BY_TOOL),
+    ("always_holds_for_the_mcp_tool_too", BY_TOOL),
+    ("a_command_is_allowed_always", Cannot::Lacks("it does not offer that for every command, nor for this one")),
+    ("an_answer_that_does_not_fit_is_refused", Cannot::Lacks("its questions are forms, which we do not offer")),
+    ("the_agent_asks_something_back", Cannot::Lacks("its questions are forms, which we do not offer")),
+    ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("what ends in the background ends its turn later")),
+    ("the_agent_tells_about_itself", Cannot::Lacks("it tells of its commands, models and context only")),
+    ("too_many_requests_then_fine", Cannot::Lacks("it tries again without a word")),
 ];

@@ -60,3 +60,13 @@ fn nothing_is_left_when_it_is_killed_over_gemini() {
 fn nothing_is_left_when_it_is_terminated_over_gemini() {
     check(Agent::Gemini, "-TERM");
 }
+
+#[test]
+fn nothing_is_left_when_it_is_killed_over_acp() {
+    check(Agent::Acp, "-KILL");
+}
+
+#[test]
+fn nothing_is_left_when_it_is_terminated_over_acp() {
+    check(Agent::Acp, "-TERM");
+}

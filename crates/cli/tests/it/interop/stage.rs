@@ -1,6 +1,7 @@
 //! One run of the binary with a real agent on the scripted model: a client that speaks `stream-json` both ways.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
@@ -26,21 +27,34 @@ pub(crate) struct Place {
     pub(crate) agent: Agent,
     pub(crate) model: ModelServer,
     pub(crate) scratch: Scratch,
+    /// What `--agent` says.
+    choice: String,
 }
 
 impl Place {
     pub(crate) fn new(agent: Agent, script: impl Into<Script>) -> Self {
         let model = ModelServer::start(script).unwrap();
         let mut scratch = Scratch::new(&model).unwrap();
-        scratch.set(agent.program_variable(), agent.program().unwrap());
         scratch.set("MULTITAP_HOME", scratch.root().join("multitap"));
-        Self { agent, model, scratch }
+        let mut place = Self { agent, model, scratch, choice: agent.word().to_owned() };
+        place.drive(&agent.program().unwrap());
+        place
+    }
+
+    /// This program is the agent.
+    pub(crate) fn drive(&mut self, program: &Path) {
+        match self.agent.program_variable() {
+            Some(variable) => {
+                self.scratch.set(variable, program);
+            }
+            None => self.choice = format!("acp:'{}'", program.display()),
+        }
     }
 
     /// The binary in this place, for this agent.
     pub(crate) fn command(&self, options: &[&str]) -> std::process::Command {
         let mut command = self.scratch.command(env!("CARGO_BIN_EXE_multitap"));
-        command.args(options).args(["--agent", self.agent.word()]);
+        command.args(options).args(["--agent", &self.choice]);
         command
     }
 
@@ -219,6 +233,16 @@ impl<'a> Stage<'a> {
         let run = Run { events: std::mem::take(&mut self.events), code, stderr };
         invariants::check(&run);
         run
+    }
+}
+
+impl Stage<'_> {
+    /// Kills the binary, and waits until nothing of the agent is left either.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let gone = || wait::marked(&self.place.scratch).is_empty().then_some(());
+        wait::until_blocking("everything to end", PATIENCE, gone).unwrap();
     }
 }
 

@@ -3,19 +3,20 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
+use multitap_testkit::fake::Fake;
 use multitap_testkit::model::{Reply, Tool};
 use serde_json::{Value, json};
 
 use crate::interop::agent::Agent;
 use crate::interop::stage::{Place, Run};
 
-fn native_id(run: &Run) -> String {
+pub(super) fn native_id(run: &Run) -> String {
     let changed = run.all("system").into_iter().rfind(|event| event["subtype"] == "nativeSession");
     let id = changed.map_or(&run.one("sessionStarted")["nativeSessionId"], |event| &event["data"]["nativeSessionId"]);
     id.as_str().unwrap_or_else(|| panic!("no native id\n{}", run.story())).to_owned()
 }
 
-fn remembers(place: &Place, word: &str) -> bool {
+pub(super) fn remembers(place: &Place, word: &str) -> bool {
     place.model.conversation().last().unwrap().user_texts().iter().any(|text| text.contains(word))
 }
 
@@ -105,7 +106,8 @@ pub(crate) fn mode_and_model_change_while_it_runs(agent: Agent) {
     assert_eq!(run.all("modeChanged").len(), 1, "{}", run.story());
     assert_eq!(run.all("modelChanged").len(), 1, "{}", run.story());
     let last = place.model.conversation().pop().unwrap();
-    assert_eq!(last.model(), Some(agent.other_model()));
+    // An agent may have a shorter word for it than the model's own.
+    assert!(last.model().is_some_and(|model| model.contains(agent.other_model())), "{:?}", last.model());
     assert_eq!(last.thinking_budget() == Some(2048), agent.limits_thinking());
 }
 
@@ -144,25 +146,24 @@ pub(crate) fn one_shot_with_piped_text(agent: Agent) {
     assert!(place.model.conversation().last().unwrap().last_user_text().contains("the word is plum"));
 }
 
-/// R002-99: each native line stands in exactly one event.
+/// R002-99: each line that the agent wrote stands in exactly one event, and nothing else does.
 pub(crate) fn every_native_line_is_kept(agent: Agent) {
-    let place = Place::new(agent, [Reply::think("hm").then_call(Tool::shell("echo hi")), Reply::text("done")]);
+    let mut place = Place::new(agent, [Reply::think("hm").then_call(Tool::shell("echo hi")), Reply::text("done")]);
+    // The agent, with a copy of all it writes.
+    let copy = place.scratch.root().join("written");
+    let program = agent.program().unwrap();
+    let wrapped = format!("'{}' \"$@\" | tee -a '{}'\n", program.display(), copy.display());
+    let wrapper = Fake::shell(agent.word(), &wrapped).unwrap();
+    place.drive(&wrapper.program());
     let run = place.once("go", &["--raw", "--approval-mode", "auto-all"]);
     run.exits(0);
-    let raw: Vec<&str> = run
-        .events
-        .iter()
-        .flat_map(|event| event["raw"].as_array().into_iter().flatten())
-        .map(|line| line.as_str().unwrap())
-        .collect();
-    assert!(raw.len() > 5, "{}", run.story());
-    let ids: Vec<String> = raw
-        .iter()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok()?.get("uuid")?.as_str().map(str::to_owned))
-        .collect();
-    let mut unique = ids.clone();
-    unique.sort();
-    unique.dedup();
-    assert_eq!(unique.len(), ids.len(), "a line stands in two events");
+    let events = run.events.iter().flat_map(|event| event["raw"].as_array().into_iter().flatten());
+    let mut kept: Vec<&str> = events.map(|line| line.as_str().unwrap()).collect();
+    let written = std::fs::read_to_string(copy).unwrap();
+    let mut written: Vec<&str> = written.lines().filter(|line| !line.trim().is_empty()).collect();
+    assert!(written.len() > 5, "{}", run.story());
+    kept.sort_unstable();
+    written.sort_unstable();
+    assert_eq!(kept, written, "{}", run.story());
     assert!(!run.all("rawDelta").is_empty(), "a line without a meaning of its own is kept too");
 }

@@ -15,6 +15,7 @@ pub(crate) fn plain_text(agent: Agent) {
     assert_eq!(end["usage"]["inputTokens"], 123);
     assert_eq!(end["usage"]["outputTokens"], 45);
     assert_eq!(end["usage"]["totalTokens"], 168);
+    assert_eq!((end["costUsd"].is_number(), end["modelUsage"].is_object()), agent.counts(), "{end:#}");
     let run = stage.finish();
     run.exits(0);
     assert_eq!(run.text(), "Hello from the model.");

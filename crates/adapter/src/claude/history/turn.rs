@@ -1,0 +1,107 @@
+//! The turns of a stored conversation, which Claude does not store: what they used, and how each came to an end.
+
+use multitap_event::{Timestamp, TokenUsage, TurnEnd, TurnStatus};
+
+use super::entry::Stored;
+use super::wire::Entry;
+use crate::claude::turn::tokens;
+use crate::claude::wire::Block;
+use crate::codec::Step;
+use crate::history::Told;
+
+/// The turn under way.
+#[derive(Default)]
+pub(super) struct Turn {
+    began: Option<Timestamp>,
+    /// When the last of it was written.
+    pub(super) at: Option<Timestamp>,
+    /// The model's messages, each counted once however many entries it has.
+    used: Option<TokenUsage>,
+    message: Option<(Option<String>, TokenUsage)>,
+    /// What was said last.
+    pub(super) words: Option<String>,
+    /// What the agent said or did last leaves nothing to wait for.
+    pub(super) at_rest: bool,
+    pub(super) stopped: bool,
+    /// What began it, if the user did not.
+    pub(super) origin: Option<String>,
+    pub(super) duration: Option<u64>,
+}
+
+impl Stored {
+    pub(super) fn begin_turn(&mut self, at: Timestamp, out: &mut Step) {
+        if !self.codec.turns.is_open() {
+            self.turn = Turn { began: Some(at), ..Turn::default() };
+            self.codec.turns.begin(out);
+        }
+        self.turn.at = Some(at);
+    }
+
+    /// Tells the end of the turn, at the time of the last that belonged to it.
+    pub(super) fn end_turn(&mut self, at: Timestamp) -> Option<(Timestamp, Step)> {
+        if !self.codec.turns.is_open() {
+            return None;
+        }
+        let mut turn = std::mem::take(&mut self.turn);
+        turn.count();
+        let at = turn.at.unwrap_or(at);
+        let error = self.codec.turns.trouble().map(str::to_owned);
+        let status = match &error {
+            _ if turn.stopped => TurnStatus::Cancelled,
+            Some(_) => TurnStatus::Failed,
+            None if turn.at_rest && !self.codec.tools.any_open() => TurnStatus::Completed,
+            None => TurnStatus::Interrupted,
+        };
+        let (cost_usd, total_cost_usd) = self.codec.turns.cost(self.cost.take(), None);
+        let mut out = Step::default();
+        let end = TurnEnd {
+            usage: turn.used,
+            duration_ms: turn.duration.or(turn.began.map(|began| at.millis_since(began))),
+            cost_usd,
+            total_cost_usd,
+            text: turn.words.filter(|_| status == TurnStatus::Completed),
+            error: error.filter(|_| status == TurnStatus::Failed),
+            origin: turn.origin,
+            ..TurnEnd::of(status)
+        };
+        self.codec.turn_over(end, at, &mut out);
+        Some((at, out))
+    }
+
+    /// Another turn begins; the one that runs is over.
+    pub(super) fn next_turn(&mut self, at: Timestamp, told: &mut Told, out: &mut Step) {
+        if let Some((at, step)) = self.end_turn(at) {
+            told.before(at, step);
+        }
+        self.begin_turn(at, out);
+    }
+}
+
+impl Turn {
+    /// A message, or another part of it, came from the model.
+    pub(super) fn heard(&mut self, entry: &Entry, blocks: &[Block]) {
+        let said = entry.message.as_ref();
+        if let Some(usage) = said.and_then(|said| said.usage.clone()).filter(|_| entry.model().is_some()) {
+            let id = said.and_then(|said| said.id.clone());
+            if self.message.as_ref().is_some_and(|(known, _)| *known != id || id.is_none()) {
+                self.count();
+            }
+            self.message = Some((id, tokens(usage)));
+        }
+        self.at_rest = !entry.is_aborted_mid_stream;
+        for block in blocks {
+            match block.kind.as_str() {
+                "text" => self.words = block.text.clone().filter(|text| !text.is_empty()),
+                "tool_use" => (self.words, self.at_rest) = (None, false),
+                _ => {}
+            }
+        }
+    }
+
+    /// The model's message is complete; what it used is added.
+    fn count(&mut self) {
+        if let Some((_, usage)) = self.message.take() {
+            self.used = Some(self.used.map_or(usage, |before| before.plus(usage)));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Codex's own store: which conversations are in it, and what their entries tell.
+//!
+//! `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`, and `archived_sessions/` for those that were put away; old ones may be
+//! compressed (`.jsonl.zst`). The entries are those that the codec knows from older streams (`stored.rs`); what only
+//! stands in files is turned into them here: the first versions' bare lines, and the calls of a client in a log of
+//! the older protocol.
+
+mod older;
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use multitap_event::{AgentType, Timestamp};
+use ruzstd::decoding::StreamingDecoder;
+use serde_json::Map;
+
+use super::decode::{CodexCodec, STORED};
+use super::notice::note;
+use super::stored::{Source, Speaker, is_own, texts_of};
+use super::turn::{CUT_OFF, Over};
+use super::wire::Fields;
+use crate::codec::{Codec as _, End, Step};
+use crate::history::file::{self, Lines, name};
+use crate::history::{Entries, Here, StoredSession, Told};
+use crate::words::one_line;
+
+const ACTIVE: &str = "sessions";
+const ARCHIVED: &str = "archived_sessions";
+/// How deep below them a file may be: a folder for the year, the month, the day.
+const DEPTH: usize = 3;
+
+pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
+    let below = |folder: &str| {
+        let mut files = Vec::new();
+        rollouts(&home.join(folder), DEPTH, &mut files);
+        files.into_iter()
+    };
+    let look = |archived| move |path: PathBuf| look(&path, here).map(|session| StoredSession { archived, ..session });
+    below(ACTIVE).filter_map(look(false)).chain(below(ARCHIVED).filter_map(look(true))).collect()
+}
+
+fn rollouts(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    for path in file::entries(folder) {
+        if name(&path).ends_with(".jsonl") || is_compressed(&path) {
+            files.push(path);
+        } else if depth > 0 && path.is_dir() {
+            rollouts(&path, depth - 1, files);
+        }
+    }
+}
+
+fn is_compressed(path: &Path) -> bool {
+    name(path).ends_with(".jsonl.zst")
+}
+
+/// The lines of a file, compressed or not.
+pub(crate) fn lines(path: &Path) -> io::Result<Lines> {
+    if !is_compressed(path) {
+        return Lines::open(path);
+    }
+    let decoder = StreamingDecoder::new(file::open(path)?).map_err(io::Error::other)?;
+    Ok(Lines::of(Box::new(decoder)))
+}
+
+/// Time and id in a file's name: `rollout-2026-11-15T11-11-46-01a1dee7-f796-7cb0-aa08-980d9e50d064.jsonl`.
+fn of_name(name: &str) -> Option<(Timestamp, &str)> {
+    let rest = name.strip_prefix("rollout-")?.split(".jsonl").next()?;
+    let (time, id) = rest.split_at_checked("2026-11-15T11-11-46".len())?;
+    let (day, clock) = time.split_once('T')?;
+    let at = Timestamp::parse(&format!("{day}T{}Z", clock.replace('-', ":")))?;
+    Some((at, id.strip_prefix('-')?))
+}
+
+/// What a file is about; nothing if nobody said anything in it, or only a sub-agent did.
+fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
+    let named = of_name(name(path));
+    let stem = name(path).split(".jsonl").next().unwrap_or_default();
+    let id = named.map_or(stem, |(_, id)| id).to_owned();
+    let mut session = StoredSession::new(AgentType::Codex, id, path.to_owned());
+    session.started = named.map(|(at, _)| at);
+    let (mut stranger, mut known) = (false, false);
+    let looked = head(path, |line| {
+        let entry = older::entry(line).fields;
+        let payload = entry.fields("payload");
+        match entry.text("type") {
+            Some("session_meta") if !known => {
+                let own = payload.string("id");
+                // The client of an older log asks first, and is told the id later.
+                known = own.is_some();
+                session.id = own.unwrap_or_else(|| session.id.clone());
+                session.folder = payload.text("cwd").map(PathBuf::from).or(session.folder.take());
+                session.agent_version = payload.string("cliVersion").or(session.agent_version.take());
+                session.model = payload.string("model").or(session.model.take());
+                let at = payload.text("timestamp").or_else(|| entry.text("timestamp"));
+                session.started = at.and_then(Timestamp::parse).or(session.started);
+                let is_elsewhere = |folder: &PathBuf| here.is_some_and(|here| !here.is(folder));
+                let by_agent = payload.fields("source").get("subagent").is_some();
+                stranger = by_agent || session.folder.as_ref().is_some_and(is_elsewhere);
+            }
+            Some("turn_context") if session.model.is_none() => session.model = payload.string("model"),
+            _ if session.title.is_none() => {
+                session.title = said_by_user(&entry).map(|text| one_line(&text));
+                if session.folder.is_none() {
+                    session.folder = older::folder_told(&entry).map(PathBuf::from);
+                }
+            }
+            _ => {}
+        }
+        let enough = stranger || (session.title.is_some() && session.model.is_some());
+        if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let is_here = here.is_none_or(|here| session.folder.as_ref().is_some_and(|folder| here.is(folder)));
+    if looked.is_err() || stranger || !is_here || session.title.is_none() {
+        return None;
+    }
+    if !is_compressed(path) {
+        let last = file::tail(path).unwrap_or_default().into_iter().find_map(|line| file::time_of(&line));
+        session.updated = last.or(session.updated);
+    }
+    Some(session)
+}
+
+fn head(path: &Path, mut look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
+    if is_compressed(path) {
+        return file::look_at(lines(path)?, look);
+    }
+    file::head(path, &mut look)
+}
+
+/// Where an entry comes from, for one that tells a message.
+fn source(entry: &Fields) -> Source {
+    if entry.text("type") == Some("event_msg") { Source::Event } else { Source::Response }
+}
+
+/// What the user said in an entry.
+fn said_by_user(entry: &Fields) -> Option<String> {
+    let payload = entry.fields("payload");
+    let text = match (entry.text("type")?, payload.text("type")?) {
+        ("event_msg", "user_message") => payload.string("message")?,
+        ("event_msg", "item_completed") => {
+            let item = payload.fields("item");
+            (item.text("type")? == "UserMessage").then(|| texts_of(item.list("content")))?
+        }
+        ("response_item", "message") if payload.text("role") == Some("user") => {
+            Some(texts_of(payload.list("content"))).filter(|text| !is_own(text))?
+        }
+        _ => return None,
+    };
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// A conversation in Codex's store.
+pub(crate) struct Stored {
+    session: StoredSession,
+    codec: CodexCodec,
+    /// The file's own head came; a copy of another conversation's may follow it.
+    headed: bool,
+    /// A turn whose beginning the file does not tell, and when the last of it was written.
+    guessed: Option<Timestamp>,
+}
+
+impl Stored {
+    pub(crate) fn new(session: &StoredSession) -> Self {
+        Self { session: session.clone(), codec: CodexCodec::stored(), headed: false, guessed: None }
+    }
+
+    /// Older files tell no turns: what the user says begins one, and ends the one before.
+    fn keep_turns(&mut self, entry: &Fields, at: Timestamp, told: &mut Told, out: &mut Step) {
+        let payload = entry.fields("payload");
+        let begins = matches!(payload.text("type"), Some("task_started" | "turn_started"))
+            || matches!(entry.text("type"), Some("turn.started"));
+        let copy = |text: &String| self.codec.twins.awaits(source(entry), Speaker::User, text);
+        let prompt = said_by_user(entry).filter(|text| !copy(text));
+        if begins && !self.codec.turns.has_spoken() && !self.codec.tools.any_open() {
+            // The prompt was told first, and this is its turn.
+            self.guessed = None;
+        } else if begins || prompt.is_some() {
+            self.end_guessed(told);
+        }
+        if prompt.is_some() && !self.codec.turns.is_busy() {
+            self.codec.turns.begin(None, out);
+            self.guessed = Some(at);
+        }
+        if let Some(last) = &mut self.guessed {
+            *last = at;
+        }
+    }
+
+    /// Ends a turn of which no end was told.
+    fn end_guessed(&mut self, told: &mut Told) {
+        let Some(at) = self.guessed.take().filter(|_| self.codec.turns.is_busy()) else { return };
+        let rests = self.codec.turns.has_spoken() && !self.codec.tools.any_open();
+        let status = if rests { "completed" } else { CUT_OFF };
+        let over = Over { status: status.to_owned(), ..Over::default() };
+        let mut out = Step::default();
+        self.codec.stored_turn_over(over, at, &mut out);
+        told.before(at, out);
+    }
+}
+
+impl Entries for Stored {
+    fn begin(&mut self, at: Timestamp, told: &mut Told) {
+        let mut out = Step::default();
+        let session = &self.session;
+        let folder = session.folder.as_ref().map(|folder| folder.display().to_string());
+        let known = [("cwd", folder), ("cliVersion", session.agent_version.clone()), ("model", session.model.clone())];
+        let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into())));
+        self.codec.session.began(Some(&session.id), STORED, &Fields(known.collect()), &mut out);
+        self.codec.turns.usage.starts_at_nothing();
+        told.own(at, out);
+    }
+
+    fn entry(&mut self, line: &str, _file: usize, at: Timestamp, told: &mut Told) {
+        let mut out = Step::default();
+        let entry = older::entry(line);
+        self.keep_turns(&entry.fields, at, told, &mut out);
+        let kind = entry.fields.text("type").unwrap_or_default().to_owned();
+        let about = entry.fields.fields("payload");
+        let id = about.text("id").filter(|id| *id != self.session.id);
+        if let Some(id) = id.filter(|_| kind == "session_meta" && self.headed) {
+            // The head of the conversation that this one was copied from.
+            let data = Map::from_iter([("nativeSessionId".to_owned(), id.into())]);
+            out.events.push(note("copiedFrom", None, data));
+        } else if entry.as_written {
+            out.events.extend(self.codec.decode(line, at).events);
+        } else {
+            self.codec.event(&kind, &entry.fields, line, at, &mut out);
+        }
+        self.headed |= kind == "session_meta";
+        told.own(at, out);
+    }
+
+    fn end(&mut self, at: Timestamp, told: &mut Told) {
+        self.end_guessed(told);
+        told.own(at, self.codec.end(End::InputEnded, at));
+    }
+}

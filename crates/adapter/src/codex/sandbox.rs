@@ -1,0 +1,183 @@
+//! What Codex's commands may touch: the sandbox that was chosen, the one in the user's own settings, and the one that
+//! Codex falls back to where nobody said anything.
+//!
+//! Only the last of these is ever raised. Whether it is that one Codex tells when it is asked for its settings.
+
+use multitap_event::{AgentError, AgentErrorKind, AgentType, ApprovalMode, EventKind, SandboxMode};
+use serde_json::{Map, Value, json};
+
+use super::decode::CodexCodec;
+use super::notice::note;
+use super::rpc::{Asked, greeting};
+use super::session::sandbox_mode;
+use super::settings::sandbox_policy;
+use super::wire::{Fields, Reply};
+use crate::codec::Step;
+
+/// What the user's own settings say of the sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum OwnSandbox {
+    /// It could not be found out.
+    #[default]
+    Unknown,
+    /// Nothing: Codex does as it pleases.
+    Unset,
+    /// Something, in our words if we have one for it.
+    Set(Option<SandboxMode>),
+}
+
+impl OwnSandbox {
+    /// From the reply to `config/read`.
+    pub(super) fn read(reply: &Fields) -> Self {
+        if reply.get("config").is_none() {
+            return Self::Unknown;
+        }
+        let config = reply.fields("config");
+        match config.text("sandboxMode") {
+            Some(word) => Self::Set(sandbox_mode(&json!({ "type": word }))),
+            None if config.get("defaultPermissions").is_some() => Self::Set(None),
+            None => Self::Unset,
+        }
+    }
+}
+
+/// What was found out before a session whose turns are processes.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Why no sandbox works on this machine.
+    pub(crate) no_sandbox: Option<String>,
+    pub(crate) own_sandbox: OwnSandbox,
+}
+
+/// What asks for the user's settings, as they hold in that folder.
+fn settings_request(cwd: Option<&str>) -> (&'static str, Value) {
+    ("config/read", json!({ "cwd": cwd, "includeLayers": false }))
+}
+
+/// The lines that ask an app-server of which nothing else is wanted.
+pub(crate) fn own_sandbox_question(cwd: Option<&str>) -> [String; 3] {
+    let (method, params) = settings_request(cwd);
+    [
+        json!({ "id": 1, "method": "initialize", "params": greeting() }).to_string(),
+        json!({ "method": "initialized" }).to_string(),
+        json!({ "id": 2, "method": method, "params": params }).to_string(),
+    ]
+}
+
+/// Its answer, if this line is it.
+pub(crate) fn own_sandbox_in(line: &str) -> Option<OwnSandbox> {
+    let reply: Reply = serde_json::from_str(line).ok().filter(|reply: &Reply| reply.id == 2)?;
+    Some(OwnSandbox::read(&Fields::of(reply.result.as_ref())))
+}
+
+impl CodexCodec {
+    /// The conversation is open. The user's own settings are asked for where they make a difference; else it can begin.
+    pub(super) fn learn_sandbox(&mut self, out: &mut Step) {
+        let only_reads = self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly);
+        if self.chosen_sandbox.is_none() && (only_reads || self.opened_implied) {
+            let (method, params) = settings_request(self.settings.cwd.as_deref());
+            out.lines.push(self.requests.ask(Asked::OwnSettings, method, params));
+        } else {
+            self.sandbox_known(self.own_sandbox, out);
+        }
+    }
+
+    /// All is known that there is to know, and the session can begin.
+    pub(super) fn sandbox_known(&mut self, own: OwnSandbox, out: &mut Step) {
+        self.own_sandbox = own;
+        if self.session.is_live() {
+            out.ready = true;
+            self.tell_sandbox(out);
+        }
+    }
+
+    /// The mode lets things be done, nobody chose a sandbox, and Codex's would let nothing write: neither what was
+    /// asked for and allowed nor what runs unasked.
+    ///
+    /// A command that was allowed runs in the sandbox all the same. Codex runs it again without one if it fails
+    /// fast enough, which is no rule to live by.
+    fn is_held_back(&self) -> bool {
+        matches!(self.settings.rules.mode, Some(ApprovalMode::Ask | ApprovalMode::AutoAll))
+            && self.settings.rules.sandbox.is_none()
+            && self.only_reads()
+    }
+
+    /// Whether Codex's own sandbox lets nothing write, or may do so.
+    fn only_reads(&self) -> bool {
+        match (&self.exec, self.own_sandbox) {
+            (None, _) => self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly),
+            (Some(_), OwnSandbox::Set(own)) => own == Some(SandboxMode::ReadOnly),
+            // Its processes do not tell, and it depends on whether the folder is one that it trusts.
+            (Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => true,
+        }
+    }
+
+    /// Nobody at all chose what holds the mode back: then it may write in the workspace.
+    pub(super) fn raises_sandbox(&self) -> bool {
+        self.is_held_back() && self.own_sandbox == OwnSandbox::Unset
+    }
+
+    /// The user's own sandbox, for turns after a mode that meant another.
+    pub(super) fn own_policy(&self) -> Option<Value> {
+        match self.own_sandbox {
+            OwnSandbox::Set(Some(own)) if self.opened_implied => Some(sandbox_policy(own, &self.settings.add_dirs)),
+            _ => self.session.sandbox().filter(|_| !self.opened_implied).cloned(),
+        }
+    }
+
+    /// Says so where the sandbox that Codex uses cannot work, or stands in the way of the mode or of added folders.
+    pub(super) fn tell_sandbox(&mut self, out: &mut Step) {
+        let known = match (self.settings.rules.sandbox, &self.exec, self.own_sandbox) {
+            (Some(chosen), ..) => Some(chosen),
+            (None, None, _) => self.session.sandbox().and_then(sandbox_mode),
+            (None, Some(_), OwnSandbox::Set(own)) => own,
+            (None, Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => None,
+        };
+        let needed = match known {
+            Some(SandboxMode::ReadOnly | SandboxMode::WorkspaceWrite) => true,
+            Some(SandboxMode::None | SandboxMode::FullAccess) => false,
+            // Whichever it falls back to, it is one.
+            None => self.exec.is_some() && self.own_sandbox == OwnSandbox::Unset,
+        };
+        if let Some(why) = self.no_sandbox.clone().filter(|_| needed) {
+            let message = "codex cannot set up its sandbox here, so every command it runs will fail; \
+                           `--sandbox full-access` with `--approval-mode ask` runs without one";
+            let data = Map::from_iter([("works".to_owned(), false.into()), ("output".to_owned(), why.into())]);
+            out.events.push(note("sandbox", Some(message.to_owned()), data));
+        }
+        match self.own_sandbox {
+            OwnSandbox::Unset if self.is_held_back() => {
+                let message = match &self.exec {
+                    Some(_) => "what codex runs may write in the workspace; its own settings do not say otherwise",
+                    None => "codex's own settings only let it read here; what is allowed may write in the workspace",
+                };
+                out.events.push(sandbox_note(message, "workspaceWrite"));
+            }
+            OwnSandbox::Set(_) if self.is_held_back() => {
+                let message = "codex's own settings only let it read, so what is allowed cannot write either; \
+                               `--sandbox workspace-write` lets it";
+                out.events.push(sandbox_note(message, "readOnly"));
+            }
+            OwnSandbox::Unknown if self.is_held_back() => {
+                let why = "codex does not tell whether its own settings choose a sandbox: it is left as it is, and \
+                           where it only reads nothing is written; `--sandbox workspace-write` lets it";
+                out.events.push(warning(why));
+            }
+            _ => {}
+        }
+        if !self.settings.add_dirs.is_empty() && known == Some(SandboxMode::ReadOnly) && !self.raises_sandbox() {
+            let why = "the added directories change nothing: codex's sandbox only reads, and that everywhere; \
+                       `--sandbox workspace-write` lets it write in them";
+            out.events.push(warning(why));
+        }
+    }
+}
+
+fn sandbox_note(message: &str, sandbox: &str) -> EventKind {
+    let data = Map::from_iter([("sandbox".to_owned(), sandbox.into())]);
+    note("sandbox", Some(message.to_owned()), data)
+}
+
+fn warning(why: &str) -> EventKind {
+    EventKind::Error(AgentError::new(AgentErrorKind::PermissionDenied, why).of(AgentType::Codex).warning())
+}

@@ -1,0 +1,219 @@
+//! Gemini's own store: which conversations are in it. What their records tell is in the file beside this one.
+//!
+//! `tmp/PROJECT/chats/session-TIME-ID.jsonl`, where PROJECT is a name that `projects.json` gives the folder, or in
+//! older versions the SHA-256 of its path; older files are one JSON document (`.json`).
+
+mod record;
+mod tool;
+mod wire;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use multitap_event::{AgentType, Timestamp};
+use multitap_process::{Line, MAX_LINE};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+pub(crate) use record::Stored;
+
+use self::wire::Record;
+use crate::history::file::{self, Lines, name};
+use crate::history::{Here, StoredSession};
+use crate::words::one_line;
+
+pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
+    let sessions = projects(home, here).into_iter().map(|(project, folder)| {
+        chats(&project.join("chats")).into_iter().map(move |chat| chat.session(folder.clone()))
+    });
+    let mut sessions: Vec<StoredSession> = sessions.flatten().collect();
+    // A conversation that was taken up may have several files; the one written to last counts.
+    sessions.sort_by(|one, other| (&one.id, other.updated).cmp(&(&other.id, one.updated)));
+    sessions.dedup_by(|one, other| one.id == other.id);
+    sessions
+}
+
+/// The conversation that Gemini gives that number: the oldest in the folder is 1.
+pub(crate) fn numbered<'a>(sessions: &'a [StoredSession], wanted: &str) -> Option<&'a StoredSession> {
+    let at = wanted.parse::<usize>().ok()?.checked_sub(1)?;
+    let mut oldest_first: Vec<&StoredSession> = sessions.iter().collect();
+    oldest_first.sort_by_key(|session| session.started);
+    oldest_first.get(at).copied()
+}
+
+/// Where Gemini itself would look for the conversations of a folder.
+pub(super) fn chats_of(home: &Path, here: &Here) -> Option<PathBuf> {
+    let projects = projects(home, Some(here)).into_iter().map(|(project, _)| project);
+    // One that has a name is used rather than one of an older version.
+    Some(projects.min_by_key(|project| is_digest(name(project)))?.join("chats"))
+}
+
+/// The projects, all or those of one folder, with the folder where it is known.
+fn projects(home: &Path, here: Option<&Here>) -> Vec<(PathBuf, Option<PathBuf>)> {
+    let known = names(home);
+    let projects = file::entries(&home.join("tmp")).into_iter().filter_map(|project| {
+        let folder = folder_of(&project, &known);
+        match (here, &folder) {
+            (Some(here), Some(folder)) if !here.is(folder) => None,
+            (Some(here), None) => {
+                let folder = here.names().find(|path| digest(path) == name(&project))?;
+                Some((project, Some(PathBuf::from(folder))))
+            }
+            _ => Some((project, folder)),
+        }
+    });
+    projects.collect()
+}
+
+/// Folder by name of project.
+fn names(home: &Path) -> Vec<(String, PathBuf)> {
+    let known: Option<Value> =
+        fs::read(home.join("projects.json")).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let known = known.as_ref().and_then(|known| known.get("projects")?.as_object());
+    let pair = |(folder, project): (&String, &Value)| Some((project.as_str()?.to_owned(), PathBuf::from(folder)));
+    known.into_iter().flatten().filter_map(pair).collect()
+}
+
+/// Which folder a project is.
+fn folder_of(project: &Path, known: &[(String, PathBuf)]) -> Option<PathBuf> {
+    let marked = || {
+        let root = fs::read_to_string(project.join(".project_root")).ok()?;
+        Some(PathBuf::from(root.trim())).filter(|root| root.is_absolute())
+    };
+    let named = known.iter().find(|(one, _)| one == name(project)).map(|(_, folder)| folder.clone());
+    let digested =
+        || known.iter().map(|(_, folder)| folder).find(|folder| is_digest_of(name(project), folder)).cloned();
+    named.or_else(marked).or_else(digested)
+}
+
+fn is_digest_of(project: &str, folder: &Path) -> bool {
+    is_digest(project) && folder.to_str().is_some_and(|folder| digest(folder) == project)
+}
+
+fn is_digest(project: &str) -> bool {
+    project.len() == 64 && project.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The SHA-256 of a text, in hexadecimal digits.
+fn digest(text: &str) -> String {
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        // Writing to a String cannot fail.
+        write!(hex, "{byte:02x}").ok();
+    }
+    hex
+}
+
+/// One file of a conversation in which somebody said something.
+#[derive(Debug)]
+pub(super) struct Chat {
+    pub(super) path: PathBuf,
+    pub(super) id: String,
+    start: Option<String>,
+    updated: Option<String>,
+    model: Option<String>,
+    title: Option<String>,
+    /// Nobody has said anything in it, or nothing of it is left.
+    pub(super) blank: bool,
+}
+
+/// The conversations in a folder of chats.
+fn chats(folder: &Path) -> Vec<Chat> {
+    let mut chats = files(folder);
+    chats.retain(|chat| !chat.blank);
+    chats
+}
+
+/// All files of conversations in a folder of chats, also the empty ones.
+pub(super) fn files(folder: &Path) -> Vec<Chat> {
+    chat_paths(folder).filter_map(|path| Chat::read(path).ok().flatten()).collect()
+}
+
+/// The paths of these files.
+pub(super) fn chat_paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let is_chat = |path: &PathBuf| {
+        let name = name(path);
+        name.starts_with("session-") && (name.ends_with(".jsonl") || name.ends_with(".json"))
+    };
+    file::entries(folder).into_iter().filter(is_chat)
+}
+
+/// The lines of a file. An older one, or any other that is one document, is handed over whole.
+pub(crate) fn lines(path: &Path) -> io::Result<Lines> {
+    if path.extension().is_some_and(|extension| extension == "json") {
+        let mut text = Vec::new();
+        file::open(path)?.take(MAX_LINE as u64 + 1).read_to_end(&mut text)?;
+        let is_document = text.len() <= MAX_LINE && serde_json::from_slice::<Record>(&text).is_ok();
+        if let Some(text) = String::from_utf8(text).ok().filter(|_| is_document) {
+            return Ok(Lines::whole(text));
+        }
+    }
+    Lines::open(path)
+}
+
+impl Chat {
+    /// What a file is about; nothing if it is a sub-agent's.
+    pub(super) fn read(path: PathBuf) -> io::Result<Option<Self>> {
+        let mut lines = lines(&path)?;
+        let (mut id, mut start, mut updated, mut model, mut title, mut said) = (None, None, None, None, None, false);
+        while let Some(line) = lines.next()? {
+            let Line::Text(line) = line else { continue };
+            // Once somebody spoke, only what changes that, the model and the last times are worth a look.
+            if said && !["\"$set\"", "\"$rewindTo\"", "\"model\""].iter().any(|word| line.contains(word)) {
+                continue;
+            }
+            let Ok(mut record) = serde_json::from_str::<Record>(&line) else { continue };
+            if record.kind.as_deref() == Some("subagent") {
+                return Ok(None);
+            }
+            if record.rewind_to.is_some() {
+                continue;
+            }
+            let set = record.set.take().map(|set| *set).unwrap_or_default();
+            id = id.or(record.session_id.take()).or(set.session_id);
+            start = start.or(record.start_time.take()).or(set.start_time);
+            updated = set.last_updated.or(record.last_updated.take()).or(updated);
+            let whole = record.messages.take().or(set.messages);
+            if let Some(messages) = &whole {
+                said = messages.iter().any(Record::is_said);
+            }
+            said |= record.is_said();
+            for message in std::iter::once(&record).chain(whole.iter().flatten()) {
+                model = model.or_else(|| message.model.clone());
+                if title.is_none() && message.is_prompt() {
+                    title = Some(one_line(&message.text()));
+                }
+            }
+        }
+        Ok(id.map(|id| Self { path, id, start, updated, model, title, blank: !said }))
+    }
+
+    /// When the conversation began, as the file has it.
+    pub(super) fn start(&self) -> &str {
+        self.start.as_deref().unwrap_or_default()
+    }
+
+    fn session(self, folder: Option<PathBuf>) -> StoredSession {
+        let session = StoredSession::new(AgentType::Gemini, self.id, self.path);
+        StoredSession {
+            folder,
+            title: self.title,
+            model: self.model,
+            started: self.start.as_deref().and_then(Timestamp::parse),
+            updated: self.updated.as_deref().and_then(Timestamp::parse).or(session.updated),
+            ..session
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_folders_are_named_by_a_digest() {
+        assert_eq!(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

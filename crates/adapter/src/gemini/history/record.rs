@@ -1,0 +1,291 @@
+//! The records of one conversation to events.
+//!
+//! A message may be written again with more in it, and all of them at once when Gemini puts its history in order:
+//! what was told of a message is not told again. No record ends a turn: it is over when the user speaks again or
+//! nothing follows.
+
+use std::collections::{HashMap, HashSet};
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, Draft, EventKind, Image, MessageId, Reasoning, Role, SessionStart,
+    StatedConfig, SystemNote, TextChunk, Timestamp, TokenUsage, TurnEnd, TurnStatus, UserMessage,
+};
+use serde_json::{Map, Value};
+
+use super::wire::{Record, ToolCall, text_of};
+use crate::codec::{End, Step};
+use crate::history::{Entries, StoredSession, Told};
+use crate::line::unrecognized;
+use crate::track::{self, Forgotten, Tools, Turns};
+
+/// Not driven at all: read from a file.
+const STORED: &str = "stored";
+/// Why a call has no end.
+const NO_END: &str = "the agent did not tell how this call ended";
+
+/// A conversation in Gemini's store.
+pub(crate) struct Stored {
+    session: StoredSession,
+    turns: Turns,
+    pub(super) tools: Tools<()>,
+    /// What was told of each message.
+    messages: HashMap<String, Known>,
+    /// Calls whose end was told.
+    pub(super) ended: HashSet<String>,
+    nameless: u64,
+    model: Option<String>,
+    pub(super) turn: Turn,
+}
+
+/// What was told of a message.
+#[derive(Default)]
+struct Known {
+    text: String,
+    thoughts: usize,
+    counted: bool,
+}
+
+/// The turn under way.
+#[derive(Default)]
+pub(super) struct Turn {
+    /// When the last of it was written.
+    at: Option<Timestamp>,
+    used: Option<TokenUsage>,
+    pub(super) words: Option<String>,
+    /// The model has answered, and nothing is waited for.
+    pub(super) at_rest: bool,
+    error: Option<String>,
+}
+
+impl Stored {
+    pub(crate) fn new(session: &StoredSession) -> Self {
+        Self {
+            session: session.clone(),
+            turns: Turns::new(AgentType::Gemini),
+            tools: Tools::default(),
+            messages: HashMap::new(),
+            ended: HashSet::new(),
+            nameless: 0,
+            model: session.model.clone(),
+            turn: Turn::default(),
+        }
+    }
+
+    pub(super) fn begin_turn(&mut self, at: Timestamp, out: &mut Step) {
+        if !self.turns.is_open() {
+            self.turn = Turn::default();
+            self.turns.begin(at, out);
+        }
+        self.turn.at = Some(at);
+    }
+
+    /// Tells the end of the turn, at the time of the last that belonged to it.
+    fn end_turn(&mut self, told: &mut Vec<Draft>) {
+        if !self.turns.is_open() {
+            return;
+        }
+        let turn = std::mem::take(&mut self.turn);
+        let at = turn.at.unwrap_or_else(|| Timestamp::from_millis(0));
+        let mut out = Step::default();
+        let open = !self.tools.is_empty();
+        self.tools.close(Forgotten::All, NO_END, Some(at), &mut out);
+        let status = match &turn.error {
+            Some(_) => TurnStatus::Failed,
+            None if turn.at_rest && !open => TurnStatus::Completed,
+            None => TurnStatus::Interrupted,
+        };
+        let end = TurnEnd {
+            usage: turn.used,
+            text: turn.words.filter(|_| status == TurnStatus::Completed),
+            error: turn.error,
+            denials: self.tools.take_denials(),
+            ..TurnEnd::of(status)
+        };
+        self.turns.complete(end, Some(at), &mut out);
+        told.extend(out.events.into_iter().map(|kind| Draft::new(at, kind)));
+    }
+
+    fn record(&mut self, record: &Record, at: Timestamp, told: &mut Told) {
+        for message in record.messages.iter().flatten() {
+            self.message(message, at, told);
+        }
+        if let Some(set) = &record.set {
+            self.record(set, at, told);
+        }
+        if let Some(id) = &record.rewind_to {
+            self.end_turn(&mut told.before);
+            let data = Map::from_iter([("messageId".to_owned(), id.as_str().into())]);
+            let message = "the conversation goes on from before this message".to_owned();
+            let note = SystemNote { subtype: "rewound".to_owned(), message: Some(message), data };
+            told.own.push(Draft::new(at, EventKind::System(note)));
+        }
+        if record.speaker.is_some() {
+            self.message(record, at, told);
+        }
+    }
+
+    fn message(&mut self, message: &Record, at: Timestamp, told: &mut Told) {
+        let own = message.timestamp.as_deref().and_then(Timestamp::parse);
+        // What is written again keeps its first time, but is news only now.
+        let is_known = message.id.as_ref().is_some_and(|id| self.messages.contains_key(id));
+        let at = own.filter(|_| !is_known).or(self.turn.at).unwrap_or(at);
+        let id = message.id.clone().unwrap_or_else(|| {
+            self.nameless += 1;
+            format!("stored-{}", self.nameless)
+        });
+        let mut out = Step::default();
+        match message.speaker.as_deref() {
+            Some("user") => self.user(message, &id, at, told, &mut out),
+            Some("gemini" | "model" | "assistant") => self.gemini(message, &id, at, &mut out),
+            Some("error") => {
+                self.messages.entry(id).or_default();
+                self.begin_turn(at, &mut out);
+                let text = message.text();
+                self.turn.error = Some(text.clone());
+                let error = AgentError::new(AgentErrorKind::Unknown, text).of(AgentType::Gemini);
+                out.events.push(EventKind::Error(error));
+            }
+            Some(word) if !self.messages.contains_key(&id) => {
+                self.messages.entry(id).or_default();
+                let (message, data) = (Some(message.text()).filter(|text| !text.is_empty()), Map::new());
+                out.events.push(EventKind::System(SystemNote { subtype: word.to_owned(), message, data }));
+            }
+            _ => {}
+        }
+        told.own(at, out);
+    }
+
+    fn user(&mut self, message: &Record, id: &str, at: Timestamp, told: &mut Told, out: &mut Step) {
+        for answer in message.parts("functionResponse") {
+            self.answered(answer, at, out);
+        }
+        if self.messages.contains_key(id) {
+            return;
+        }
+        self.messages.entry(id.to_owned()).or_default();
+        if !message.is_prompt() {
+            return;
+        }
+        if told.own.is_empty() {
+            self.end_turn(&mut told.before);
+        } else {
+            // All in one document: what came before is in the same record.
+            self.end_turn(&mut told.own);
+        }
+        self.begin_turn(at, out);
+        let images = message.parts("inlineData").into_iter().filter_map(image).collect();
+        let (content, message_id) = (message.text(), Some(MessageId::from(id)));
+        let message = UserMessage { content, images, prompt_id: None, from: None, steering: false, message_id };
+        out.events.push(EventKind::UserMessage(message));
+    }
+
+    fn gemini(&mut self, message: &Record, id: &str, at: Timestamp, out: &mut Step) {
+        let known = self.messages.remove(id).unwrap_or_default();
+        let text = text_of(&message.content);
+        let more = text.strip_prefix(known.text.as_str()).unwrap_or_default();
+        let calls = message.parts("functionCall");
+        let new_call = |call: &ToolCall| !self.ended.contains(&call.id);
+        let is_news = !more.is_empty()
+            || message.thoughts.len() > known.thoughts
+            || message.tool_calls.iter().any(new_call)
+            || (!known.counted && message.tokens.is_some());
+        if is_news {
+            self.begin_turn(at, out);
+        }
+        if let Some(model) = message.model.as_ref().filter(|model| self.model.as_ref() != Some(model))
+            && self.model.replace(model.clone()).is_some()
+        {
+            out.events.push(EventKind::ModelChanged { model: model.clone(), by: None });
+        }
+        for thought in message.thoughts.iter().skip(known.thoughts) {
+            let content = match (thought.subject.as_str(), thought.description.as_str()) {
+                ("", description) => description.to_owned(),
+                (subject, "") => format!("**{subject}**"),
+                (subject, description) => format!("**{subject}**\n{description}"),
+            };
+            let message_id = Some(MessageId::from(format!("{id}:thought")));
+            let reasoning = Reasoning { content, is_partial: false, message_id, parent_tool_id: None };
+            out.events.push(EventKind::Reasoning(reasoning));
+        }
+        if !more.is_empty() {
+            let (role, message_id) = (Some(Role::Assistant), Some(MessageId::from(id)));
+            let (content, parent_tool_id) = (more.to_owned(), None);
+            let chunk = TextChunk { content, is_partial: false, role, message_id, parent_tool_id };
+            out.events.push(EventKind::TextChunk(chunk));
+            self.turn.words = Some(text.clone());
+        }
+        if is_news {
+            self.turn.at_rest = !text.is_empty() && calls.is_empty();
+        }
+        if let Some(tokens) = message.tokens.as_ref().filter(|_| !known.counted) {
+            let sum = TokenUsage::of(tokens.input, tokens.output);
+            let usage = TokenUsage {
+                cached_tokens: Some(tokens.cached),
+                reasoning_tokens: Some(tokens.thoughts).filter(|count| *count > 0),
+                total_tokens: tokens.total.unwrap_or(sum.total_tokens),
+                ..sum
+            };
+            self.turn.used = Some(self.turn.used.map_or(usage, |before| before.plus(usage)));
+        }
+        for call in &message.tool_calls {
+            self.call(call, at, out);
+        }
+        for call in calls {
+            let word = |key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let args = call.get("args").and_then(Value::as_object).cloned().unwrap_or_default();
+            self.call(&ToolCall { id: word("id"), name: word("name"), args, ..ToolCall::default() }, at, out);
+        }
+        let counted = known.counted || message.tokens.is_some();
+        let thoughts = known.thoughts.max(message.thoughts.len());
+        let text = if more.is_empty() { known.text } else { text };
+        self.messages.insert(id.to_owned(), Known { text, thoughts, counted });
+    }
+}
+
+fn image(part: &Map<String, Value>) -> Option<Image> {
+    let word = |key: &str| part.get(key).and_then(Value::as_str).map(str::to_owned);
+    Some(Image { media_type: word("mimeType").filter(|kind| kind.starts_with("image/"))?, data: word("data")? })
+}
+
+impl Entries for Stored {
+    fn begin(&mut self, at: Timestamp, told: &mut Told) {
+        let session = &self.session;
+        let start = EventKind::SessionStarted(SessionStart {
+            agent_type: AgentType::Gemini,
+            config: Some(StatedConfig {
+                agent_type: Some(AgentType::Gemini),
+                working_directory: session.folder.as_ref().map(|folder| folder.display().to_string()),
+                model: session.model.clone(),
+                ..StatedConfig::default()
+            }),
+            native_session_id: Some(session.id.clone()),
+            native_mode: None,
+            agent_version: None,
+            transport: Some(STORED.to_owned()),
+        });
+        told.own(at, Step::event(start));
+    }
+
+    fn entry(&mut self, line: &str, _file: usize, at: Timestamp, told: &mut Told) {
+        match serde_json::from_str::<Record>(line) {
+            Ok(record) if record.is_known() => self.record(&record, at, told),
+            Ok(_) => told.own(at, Step::event(unrecognized(line, "a record of no known kind"))),
+            Err(error) => told.own(at, Step::event(unrecognized(line, error.to_string()))),
+        }
+    }
+
+    fn end(&mut self, at: Timestamp, told: &mut Told) {
+        self.end_turn(&mut told.before);
+        let mut out = Step::default();
+        self.tools.close(Forgotten::All, NO_END, Some(at), &mut out);
+        self.turns.end(End::InputEnded, track::Known::default(), Some(at), &mut out);
+        told.own(at, out);
+    }
+}
+
+impl Record {
+    /// Whether we know what it is for.
+    fn is_known(&self) -> bool {
+        self.session_id.is_some() || self.set.is_some() || self.rewind_to.is_some() || self.speaker.is_some()
+    }
+}

@@ -1,0 +1,193 @@
+//! Conversations that the agents keep themselves: found, listed, and told again as unified events.
+//!
+//! Where each agent keeps them and what its files look like is in its own folder (`claude/history.rs` and so on);
+//! here is what they share. Reads only: nothing in here changes an agent's files.
+
+pub(crate) mod file;
+mod reading;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use multitap_event::{AgentType, Timestamp};
+use serde::Serialize;
+
+pub(crate) use reading::{Entries, Told};
+pub use reading::{Reading, read};
+
+use crate::{claude, codex, gemini};
+
+/// The word for the newest conversation.
+const LATEST: &str = "latest";
+/// The fewest characters that may stand for a longer id: what is shorter is a slip more often than a choice.
+const SHORTEST: usize = 4;
+
+/// A conversation in an agent's own store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredSession {
+    pub agent: AgentType,
+    /// The agent's own id: what resumes it.
+    pub id: String,
+    /// The folder it was had in, where the store tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    /// The first thing the user said, on one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_version: Option<String>,
+    /// The agent has put it away, and does not list it any more.
+    pub archived: bool,
+    /// The file of the conversation, then those of its sub-agents.
+    pub files: Vec<PathBuf>,
+}
+
+impl StoredSession {
+    pub(crate) fn new(agent: AgentType, id: String, file: PathBuf) -> Self {
+        Self {
+            agent,
+            id,
+            folder: None,
+            title: None,
+            model: None,
+            started: None,
+            updated: file::changed(&file),
+            agent_version: None,
+            archived: false,
+            files: vec![file],
+        }
+    }
+}
+
+/// A conversation cannot be found or read.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    #[error(
+        "multitap does not know where agents of kind {0} keep their conversations; \
+         it can list those of claude, codex and gemini"
+    )]
+    NoStore(AgentType),
+    #[error("cannot tell where {0} keeps its conversations: there is no home folder")]
+    NoHome(AgentType),
+    #[error("{agent} has no conversation {wanted}")]
+    NotFound { agent: AgentType, wanted: String },
+    #[error("{agent} has no conversation in {}", folder.display())]
+    NoneHere { agent: AgentType, folder: PathBuf },
+    #[error("{wanted} may be any of {} conversations of {agent}: {}", ids.len(), ids.join(", "))]
+    Ambiguous { agent: AgentType, wanted: String, ids: Vec<String> },
+    #[error("cannot read {}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+}
+
+/// One agent's own store of conversations.
+#[derive(Debug, Clone)]
+pub struct History {
+    agent: AgentType,
+    home: PathBuf,
+}
+
+impl History {
+    /// The store of that agent as a process with these variables would find it; the others are those of this one.
+    pub fn of(agent: AgentType, env: &BTreeMap<String, String>) -> Result<Self, HistoryError> {
+        let variable = |name: &str| {
+            let own = env.get(name).map(Into::into).or_else(|| std::env::var_os(name));
+            own.filter(|value| !value.is_empty()).map(PathBuf::from)
+        };
+        let user = || variable("HOME").or_else(std::env::home_dir);
+        let home = match agent {
+            AgentType::Claude => variable("CLAUDE_CONFIG_DIR").or_else(|| Some(user()?.join(".claude"))),
+            AgentType::Codex => variable("CODEX_HOME").or_else(|| Some(user()?.join(".codex"))),
+            AgentType::Gemini => variable("GEMINI_CLI_HOME").or_else(user).map(|home| home.join(".gemini")),
+            AgentType::Acp | AgentType::Builtin => return Err(HistoryError::NoStore(agent)),
+        };
+        Ok(Self { agent, home: home.ok_or(HistoryError::NoHome(agent))? })
+    }
+
+    pub fn agent(&self) -> AgentType {
+        self.agent
+    }
+
+    /// The folder that the agent keeps its own files in.
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The conversations, newest first: those of one folder, or all. What cannot be read is left out.
+    pub fn list(&self, folder: Option<&Path>) -> Vec<StoredSession> {
+        let here = folder.map(Here::new);
+        let mut sessions = match self.agent {
+            AgentType::Claude => claude::history::list(&self.home, here.as_ref()),
+            AgentType::Codex => codex::history::list(&self.home, here.as_ref()),
+            AgentType::Gemini => gemini::history::list(&self.home, here.as_ref()),
+            AgentType::Acp | AgentType::Builtin => Vec::new(),
+        };
+        sessions.sort_by_cached_key(|session| Reverse((session.updated, session.started, session.id.clone())));
+        sessions
+    }
+
+    /// The conversation that somebody means: by its id, the beginning of it, `latest` for the newest in the folder,
+    /// or for Gemini by the number that Gemini gives it there.
+    pub fn find(&self, wanted: &str, folder: &Path) -> Result<StoredSession, HistoryError> {
+        let here = self.list(Some(folder));
+        if wanted == LATEST {
+            let newest = here.into_iter().find(|session| !session.archived);
+            return newest.ok_or_else(|| HistoryError::NoneHere { agent: self.agent, folder: folder.to_owned() });
+        }
+        if self.agent == AgentType::Gemini
+            && let Some(session) = gemini::history::numbered(&here, wanted)
+        {
+            return Ok(session.clone());
+        }
+        match self.choose(here, wanted) {
+            Err(HistoryError::NotFound { .. }) => self.choose(self.list(None), wanted),
+            other => other,
+        }
+    }
+
+    fn choose(&self, mut sessions: Vec<StoredSession>, wanted: &str) -> Result<StoredSession, HistoryError> {
+        let (agent, wanted) = (self.agent, wanted.to_owned());
+        if let Some(at) = sessions.iter().position(|session| session.id == wanted) {
+            return Ok(sessions.swap_remove(at));
+        }
+        sessions.retain(|session| wanted.len() >= SHORTEST && session.id.starts_with(&wanted));
+        match sessions.len() {
+            0 => Err(HistoryError::NotFound { agent, wanted }),
+            1 => Ok(sessions.swap_remove(0)),
+            _ => {
+                let ids = sessions.into_iter().map(|session| session.id).collect();
+                Err(HistoryError::Ambiguous { agent, wanted, ids })
+            }
+        }
+    }
+}
+
+/// The folder whose conversations are wanted, by every name an agent may know it by.
+#[derive(Debug)]
+pub(crate) struct Here {
+    names: Vec<PathBuf>,
+}
+
+impl Here {
+    pub(crate) fn new(folder: &Path) -> Self {
+        let given = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let real = std::fs::canonicalize(&given).ok().filter(|real| *real != given);
+        Self { names: std::iter::once(given).chain(real).collect() }
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().filter_map(|name| name.to_str())
+    }
+
+    pub(crate) fn is(&self, folder: &Path) -> bool {
+        self.names.iter().any(|name| name == folder)
+    }
+}

@@ -1,0 +1,148 @@
+//! An agent's files, read in bounded pieces: they may be large, broken, or written to at this moment.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use multitap_event::Timestamp;
+use multitap_process::{Line, LineBuffer, MAX_LINE};
+use serde::Deserialize;
+
+const READ: usize = 64 * 1024;
+/// How far a file is read to find out what it is about.
+const HEAD: u64 = 4 * 1024 * 1024;
+/// How much of its end is read to find out when it was last written to, and by which model.
+const TAIL: u64 = 256 * 1024;
+
+/// The lines of a file, one at a time.
+pub(crate) struct Lines {
+    file: Box<dyn Read + Send>,
+    buffer: LineBuffer,
+    chunk: Vec<u8>,
+    over: bool,
+    /// A document in place of lines.
+    whole: Option<String>,
+}
+
+impl Lines {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(Box::new(open(path)?)))
+    }
+
+    pub(crate) fn of(file: Box<dyn Read + Send>) -> Self {
+        Self { file, buffer: LineBuffer::new(MAX_LINE), chunk: vec![0; READ], over: false, whole: None }
+    }
+
+    /// A document that is handed over in one piece.
+    pub(crate) fn whole(text: String) -> Self {
+        Self { whole: Some(text), over: true, ..Self::of(Box::new(io::empty())) }
+    }
+
+    /// The next line that is not blank.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Line>> {
+        if let Some(text) = self.whole.take() {
+            return Ok(Some(Line::Text(text)));
+        }
+        loop {
+            while let Some(line) = self.buffer.pop() {
+                if !matches!(&line, Line::Text(text) if text.trim().is_empty()) {
+                    return Ok(Some(line));
+                }
+            }
+            if self.over {
+                return Ok(None);
+            }
+            match self.file.read(&mut self.chunk) {
+                Ok(0) => {
+                    self.over = true;
+                    self.buffer.finish();
+                }
+                Ok(read) => self.buffer.push(&self.chunk[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.over = true;
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Opens a file, and nothing that is none: a pipe would make us wait for whoever writes to it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
+    }
+    File::open(path)
+}
+
+/// Hands over the lines at the beginning of a file until enough is known.
+pub(crate) fn head(path: &Path, mut look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
+    look_at(Lines::of(Box::new(open(path)?.take(HEAD))), &mut look)
+}
+
+/// Hands over lines until enough is known.
+pub(crate) fn look_at(mut lines: Lines, mut look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
+    while let Some(line) = lines.next()? {
+        if let Line::Text(line) = line
+            && look(&line).is_break()
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The whole lines at the end of a file, the last one first.
+pub(crate) fn tail(path: &Path) -> io::Result<Vec<String>> {
+    let mut file = open(path)?;
+    let from = file.metadata()?.len().saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    // The first one may lack its beginning.
+    let whole = text.split_once('\n').filter(|_| from > 0).map_or(text.as_ref(), |(_, rest)| rest);
+    Ok(whole.lines().rev().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect())
+}
+
+/// When a file was last written to.
+pub(crate) fn changed(path: &Path) -> Option<Timestamp> {
+    let since = fs::metadata(path).ok()?.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
+}
+
+/// What is in a folder, in order of name; nothing if it cannot be read.
+pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries
+}
+
+/// The name of a file or folder.
+pub(crate) fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+/// When an entry was written, in the words of any of the agents.
+pub(crate) fn time_of(line: &str) -> Option<Timestamp> {
+    #[derive(Deserialize)]
+    struct Stamped {
+        timestamp: Option<serde_json::Value>,
+        #[serde(rename = "startTime")]
+        start_time: Option<String>,
+        #[serde(rename = "$set")]
+        set: Option<Set>,
+    }
+    #[derive(Deserialize)]
+    struct Set {
+        #[serde(rename = "lastUpdated")]
+        last_updated: Option<String>,
+    }
+    let stamped: Stamped = serde_json::from_str(line).ok()?;
+    let own = stamped.timestamp.as_ref().and_then(|value| value.as_str());
+    let set = stamped.set.and_then(|set| set.last_updated);
+    Timestamp::parse(own.or(stamped.start_time.as_deref()).or(set.as_deref())?)
+}

@@ -1,0 +1,187 @@
+//! A stored conversation on its way to events: its lines in the order in which they were written, each told once.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use multitap_event::{AgentError, AgentErrorKind, AgentType, Draft, EventKind, Timestamp};
+use multitap_process::Line;
+
+use super::file::{self, Lines};
+use super::{HistoryError, StoredSession};
+use crate::codec::Step;
+use crate::line::{too_long, type_of};
+use crate::{claude, codex, gemini};
+
+/// What reads the entries of one agent's store. May keep state, must not fail.
+pub(crate) trait Entries: Send {
+    /// Before the first entry: the session begins.
+    fn begin(&mut self, at: Timestamp, told: &mut Told);
+    /// An entry of that file of the conversation, counted from nought.
+    fn entry(&mut self, line: &str, file: usize, at: Timestamp, told: &mut Told);
+    /// No entry follows: what is open ends.
+    fn end(&mut self, at: Timestamp, told: &mut Told);
+}
+
+/// What an entry tells.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Of what came before it: an entry may show that something was over.
+    pub(crate) before: Vec<Draft>,
+    /// Of itself.
+    pub(crate) own: Vec<Draft>,
+}
+
+impl Told {
+    pub(crate) fn before(&mut self, at: Timestamp, step: Step) {
+        self.before.extend(step.events.into_iter().map(|kind| Draft::new(at, kind)));
+    }
+
+    pub(crate) fn own(&mut self, at: Timestamp, step: Step) {
+        self.own.extend(step.events.into_iter().map(|kind| Draft::new(at, kind)));
+    }
+}
+
+/// Begins to read a conversation. Its events come as they would have live, with the times of the stored entries; with
+/// `keep_raw` every line of its files stands in exactly one of them.
+pub fn read(session: &StoredSession, keep_raw: bool) -> Result<Reading, HistoryError> {
+    let entries: Box<dyn Entries> = match session.agent {
+        AgentType::Claude => Box::new(claude::history::Stored::new(session)),
+        AgentType::Codex => Box::new(codex::history::Stored::new(session)),
+        AgentType::Gemini => Box::new(gemini::history::Stored::new(session)),
+        AgentType::Acp | AgentType::Builtin => return Err(HistoryError::NoStore(session.agent)),
+    };
+    let mut sources = Vec::new();
+    for (at, path) in session.files.iter().enumerate() {
+        let lines = match session.agent {
+            AgentType::Gemini => gemini::history::lines(path),
+            AgentType::Codex => codex::history::lines(path),
+            _ => Lines::open(path),
+        };
+        match lines {
+            Ok(lines) => sources.push(Source { file: at, path: path.clone(), lines, next: None }),
+            // Without a sub-agent's file the conversation itself is still whole.
+            Err(_) if at > 0 => {}
+            Err(source) => return Err(HistoryError::Unreadable { path: path.clone(), source }),
+        }
+    }
+    let at = session.started.or(session.updated).unwrap_or_else(|| Timestamp::from_millis(0));
+    let mut reading =
+        Reading { agent: session.agent, entries, sources, keep_raw, at, last: at, ready: VecDeque::new(), over: false };
+    let mut told = Told::default();
+    reading.entries.begin(at, &mut told);
+    reading.tell(told, None);
+    for at in 0..reading.sources.len() {
+        reading.advance(at);
+    }
+    Ok(reading)
+}
+
+/// A conversation that is being read: an iterator over its events.
+pub struct Reading {
+    agent: AgentType,
+    entries: Box<dyn Entries>,
+    sources: Vec<Source>,
+    keep_raw: bool,
+    /// The time of the last entry. What has no time of its own was written then.
+    at: Timestamp,
+    /// The time of the last event.
+    last: Timestamp,
+    ready: VecDeque<Draft>,
+    over: bool,
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+/// One file, and its next line with the time it was written at.
+struct Source {
+    file: usize,
+    path: PathBuf,
+    lines: Lines,
+    next: Option<(Timestamp, Line)>,
+}
+
+impl Reading {
+    /// Reads on in one file.
+    fn advance(&mut self, at: usize) {
+        let Some(source) = self.sources.get_mut(at) else { return };
+        match source.lines.next() {
+            Ok(Some(line)) => {
+                let own = match &line {
+                    Line::Text(text) => file::time_of(text),
+                    Line::TooLong { .. } => None,
+                };
+                source.next = Some((own.unwrap_or(self.at).max(self.at), line));
+            }
+            Ok(None) => source.next = None,
+            Err(error) => {
+                source.next = None;
+                let message = format!("cannot read on in {}: {error}", source.path.display());
+                let error = AgentError::new(AgentErrorKind::Unknown, message).of(self.agent);
+                self.ready.push_back(Draft::new(self.at, EventKind::Error(error)));
+            }
+        }
+    }
+
+    /// Tells the entry that was written next, in whichever file it is.
+    fn step(&mut self) {
+        let times = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.next.as_ref()?.0, at)));
+        let Some((_, at)) = times.min() else {
+            self.over = true;
+            let mut told = Told::default();
+            self.entries.end(self.at, &mut told);
+            return self.tell(told, None);
+        };
+        let file = self.sources[at].file;
+        let Some((time, line)) = self.sources[at].next.take() else { return };
+        self.at = self.at.max(time);
+        match line {
+            Line::Text(line) => {
+                let mut told = Told::default();
+                self.entries.entry(&line, file, self.at, &mut told);
+                self.tell(told, Some(&line));
+            }
+            Line::TooLong { head, bytes } => self.ready.push_back(Draft::new(self.at, too_long(&head, bytes))),
+        }
+        self.advance(at);
+    }
+
+    fn tell(&mut self, told: Told, line: Option<&str>) {
+        let Told { before, mut own } = told;
+        if let Some(line) = line.filter(|_| self.keep_raw) {
+            if own.is_empty() {
+                own.push(Draft::new(
+                    self.at,
+                    EventKind::RawDelta { native_type: type_of(line).ok().map(Cow::into_owned) },
+                ));
+            }
+            if let Some(first) = own.first_mut() {
+                // A document that was never cut into lines is handed over whole.
+                first.raw.extend(line.lines().filter(|line| !line.trim().is_empty()).map(Arc::from));
+            }
+        }
+        for mut draft in before.into_iter().chain(own) {
+            // Times do not go back, whatever order the entries came in.
+            draft.at = draft.at.max(self.last);
+            self.last = draft.at;
+            self.ready.push_back(draft);
+        }
+    }
+}
+
+impl Iterator for Reading {
+    type Item = Draft;
+
+    fn next(&mut self) -> Option<Draft> {
+        while self.ready.is_empty() && !self.over {
+            self.step();
+        }
+        self.ready.pop_front()
+    }
+}

@@ -1,0 +1,73 @@
+//! What is found out about an agent before a session with it, by starting its program for a moment.
+//!
+//! A probe that does not work out says nothing, and is not an error: the session itself shows what is wrong.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use multitap_process::{Child, Keeper, Line, Patience, Program, StdinMode, spawn};
+use tokio::time::timeout;
+
+use crate::codex::{Found, OwnSandbox, PROBE, own_sandbox_in, own_sandbox_question};
+
+/// How long a probe may take; what takes longer is not told of.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why Codex cannot set up its sandbox on this machine; nothing if it can, or if that could not be found out.
+/// `hidden_env` are variables that it must not see.
+pub async fn codex_sandbox_trouble(codex: PathBuf, hidden_env: &[&str], keeper: &Keeper) -> Option<String> {
+    let program = Program {
+        program: codex,
+        args: Vec::new(),
+        env: Vec::new(),
+        env_remove: hidden_env.iter().map(Into::into).collect(),
+        // It does not even start in a folder that is gone.
+        cwd: std::env::current_dir().is_err().then(std::env::temp_dir),
+        stdin: StdinMode::Null,
+    };
+    no_sandbox(program, keeper).await
+}
+
+/// The same of a Codex that is run like this.
+pub(crate) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<String> {
+    codex.args.extend(PROBE.map(Into::into));
+    codex.stdin = StdinMode::Null;
+    let mut child = spawn(codex, keeper).await.ok()?;
+    let Ok(exit) = timeout(PATIENCE, child.wait()).await else {
+        child.stop(Patience::default()).await;
+        return None;
+    };
+    let said = exit.stderr_tail.lines().rev().find(|line| !line.trim().is_empty());
+    (!exit.success()).then(|| said.map_or_else(|| exit.to_string(), |line| line.trim().to_owned()))
+}
+
+/// What there is to know of a Codex whose turns are processes, which tell nothing of it.
+pub(crate) async fn codex_turns(codex: Program, agent_args: &[String], keeper: &Keeper) -> Found {
+    let mut server = codex.clone();
+    server.args.push("app-server".into());
+    server.args.extend(agent_args.iter().map(Into::into));
+    server.stdin = StdinMode::Piped;
+    let (no_sandbox, own_sandbox) = tokio::join!(no_sandbox(codex, keeper), own_sandbox(server, keeper));
+    Found { no_sandbox, own_sandbox }
+}
+
+async fn own_sandbox(server: Program, keeper: &Keeper) -> OwnSandbox {
+    let cwd = server.cwd.as_ref().and_then(|cwd| cwd.to_str()).map(str::to_owned);
+    let Ok(mut child) = spawn(server, keeper).await else { return OwnSandbox::Unknown };
+    let own = timeout(PATIENCE, ask(&mut child, cwd.as_deref())).await;
+    child.stop(Patience::default()).await;
+    own.ok().flatten().unwrap_or_default()
+}
+
+async fn ask(child: &mut Child, cwd: Option<&str>) -> Option<OwnSandbox> {
+    for line in own_sandbox_question(cwd) {
+        child.stdin.write(line, PATIENCE).await.ok()?;
+    }
+    loop {
+        if let Line::Text(line) = child.stdout.next().await.ok()??
+            && let Some(own) = own_sandbox_in(&line)
+        {
+            return Some(own);
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The text form: the answer on stdout as it comes; everything else in plain words on stderr.
+
+use multitap_event::{
+    AgentError, Door, Event, EventKind, FileChangeType, MessageId, Question, Retry, Role, Severity, TextChunk,
+    ToolCompleted, ToolId, ToolOutcome, ToolStarted, TurnEnd, TurnStatus,
+};
+
+use super::Shown;
+use crate::words::{clean, short};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(in crate::cmd::run) struct Plain {
+    to_terminal: bool,
+    mid_line: bool,
+    speaking: Option<Option<MessageId>>,
+    /// Something of this turn's answer was printed.
+    spoke: bool,
+    tools: Vec<(ToolId, String)>,
+    questions: Vec<Question>,
+    /// Tools whose denial was told with its reason.
+    denied: Vec<ToolId>,
+    /// The last error that was told, so that it is not told again as the reason of the end.
+    told: Option<String>,
+}
+
+impl Plain {
+    /// `to_terminal`: the answer goes to a screen.
+    pub(super) fn new(to_terminal: bool) -> Self {
+        Self { to_terminal, ..Self::default() }
+    }
+
+    pub(super) fn event(&mut self, event: &Event) -> Shown {
+        let mut shown = Shown::default();
+        match &event.kind {
+            EventKind::TextChunk(chunk) => shown.stdout = self.text(chunk),
+            EventKind::TurnStarted { .. } => self.spoke = false,
+            EventKind::ToolStarted(tool) => shown.stderr.push(self.tool_started(tool)),
+            EventKind::ToolCompleted(done) => shown.stderr.extend(self.tool_completed(done)),
+            EventKind::FileChanged(change) => {
+                let what = match change.change_type {
+                    FileChangeType::Created => "created",
+                    FileChangeType::Modified => "changed",
+                    FileChangeType::Deleted => "deleted",
+                };
+                shown.stderr.push(format!("[file] {what} {}", change.file_path));
+            }
+            EventKind::Retry(retry) => shown.stderr.push(retry_line(retry)),
+            EventKind::Error(error) => shown.stderr.extend(self.error(error)),
+            EventKind::PermissionAsked(question) => self.questions.push(question.clone()),
+            EventKind::PermissionSettled(ruling) => {
+                let at = self.questions.iter().position(|question| question.question_id == ruling.question_id);
+                let question = at.map(|at| self.questions.swap_remove(at));
+                if ruling.kind.rejects() && ruling.settled_by.door == Door::Host {
+                    self.denied.extend(question.as_ref().and_then(|question| question.tool_id.clone()));
+                    let title = question.map_or_else(|| "a question".to_owned(), |question| question.title);
+                    let why = ruling.feedback.as_deref().unwrap_or("nobody answered");
+                    shown.stderr.push(format!("[denied] {title}: {why}"));
+                }
+            }
+            EventKind::PermissionWithdrawn(gone) => {
+                self.questions.retain(|question| question.question_id != gone.question_id);
+            }
+            EventKind::System(note) if note.subtype == "discarded" => {
+                let message = note.message.as_deref().unwrap_or("the agent begins this text again");
+                shown.stderr.push(format!("[discarded] {message}"));
+            }
+            EventKind::System(note) if note.subtype == "sandbox" => {
+                shown.stderr.extend(note.message.as_ref().map(|message| format!("[sandbox] {message}")));
+            }
+            EventKind::TurnCompleted(end) => self.turn_completed(end, &mut shown),
+            EventKind::SessionEnded(end) => {
+                shown.stdout = self.end_line();
+                if let Some(error) = &end.error {
+                    shown.stderr.extend(self.tell("[error]", error));
+                }
+            }
+            EventKind::SessionStarted(_)
+            | EventKind::Reasoning(_)
+            | EventKind::ToolProgress(_)
+            | EventKind::TodoList(_)
+            | EventKind::System(_)
+            | EventKind::RawDelta { .. }
+            | EventKind::AuthStatus(_)
+            | EventKind::UserMessage(_)
+            | EventKind::PromptQueued { .. }
+            | EventKind::PromptWithdrawn { .. }
+            | EventKind::ModeChanged { .. }
+            | EventKind::ModelChanged { .. }
+            | EventKind::ClientJoined { .. }
+            | EventKind::ClientLeft { .. }
+            | EventKind::Unrecognized { .. } => {}
+        }
+        if !shown.stderr.is_empty() && shown.stdout.is_empty() {
+            shown.stdout = self.end_line();
+        }
+        for line in &mut shown.stderr {
+            *line = clean(line);
+        }
+        shown
+    }
+
+    fn text(&mut self, chunk: &TextChunk) -> String {
+        // What a sub-agent says and what the user said is not the answer.
+        if chunk.parent_tool_id.is_some() || chunk.role == Some(Role::User) {
+            return String::new();
+        }
+        let mut text = String::new();
+        let message = Some(chunk.message_id.clone());
+        if self.speaking != message {
+            text.push_str(&self.end_line());
+            if self.spoke {
+                text.push('\n');
+            }
+            self.speaking = message;
+        }
+        text.push_str(&self.answer(&chunk.content));
+        if !chunk.is_partial {
+            text.push_str(&self.end_line());
+            self.speaking = None;
+        }
+        text
+    }
+
+    /// A piece of the answer, as stdout may have it.
+    fn answer(&mut self, text: &str) -> String {
+        let text = if self.to_terminal { clean(text) } else { text.to_owned() };
+        if let Some(last) = text.chars().last() {
+            self.mid_line = last != '\n';
+            self.spoke = true;
+        }
+        text
+    }
+
+    /// Ends the line that the answer left open.
+    pub(super) fn end_line(&mut self) -> String {
+        if std::mem::take(&mut self.mid_line) { "\n".to_owned() } else { String::new() }
+    }
+
+    fn tool_started(&mut self, tool: &ToolStarted) -> String {
+        let about = match &tool.title {
+            Some(title) => short(title),
+            None if tool.arguments.is_empty() => String::new(),
+            None => short(&serde_json::Value::Object(tool.arguments.clone()).to_string()),
+        };
+        self.tools.push((tool.tool_id.clone(), tool.tool_name.clone()));
+        if about.is_empty() || about == tool.tool_name {
+            format!("[tool] {}", tool.tool_name)
+        } else if about.starts_with(&tool.tool_name) {
+            format!("[tool] {about}")
+        } else {
+            format!("[tool] {}: {about}", tool.tool_name)
+        }
+    }
+
+    fn tool_completed(&mut self, done: &ToolCompleted) -> Option<String> {
+        let at = self.tools.iter().position(|(id, _)| *id == done.tool_id);
+        let name = at.map_or_else(|| "tool".to_owned(), |at| self.tools.swap_remove(at).1);
+        let told = self.denied.iter().position(|id| *id == done.tool_id).map(|at| self.denied.swap_remove(at));
+        let how = match done.outcome {
+            ToolOutcome::Completed => return None,
+            ToolOutcome::Denied if told.is_some() => return None,
+            ToolOutcome::Failed => "failed",
+            ToolOutcome::Denied => "was denied",
+            ToolOutcome::Cancelled => "was cancelled",
+        };
+        match &done.error {
+            Some(error) => Some(format!("[tool] {name} {how}: {}", short(error))),
+            None => Some(format!("[tool] {name} {how}")),
+        }
+    }
+
+    fn error(&mut self, error: &AgentError) -> Option<String> {
+        let word = match error.severity {
+            Severity::Error => "[error]",
+            Severity::Warning => "[warning]",
+        };
+        let line = self.tell(word, &error.message)?;
+        let native = error.native_error.as_deref().filter(|native| !line.contains(*native));
+        Some(match native {
+            Some(native) => format!("{line} ({})", short(native)),
+            None => line,
+        })
+    }
+
+    fn turn_completed(&mut self, end: &TurnEnd, shown: &mut Shown) {
+        shown.stdout = self.end_line();
+        self.speaking = None;
+        match end.status {
+            TurnStatus::Completed => {
+                if let Some(text) = end.text.as_ref().filter(|text| !self.spoke && !text.is_empty()) {
+                    let text = self.answer(text);
+                    shown.stdout.push_str(&text);
+                    shown.stdout.push_str(&self.end_line());
+                }
+            }
+            TurnStatus::Failed => {
+                let error = end.error.as_deref().unwrap_or("the turn failed");
+                shown.stderr.extend(self.tell("[error]", error));
+            }
+            TurnStatus::Cancelled => shown.stderr.push("[cancelled]".to_owned()),
+            TurnStatus::Interrupted => {
+                shown.stderr.extend(self.tell("[error]", end.error.as_deref().unwrap_or("the turn was cut off")));
+            }
+        }
+        self.spoke = false;
+    }
+
+    /// An error line, unless this is what was told last.
+    fn tell(&mut self, word: &str, message: &str) -> Option<String> {
+        if self.told.as_deref() == Some(message) {
+            return None;
+        }
+        self.told = Some(message.to_owned());
+        Some(format!("{word} {message}"))
+    }
+}
+
+fn retry_line(retry: &Retry) -> String {
+    let mut line = format!("[retry] attempt {}", retry.attempt);
+    if let Some(most) = retry.max_attempts {
+        line.push_str(&format!(" of {most}"));
+    }
+    if let Some(delay) = retry.delay_ms {
+        line.push_str(&format!(" in {:.1} s", std::time::Duration::from_millis(delay).as_secs_f32()));
+    }
+    match (retry.status_code, &retry.reason) {
+        (Some(status), Some(reason)) => line.push_str(&format!(": {reason} ({status})")),
+        (Some(status), None) => line.push_str(&format!(": status {status}")),
+        (None, Some(reason)) => line.push_str(&format!(": {reason}")),
+        (None, None) => {}
+    }
+    line
+}
+
+/// An error with what the agent itself said about it.
+pub(in crate::cmd::run) fn with_native(error: &AgentError) -> String {
+    match error.native_error.as_deref().filter(|native| !error.message.contains(*native)) {
+        Some(native) => format!("{}\n{native}", error.message),
+        None => error.message.clone(),
+    }
+}

@@ -1,0 +1,270 @@
+//! `multitap sessions`: the conversations that the agents keep, listed and told again.
+//!
+//! Reads the agents' files and never writes them; what changes a store is left to the agent's own program.
+
+mod transcript;
+
+use std::cmp::Reverse;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use multitap_adapter::{History, HistoryError, LaunchError, LaunchSpec, StoredSession};
+use multitap_client::read_stored;
+use multitap_event::{AgentKind, AgentType, SessionConfig, Timestamp};
+
+use self::transcript::Transcript;
+use crate::args::{SessionsArgs, SessionsSub};
+use crate::exit::{Exit, Problem};
+use crate::launch::{self, CLIS, HIDDEN_ENV};
+use crate::out;
+use crate::settings::Settings;
+use crate::words::clean;
+
+/// How much of a title the list shows.
+const TITLE: usize = 60;
+
+/// The command.
+pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
+    // A folder that is gone may still have been talked about.
+    let folder = match &args.cwd {
+        Some(folder) => std::path::absolute(folder).with_context(|| format!("find {}", folder.display()))?,
+        None => launch::folder(None)?,
+    };
+    let settings = Settings::load(Some(&folder)).map_err(|error| Problem::usage(error.to_string()))?;
+    settings.warnings.iter().for_each(|warning| out::say(&format!("multitap: {warning}")));
+    let stores = Stores::open(args.agent.as_deref(), &settings, folder)?;
+    match args.action {
+        None => stores.list(args.all, args.json),
+        Some(SessionsSub::List { all }) => stores.list(all || args.all, args.json),
+        Some(SessionsSub::Show { id, raw }) => {
+            let session = stores.find(&id)?;
+            if args.json { export(&session, raw) } else { show(&session) }
+        }
+        Some(SessionsSub::Export { id, raw }) => export(&stores.find(&id)?, raw),
+        Some(SessionsSub::Rm { id }) => {
+            let session = stores.find(&id)?;
+            crate::wait(put_away(session, &settings))
+        }
+    }
+}
+
+/// The stores that are asked about.
+struct Stores {
+    stores: Vec<History>,
+    folder: PathBuf,
+}
+
+impl Stores {
+    fn open(agent: Option<&str>, settings: &Settings, folder: PathBuf) -> Result<Self, Problem> {
+        let agents = match agent {
+            Some(name) => {
+                let kind: AgentKind = name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")))?;
+                vec![kind.agent_type()]
+            }
+            None => CLIS.to_vec(),
+        };
+        let open = |agent: AgentType| History::of(agent, &settings.of(agent).env);
+        let stores = agents.into_iter().map(open).collect::<Result<Vec<_>, _>>();
+        let stores = stores.map_err(|error| Problem::usage(error.to_string()))?;
+        Ok(Self { stores, folder })
+    }
+
+    fn list(&self, all: bool, json: bool) -> Result<Exit, Problem> {
+        let folder = (!all).then_some(self.folder.as_path());
+        let mut sessions: Vec<StoredSession> = self.stores.iter().flat_map(|store| store.list(folder)).collect();
+        sessions.retain(|session| all || !session.archived);
+        sessions.sort_by_key(|session| Reverse(session.updated));
+        if json {
+            let text = serde_json::to_string_pretty(&sessions).context("write JSON")?;
+            print(&format!("{text}\n"))?;
+        } else if sessions.is_empty() {
+            let names: Vec<&str> = self.stores.iter().map(|store| store.agent().as_str()).collect();
+            let place = if all {
+                "on this machine".to_owned()
+            } else {
+                format!("in {} (--all looks in every folder)", self.folder.display())
+            };
+            out::say(&format!("no conversations of {} {place}", names.join(", ")));
+        } else {
+            print(&table(&sessions, all, Timestamp::now()))?;
+        }
+        Ok(Exit::Completed)
+    }
+
+    /// The conversation that somebody means, in whichever store it is.
+    fn find(&self, wanted: &str) -> Result<StoredSession, Problem> {
+        let mut found = Vec::new();
+        let mut missed = None;
+        for store in &self.stores {
+            match store.find(wanted, &self.folder) {
+                Ok(session) => found.push(session),
+                Err(error @ HistoryError::Ambiguous { .. }) => return Err(not_found(&error)),
+                Err(error) => missed = Some(error),
+            }
+        }
+        // Several agents may have had a conversation here: the newest of them all.
+        if wanted == "latest" {
+            found.sort_by_key(|session| Reverse(session.updated));
+            found.truncate(1);
+        }
+        match (found.pop(), found.first()) {
+            (Some(session), None) => Ok(session),
+            (Some(one), Some(other)) => {
+                let (one, other) = (one.agent, other.agent);
+                Err(Problem::usage(format!(
+                    "both {other} and {one} have a conversation {wanted}: say which with --agent"
+                )))
+            }
+            (None, _) if self.stores.len() > 1 => {
+                let names: Vec<&str> = self.stores.iter().map(|store| store.agent().as_str()).collect();
+                let message = format!("none of {} has a conversation {wanted}", names.join(", "));
+                Err(Problem::new(Exit::Failed, message))
+            }
+            (None, _) => Err(missed.map_or_else(|| Problem::usage("no store to look in"), |error| not_found(&error))),
+        }
+    }
+}
+
+fn not_found(error: &HistoryError) -> Problem {
+    Problem::new(Exit::Failed, format!("{error}; `multitap sessions --all` lists what there is"))
+}
+
+fn print(text: &str) -> Result<(), Problem> {
+    Ok(out::print(text).context("cannot write to stdout")?)
+}
+
+fn table(sessions: &[StoredSession], folders: bool, now: Timestamp) -> String {
+    let width = sessions.iter().map(|session| session.id.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for session in sessions {
+        let age = session.updated.map_or_else(String::new, |at| age(now.millis_since(at)));
+        let title = session.title.as_deref().unwrap_or("(nothing was said)");
+        let title: String = match title.char_indices().nth(TITLE) {
+            Some((end, _)) => format!("{}…", &title[..end]),
+            None => title.to_owned(),
+        };
+        let archived = if session.archived { "[archived] " } else { "" };
+        let line = format!("{:<6}  {:<width$}  {age:>7}  {archived}{title}", session.agent.as_str(), session.id);
+        text.push_str(&clean(&line));
+        if let Some(folder) = session.folder.as_ref().filter(|_| folders) {
+            text.push_str(&clean(&format!("  ({})", folder.display())));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// How long ago, in one word.
+fn age(millis: u64) -> String {
+    let minutes = millis / 60_000;
+    match (minutes, minutes / 60, minutes / 60 / 24) {
+        (0, _, _) => "now".to_owned(),
+        (minutes, 0, _) => format!("{minutes} min"),
+        (_, hours, 0) => format!("{hours} h"),
+        (_, _, days) => format!("{days} d"),
+    }
+}
+
+/// A conversation as events, one a line. The session's id is the agent's own.
+fn export(session: &StoredSession, raw: bool) -> Result<Exit, Problem> {
+    let events = read_stored(session, raw).map_err(unreadable)?;
+    let mut stdout = out::buffered();
+    let write = || -> io::Result<()> {
+        for event in events {
+            serde_json::to_writer(&mut stdout, &event)?;
+            stdout.write_all(b"\n")?;
+        }
+        stdout.flush()
+    };
+    written(write())
+}
+
+/// A conversation for people.
+fn show(session: &StoredSession) -> Result<Exit, Problem> {
+    let events = read_stored(session, false).map_err(unreadable)?;
+    let mut transcript = Transcript::default();
+    let to_terminal = io::stdout().is_terminal();
+    let mut stdout = out::buffered();
+    let write = || -> io::Result<()> {
+        stdout.write_all(head(session).as_bytes())?;
+        for event in events {
+            let text = transcript.tell(&event.kind);
+            let text = if to_terminal { clean(&text) } else { text };
+            stdout.write_all(text.as_bytes())?;
+        }
+        stdout.flush()
+    };
+    written(write())
+}
+
+fn head(session: &StoredSession) -> String {
+    let facts = [
+        Some(session.agent.to_string()),
+        Some(session.id.clone()),
+        session.model.clone(),
+        session.folder.as_deref().map(Path::display).map(|folder| folder.to_string()),
+        session.started.map(|at| at.to_string()),
+    ];
+    clean(&format!("{}\n", facts.into_iter().flatten().collect::<Vec<_>>().join("  ")))
+}
+
+fn written(written: io::Result<()>) -> Result<Exit, Problem> {
+    match written {
+        // Whoever read it has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Completed),
+        other => Ok(other.map(|()| Exit::Completed).context("cannot write to stdout")?),
+    }
+}
+
+fn unreadable(error: HistoryError) -> Problem {
+    Problem::from(anyhow::Error::new(error))
+}
+
+/// Has the agent put the conversation away, if it can.
+async fn put_away(session: StoredSession, settings: &Settings) -> Result<Exit, Problem> {
+    if session.agent != AgentType::Codex {
+        let files: Vec<String> = session.files.iter().map(|path| path.display().to_string()).collect();
+        return Err(Problem::usage(format!(
+            "{} has no way to put a conversation away, and multitap does not delete another program's files; \
+             to delete it yourself, remove {}",
+            session.agent,
+            files.join(" and ")
+        )));
+    }
+    if session.archived {
+        return Err(Problem::new(Exit::Failed, format!("codex has archived {} already", session.id)));
+    }
+    let id = &session.id;
+    out::say(&format!("codex archives {id}: it lists it no longer, and moves its file to archived_sessions"));
+    let mut config = SessionConfig::new(AgentKind::Codex);
+    config.program = Some(launch::agent_program(AgentType::Codex, settings));
+    config.working_directory = session.folder.filter(|folder| folder.is_dir());
+    let hidden_env = HIDDEN_ENV.map(str::to_owned).to_vec();
+    let spec = LaunchSpec { config, keeper: launch::keeper()?, hidden_env };
+    match multitap_adapter::archive(spec, &session.id).await {
+        Ok(()) => Ok(Exit::Completed),
+        Err(LaunchError::Unsupported(error)) => Err(Problem::usage(error.to_string())),
+        Err(error @ LaunchError::Agent(_)) => Err(Problem::new(Exit::NotStarted, error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_one_word() {
+        let minute = 60_000;
+        for (millis, word) in [
+            (0, "now"),
+            (minute, "1 min"),
+            (59 * minute, "59 min"),
+            (60 * minute, "1 h"),
+            (25 * 60 * minute, "1 d"),
+            (400 * 24 * 60 * minute, "400 d"),
+        ] {
+            assert_eq!(age(millis), word);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A conversation as people read it: who said what, which tools ran and how they ended, which files changed.
+//!
+//! Pure: event in, text out.
+
+use multitap_event::{
+    EventKind, FileChangeType, Role, SystemSubtype, TodoStatus, ToolCompleted, ToolId, ToolOutcome, ToolStarted,
+    TurnEnd, TurnStatus,
+};
+
+use crate::words::short;
+
+/// What was told so far, as far as what follows depends on it.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    tools: Vec<(ToolId, String)>,
+}
+
+impl Transcript {
+    /// What to print for an event.
+    pub(super) fn tell(&mut self, kind: &EventKind) -> String {
+        match kind {
+            EventKind::UserMessage(message) => {
+                let pictures = match message.images.len() {
+                    0 => String::new(),
+                    count => format!("\n[{count} pictures]"),
+                };
+                format!("\n> {}{pictures}\n", message.content.trim_end().replace('\n', "\n> "))
+            }
+            EventKind::TextChunk(chunk) if chunk.parent_tool_id.is_some() => {
+                let who = if chunk.role == Some(Role::User) { "asked" } else { "says" };
+                format!("  [sub-agent {who}] {}\n", short(&chunk.content))
+            }
+            EventKind::TextChunk(chunk) => format!("\n{}\n", chunk.content.trim_end()),
+            EventKind::Reasoning(thought) => format!("\n[thinks] {}\n", short(&thought.content)),
+            EventKind::ToolStarted(tool) => {
+                self.tools.push((tool.tool_id.clone(), line(tool)));
+                String::new()
+            }
+            EventKind::ToolCompleted(done) => self.tool_ended(done),
+            EventKind::FileChanged(change) => {
+                let what = match change.change_type {
+                    FileChangeType::Created => "created",
+                    FileChangeType::Modified => "changed",
+                    FileChangeType::Deleted => "deleted",
+                };
+                format!("  [file] {what} {}\n", change.file_path)
+            }
+            EventKind::TodoList(list) => {
+                let item = |status: TodoStatus, text: &str| {
+                    let mark = match status {
+                        TodoStatus::Pending => " ",
+                        TodoStatus::InProgress => ">",
+                        TodoStatus::Completed => "x",
+                        TodoStatus::Cancelled => "-",
+                    };
+                    format!("  [{mark}] {}\n", short(text))
+                };
+                list.items.iter().map(|one| item(one.status, &one.text)).collect()
+            }
+            EventKind::TurnCompleted(end) => turn(end),
+            EventKind::Error(error) => format!("\n[error] {}\n", error.message),
+            EventKind::Retry(retry) => format!("  [retry] attempt {}\n", retry.attempt),
+            EventKind::ModelChanged { model, .. } => format!("\n[model] {model}\n"),
+            EventKind::ModeChanged { native_mode: Some(mode), .. } => format!("\n[mode] {mode}\n"),
+            EventKind::System(note) if note.subtype == SystemSubtype::COMPACTED => {
+                "\n[what was said so far was summed up to make room]\n".to_owned()
+            }
+            EventKind::System(note) if note.subtype == "rewound" => {
+                format!("\n[{}]\n", note.message.as_deref().unwrap_or("the conversation goes back"))
+            }
+            EventKind::Unrecognized { reason, .. } => format!("  [a line of the file was not understood: {reason}]\n"),
+            EventKind::System(_)
+            | EventKind::SessionStarted(_)
+            | EventKind::SessionEnded(_)
+            | EventKind::TurnStarted { .. }
+            | EventKind::ToolProgress(_)
+            | EventKind::RawDelta { .. }
+            | EventKind::AuthStatus(_)
+            | EventKind::PromptQueued { .. }
+            | EventKind::PromptWithdrawn { .. }
+            | EventKind::PermissionAsked(_)
+            | EventKind::PermissionSettled(_)
+            | EventKind::PermissionWithdrawn(_)
+            | EventKind::ModeChanged { .. }
+            | EventKind::ClientJoined { .. }
+            | EventKind::ClientLeft { .. } => String::new(),
+        }
+    }
+
+    fn tool_ended(&mut self, done: &ToolCompleted) -> String {
+        let at = self.tools.iter().position(|(id, _)| *id == done.tool_id);
+        let tool = at.map_or_else(|| "tool".to_owned(), |at| self.tools.swap_remove(at).1);
+        let how = match (done.outcome, done.exit_code) {
+            (ToolOutcome::Completed, _) => "done".to_owned(),
+            (ToolOutcome::Failed, Some(code)) => format!("failed with exit code {code}"),
+            (ToolOutcome::Failed, None) => "failed".to_owned(),
+            (ToolOutcome::Denied, _) => "denied".to_owned(),
+            (ToolOutcome::Cancelled, _) => "cancelled".to_owned(),
+        };
+        match done.error.as_deref().filter(|_| done.outcome == ToolOutcome::Failed) {
+            Some(error) => format!("  [tool] {tool}: {how}: {}\n", short(error)),
+            None => format!("  [tool] {tool}: {how}\n"),
+        }
+    }
+}
+
+fn line(tool: &ToolStarted) -> String {
+    match tool.title.as_deref().filter(|title| *title != tool.tool_name) {
+        Some(title) if title.starts_with(&tool.tool_name) => short(title),
+        Some(title) => format!("{} {}", tool.tool_name, short(title)),
+        None => tool.tool_name.clone(),
+    }
+}
+
+fn turn(end: &TurnEnd) -> String {
+    match end.status {
+        TurnStatus::Completed => String::new(),
+        TurnStatus::Failed => {
+            format!(
+                "\n[the turn failed{}]\n",
+                end.error.as_deref().map(|why| format!(": {}", short(why))).unwrap_or_default()
+            )
+        }
+        TurnStatus::Cancelled => "\n[the turn was cancelled]\n".to_owned(),
+        TurnStatus::Interrupted => "\n[the turn was cut off]\n".to_owned(),
+    }
+}

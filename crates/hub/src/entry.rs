@@ -1,0 +1,73 @@
+//! One entry of a log as everybody shares it: written as JSON once, read back as an event only by those who must.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use multitap_event::{AgentError, AgentErrorKind, Event, EventKind};
+
+/// An event with its number and its JSON. Cheap to clone.
+#[derive(Clone)]
+pub struct Entry {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    seq: u64,
+    json: Box<str>,
+    /// Nothing if the JSON is no event that this version knows.
+    event: OnceLock<Option<Event>>,
+}
+
+impl Entry {
+    /// Writes the event.
+    pub fn new(event: Event) -> Self {
+        let (json, event) = match serde_json::to_string(&event) {
+            Ok(json) => (json, event),
+            // Cannot happen with the types there are; a log with a hole would be worse than one with this in it.
+            Err(error) => {
+                let kind = AgentError::new(AgentErrorKind::Unknown, format!("an event could not be written: {error}"));
+                let event = Event { kind: EventKind::Error(kind), raw: Vec::new(), ..event };
+                (serde_json::to_string(&event).unwrap_or_default(), event)
+            }
+        };
+        Self { inner: Arc::new(Inner { seq: event.seq, json: json.into(), event: OnceLock::from(Some(event)) }) }
+    }
+
+    /// One that was written earlier.
+    pub fn stored(seq: u64, json: impl Into<Box<str>>) -> Self {
+        Self { inner: Arc::new(Inner { seq, json: json.into(), event: OnceLock::new() }) }
+    }
+
+    pub fn seq(&self) -> u64 {
+        self.inner.seq
+    }
+
+    /// The event as one line, without the line's end.
+    pub fn json(&self) -> &str {
+        &self.inner.json
+    }
+
+    /// The event. Nothing if it was written by a version that knows more than this one, or the log was damaged.
+    pub fn event(&self) -> Option<&Event> {
+        self.inner.event.get_or_init(|| serde_json::from_str(&self.inner.json).ok()).as_ref()
+    }
+
+    /// What it takes up.
+    pub fn bytes(&self) -> usize {
+        // The event in memory is about as large as its text.
+        2 * self.inner.json.len() + size_of::<Inner>()
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.seq() == other.seq() && self.json() == other.json()
+    }
+}
+
+impl fmt::Debug for Entry {
+    /// What was said is not for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("seq", &self.seq()).field("bytes", &self.json().len()).finish()
+    }
+}
