@@ -124,3 +124,11 @@ fn settings_tell_where_an_agent_keeps_its_files() {
     let output = command.env("MULTITAP_HOME", &home).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "[]\n");
 }
+
+#[test]
+fn an_agent_whose_store_nobody_knows_is_refused_by_name() {
+    for agent in ["acp:some-agent serve", "builtin"] {
+        let run = sessions(&["list", "--agent", agent]).exits(2);
+        assert!(run.stderr.contains(agent.split(':').next().unwrap()) && run.stdout.is_empty(), "{}", run.stderr);
+    }
+}

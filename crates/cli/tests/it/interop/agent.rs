@@ -344,4 +344,9 @@ const ACP: &[(&str, Cannot)] = &[
     ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("what ends in the background ends its turn later")),
     ("the_agent_tells_about_itself", Cannot::Lacks("it tells of its commands, models and context only")),
     ("too_many_requests_then_fine", Cannot::Lacks("it tries again without a word")),
+    ("what_was_said_is_read_back_from_the_store", Cannot::Lacks(NO_STORE)),
+    ("a_turn_that_was_cut_off_is_read_back", Cannot::Lacks(NO_STORE)),
 ];
+
+/// That this is said is tested with the stores.
+const NO_STORE: &str = "where it keeps its conversations is no part of the protocol";
