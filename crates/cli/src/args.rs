@@ -44,7 +44,7 @@ Environment:
                         an agent's program, instead of the one on PATH
   MULTITAP_AGENT        the same as the setting `agent`
   MULTITAP_KEEP_RAW=1   the same as the setting `keepRaw`
-  MULTITAP_HOME         the folder for settings
+  MULTITAP_HOME         the folder for settings and for the log of sessions
   MULTITAP_LOG          what to log on stderr, such as `debug`
   NO_COLOR              no colors in the log";
 
@@ -290,7 +290,7 @@ pub(crate) struct SessionArgs {
     #[arg(short, long = "continue", conflicts_with = "resume", help_heading = CONVERSATION)]
     pub(crate) continue_latest: bool,
 
-    /// Go on with this conversation, by the agent's own id or the beginning of it
+    /// Go on with this session, by our id, the agent's own, or the beginning of one or the beginning of it
     #[arg(short, long, value_name = "ID", help_heading = CONVERSATION)]
     pub(crate) resume: Option<String>,
 

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::args::SessionArgs;
 use crate::exit::Problem;
 use crate::launch::{HIDDEN_ENV, keeper};
+use crate::live::LiveNote;
 
 /// How many events of an earlier conversation may wait to be taken in.
 const HISTORY: usize = 256;
@@ -31,6 +32,13 @@ pub(crate) struct Host {
     hub: Hub,
     journal: Arc<dyn Journal>,
     store: Option<Arc<Store>>,
+}
+
+/// A session that runs, and the note by which others find it.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) session: AgentSession,
+    pub(crate) note: Option<LiveNote>,
 }
 
 /// The conversation that a session goes on with.
@@ -107,11 +115,16 @@ impl Host {
         which: Which,
         config: SessionConfig,
         me: ClientRef,
-    ) -> Result<AgentSession, StartError> {
+    ) -> Result<Started, StartError> {
         let session = self.hub.open(Open { which, ..Open::new(config, me.clone()) }).await.map_err(not_opened)?;
         let from = JoinFrom::After { seq: session.opened_after(), epoch: None };
         let joined = session.join(Join::new(me).from(from)).await.map_err(|_| StartError::ShutDown)?;
-        Ok(AgentSession::new(session, joined.feed))
+        let note = data().filter(|_| self.store.is_some()).map(|data| LiveNote::leave(&data, session.id()));
+        let note = note.transpose().unwrap_or_else(|error| {
+            tracing::warn!(%error, "others cannot find this session");
+            None
+        });
+        Ok(Started { session: AgentSession::new(session, joined.feed), note })
     }
 
     /// Ends every session, and comes back when nothing of their agents is left and everything is kept.

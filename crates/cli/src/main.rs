@@ -8,6 +8,7 @@ mod exit;
 mod host;
 mod image;
 mod launch;
+mod live;
 mod logging;
 mod out;
 mod settings;

@@ -28,7 +28,7 @@ use self::signals::Signals;
 use self::tally::Tally;
 use crate::args::{BusyArg, InputFormat, OutputFormat, RunArgs, SessionArgs};
 use crate::exit::{Exit, Problem};
-use crate::host::{Host, TakeUp, agents_own};
+use crate::host::{Host, Started, TakeUp, agents_own};
 use crate::launch;
 use crate::out::{self, Out, Unwritten};
 use crate::settings::Settings;
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     };
     let mut in_a_hurry = false;
     let exit = match started {
-        Some(Ok(session)) => {
+        Some(Ok(Started { session, note })) => {
             let mut headless = Headless {
                 id,
                 seq: 0,
@@ -102,6 +102,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             let exit = headless.run().await;
             signals = headless.signals;
             drop(headless.session);
+            drop(note);
             in_a_hurry = headless.in_a_hurry;
             exit
         }

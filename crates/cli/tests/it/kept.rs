@@ -105,7 +105,9 @@ fn a_log_that_cannot_be_used_is_said_and_the_session_runs() {
 fn a_crash_loses_nothing_that_anybody_saw() {
     let hangs = [init().into(), assistant("thinking").into(), Act::Hang];
     let fake = Fake::claude().turn(hangs).says("late").build().unwrap();
-    let scene = Scene::with(&fake);
+    let mut scene = Scene::with(&fake);
+    let home = scene.scratch.root().join("multitap");
+    scene.scratch.set("MULTITAP_HOME", &home);
     let rounds = if std::env::var_os("MULTITAP_SOAK").is_some() { 40 } else { 4 };
     for round in 0..rounds {
         let mut live = scene.start(&MANY);
@@ -117,6 +119,9 @@ fn a_crash_loses_nothing_that_anybody_saw() {
         live.signal("-KILL", &scene.scratch);
         let seen = live.wait().events();
         let id = id(&seen).to_owned();
+        // Others could find it.
+        let note = std::fs::read(home.join("run").join(format!("{id}.json"))).unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&note).unwrap()["pid"], live.pid());
         let log = exported(&scene, &id);
         for event in &seen {
             let at = usize::try_from(event["seq"].as_u64().unwrap()).unwrap() - 1;
