@@ -9,7 +9,7 @@ use multitap_event::{AgentError, Command, EventKind, Timestamp, Unsupported};
 use multitap_process::Exit;
 use serde::Deserialize;
 
-use crate::line::unrecognized;
+use crate::line::{mended, unrecognized};
 
 /// One agent's dialect. May keep state, must not fail: what it does not understand it passes on as `unrecognized`.
 pub trait Codec: Send + 'static {
@@ -68,7 +68,7 @@ impl<C: Decode + Encode + Finish> Codec for C {
     }
 
     fn decode(&mut self, line: &str, now: Timestamp) -> Step {
-        Step::of(|out| self.line(line, now, out))
+        Step::of(|out| self.line(&mended(line), now, out))
     }
 
     fn encode(&mut self, command: Command, now: Timestamp) -> Step {

@@ -48,6 +48,43 @@ pub(crate) fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
     (rest.as_bytes()[end] == b'"').then(|| &rest[..end])
 }
 
+/// The line with every half of a surrogate pair that stands alone put as U+FFFD. Programs that think in UTF-16 write
+/// such halves, and no reader of JSON takes them: without this the whole line would be lost for one character.
+pub(crate) fn mended(line: &str) -> Cow<'_, str> {
+    let may_be = |hex: &str| memchr::memmem::find(line.as_bytes(), hex.as_bytes()).is_some();
+    if !may_be(r"\ud") && !may_be(r"\uD") {
+        return line.into();
+    }
+    let unit = |at: usize| {
+        let hex = line.get(at..at + 6)?.strip_prefix(r"\u")?;
+        u16::from_str_radix(hex, 16).ok()
+    };
+    let (mut mended, mut kept, mut at) = (String::new(), 0, 0);
+    while let Some(found) = memchr::memchr(b'\\', &line.as_bytes()[at..]) {
+        at += found;
+        match (unit(at), unit(at + 6)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => at += 12,
+            (Some(0xD800..=0xDFFF), _) => {
+                mended.push_str(&line[kept..at]);
+                mended.push_str(r"\ufffd");
+                at += 6;
+                kept = at;
+            }
+            (Some(_), _) => at += 6,
+            // Another escape; what it escapes is one byte, and may be a backslash.
+            (None, _) => at += 2,
+        }
+        if at >= line.len() {
+            break;
+        }
+    }
+    if kept == 0 {
+        return line.into();
+    }
+    mended.push_str(&line[kept..]);
+    mended.into()
+}
+
 /// A word of a line, not copied unless it has escapes. For the words that a decoder looks at and does not keep.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Word<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
@@ -97,6 +134,21 @@ mod tests {
         assert_eq!(type_of(r#"{"type":"user","a":1}"#), Ok("user".into()));
         assert_eq!(type_of(r#" {"a":{"type":"no"},"type":"result"}"#), Ok("result".into()));
         assert_eq!(type_of(r#"{"type":"a\u0062"}"#), Ok("ab".into()));
+    }
+
+    #[test]
+    fn half_a_pair_does_not_cost_the_line() {
+        for (line, expected) in [
+            (r#"{"a":"\ud83d"}"#, r#"{"a":"\ufffd"}"#),
+            (r#"{"a":"\uDE00 x \ud83d\ud83d\ude00"}"#, r#"{"a":"\ufffd x \ufffd\ud83d\ude00"}"#),
+            (r#"{"a":"\ud83d\n"}"#, r#"{"a":"\ufffd\n"}"#),
+        ] {
+            assert_eq!(mended(line), expected);
+            serde_json::from_str::<serde_json::Value>(&mended(line)).unwrap();
+        }
+        for whole in [r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\\ud83d"}"#, "ä\\", r"\ud", r#"{"a":"\u00e4 ü"}"#] {
+            assert!(matches!(mended(whole), Cow::Borrowed(_)), "{whole}");
+        }
     }
 
     #[test]

@@ -493,6 +493,38 @@ fn modes_models_and_questions_about_the_agent() {
 }
 
 #[test]
+fn a_reply_of_nothing_is_a_reply() {
+    let mut resumed =
+        Play::new(&SessionConfig { resume: Resume::Session { native_id: "s1".to_owned(), at: None }, ..config() });
+    resumed.agent(&initialized(&json!({ "loadSession": true })));
+    resumed.agent(&json!({ "id": 2, "result": null }));
+    assert!(resumed.story.contains("sessionStarted"), "{}", resumed.story);
+
+    let mut play = Play::open();
+    play.command(Command::SetMode { mode: "plan".to_owned() }).agent(&json!({ "id": 3, "result": null }));
+    assert!(play.story.contains("modeChanged"), "{}", play.story);
+    play.prompt("hello").agent(&json!({ "id": 4, "result": null }));
+    assert!(play.story.contains("turnCompleted") && !play.story.contains("unrecognized"), "{}", play.story);
+}
+
+#[test]
+fn what_models_used_is_told_in_two_ways() {
+    let used = |count: Value| {
+        let mut play = Play::open();
+        let count = json!({ "quota": { "model_usage": [{ "model": "m", "token_count": count }] } });
+        for id in [3, 4] {
+            play.prompt("hello").agent(&json!({ "id": id, "result": { "stopReason": "end_turn", "_meta": count } }));
+        }
+        play.story.lines().rfind(|line| line.contains("turnCompleted")).unwrap().to_owned()
+    };
+    let each = used(json!({ "input_tokens": 10, "output_tokens": 1 }));
+    assert!(each.contains(r#""totalTokens":22"#), "of each turn: {each}");
+    let all = used(json!({ "inputTokens": 10, "outputTokens": 1 }));
+    assert!(all.contains(r#""totalTokens":11"#), "of all turns so far: {all}");
+    assert!(!used(json!({})).contains("modelUsage"));
+}
+
+#[test]
 fn pictures_where_the_agent_takes_them() {
     let picture = Image { media_type: "image/png".to_owned(), data: "aGk=".to_owned() };
     let prompt = Prompt { images: vec![picture], ..Prompt::text("look") };

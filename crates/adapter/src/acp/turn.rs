@@ -32,9 +32,14 @@ impl Spent {
 
     fn models(&mut self, quota: &Quota) {
         for one in &quota.model_usage {
-            let usage = TokenUsage::of(one.token_count.input_tokens, one.token_count.output_tokens);
-            let sum = self.models.entry(one.model.clone()).or_default();
-            sum.usage = sum.usage.plus(usage);
+            let count = &one.token_count;
+            if let (Some(input), Some(output)) = (count.input_so_far, count.output_so_far) {
+                self.models.entry(one.model.clone()).or_default().usage = TokenUsage::of(input, output);
+            } else if count.input_tokens.is_some() || count.output_tokens.is_some() {
+                let turn = TokenUsage::of(count.input_tokens.unwrap_or(0), count.output_tokens.unwrap_or(0));
+                let sum = self.models.entry(one.model.clone()).or_default();
+                sum.usage = sum.usage.plus(turn);
+            }
         }
     }
 

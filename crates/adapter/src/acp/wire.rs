@@ -5,8 +5,8 @@
 //! we keep whatever an agent says.
 
 use multitap_event::ToolId;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -21,11 +21,16 @@ pub(super) struct Head<'a> {
     pub(super) id: Option<Value>,
     #[serde(borrow)]
     pub(super) method: Option<Word<'a>>,
-    #[serde(borrow)]
+    /// There even if it is null, which is how some agents say that all is well.
+    #[serde(borrow, default, deserialize_with = "present")]
     pub(super) result: Option<&'a RawValue>,
     pub(super) error: Option<RpcError>,
     #[serde(borrow)]
     pub(super) params: Option<HeadParams<'a>>,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 impl<'a> Head<'a> {
@@ -377,7 +382,19 @@ pub(super) struct TokenCount {
 pub(super) struct ModelCount {
     pub(super) model: String,
     #[serde(default)]
-    pub(super) token_count: TokenCount,
+    pub(super) token_count: ModelTokens,
+}
+
+/// What one model used: in this turn, or so far. Agents tell either.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ModelTokens {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    #[serde(rename = "inputTokens")]
+    pub(super) input_so_far: Option<u64>,
+    #[serde(rename = "outputTokens")]
+    pub(super) output_so_far: Option<u64>,
 }
 
 /// `plan`.

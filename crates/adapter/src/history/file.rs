@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use multitap_event::Timestamp;
 use multitap_process::{Line, LineBuffer, MAX_LINE};
+
+use crate::line::mended;
 use serde::Deserialize;
 
 const READ: usize = 64 * 1024;
@@ -86,7 +88,7 @@ pub(crate) fn head(path: &Path, mut look: impl FnMut(&str) -> ControlFlow<()>) -
 pub(crate) fn look_at(mut lines: Lines, mut look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
     while let Some(line) = lines.next()? {
         if let Line::Text(line) = line
-            && look(&line).is_break()
+            && look(&mended(&line)).is_break()
         {
             break;
         }

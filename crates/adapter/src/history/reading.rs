@@ -12,7 +12,7 @@ use multitap_process::Line;
 use super::file::{self, Lines};
 use super::{HistoryError, StoredSession};
 use crate::codec::Step;
-use crate::line::{too_long, type_of};
+use crate::line::{mended, too_long, type_of};
 use crate::{claude, codex, gemini};
 
 /// What reads the entries of one agent's store. May keep state, must not fail.
@@ -144,7 +144,7 @@ impl Reading {
         match line {
             Line::Text(line) => {
                 let mut told = Told::default();
-                self.entries.entry(&line, file, self.at, &mut told);
+                self.entries.entry(&mended(&line), file, self.at, &mut told);
                 self.tell(told, Some(&line));
             }
             Line::TooLong { head, bytes } => self.ready.push_back(Draft::new(self.at, too_long(&head, bytes))),

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use multitap_adapter::{ClaudeCodec, Codec, Files, Step};
 use multitap_event::{
-    AgentKind, Command, Decide, EventKind, Image, PermissionPath, Prompt, Query, Question, SessionConfig, option,
+    AgentKind, Command, Decide, Details, EventKind, Image, PermissionPath, Prompt, Query, Question, SessionConfig,
+    option,
 };
 use serde_json::{Value, json};
 
@@ -324,4 +325,18 @@ fn a_plan_asked_through_our_tool() {
     insta::assert_snapshot!(decide(&mut codec, Decide::new(&"q1".into(), option::PROCEED_ALWAYS)));
     // The next plan is another plan.
     question(call(&mut codec, &plan));
+}
+
+/// Half a character must not cost the question: nobody could answer it, and Claude would wait for ever.
+#[test]
+fn a_question_with_half_a_character_is_asked() {
+    let mut codec = multitap_adapter::recorded(multitap_event::AgentType::Claude).unwrap();
+    let line = r#"{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"echo \ud83d"},"tool_use_id":"t"}}"#;
+    let step = codec.decode(line, now());
+    let asked = step.events.iter().find_map(|kind| match kind {
+        EventKind::PermissionAsked(question) => Some(question.clone()),
+        _ => None,
+    });
+    let Details::Command { command, .. } = asked.unwrap().details else { panic!("{step:#?}") };
+    assert_eq!(command, "echo \u{fffd}");
 }

@@ -100,6 +100,8 @@ pub(crate) struct SessionTask {
     model_by: Option<ClientRef>,
     tail: Arc<Tail>,
     native: watch::Sender<Option<String>>,
+    /// When the last event happened.
+    latest: Option<Timestamp>,
     outbox: Outbox,
     inbox: mpsc::Receiver<Ask>,
     /// It ends when nothing runs and nothing waits.
@@ -140,6 +142,7 @@ impl SessionTask {
             model_by: None,
             tail: beginning.tail,
             native: beginning.native,
+            latest: None,
             outbox,
             inbox: beginning.inbox,
             finishing: false,
@@ -225,7 +228,10 @@ impl SessionTask {
     }
 
     /// Makes it an event: numbers it, applies it, and sends it on its way.
-    fn stamp(&mut self, draft: Draft) {
+    fn stamp(&mut self, mut draft: Draft) {
+        // What an agent told a moment ago may come after something of our own: time does not go back in a log.
+        self.latest = self.latest.max(Some(draft.at));
+        draft.at = self.latest.unwrap_or(draft.at);
         let event = draft.stamp(self.id.clone(), self.state.seq + 1);
         self.state.apply(&event);
         self.native.send_if_modified(|known| {

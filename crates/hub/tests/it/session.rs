@@ -225,3 +225,14 @@ async fn the_first_prompt_of_a_session_goes_out_when_the_agent_is_there() {
     let EventKind::UserMessage(message) = message.kind else { panic!() };
     assert_eq!(message.from.unwrap().client, "opener");
 }
+
+#[tokio::test]
+async fn time_does_not_go_back_in_a_log() {
+    let scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    let early = multitap_event::Draft::new(crate::memory::now(), text("said long ago"));
+    scene.agent.events.send(early).await.unwrap();
+    let mut times = vec![next(&mut feed).await.timestamp];
+    times.push(until(&mut feed, "textChunk").await.timestamp);
+    assert!(times.is_sorted(), "{times:?}");
+}
