@@ -14,14 +14,20 @@ const AGENTS: [&str; 3] = ["claude", "codex", "gemini"];
 const WAYS: [(&str, &str); 2] = [("events", "*measure::to_events*"), ("derive", "*measure::by_derive*")];
 const BENCH: [&str; 6] = ["bench", "--quiet", "--package", "multitap-adapter", "--bench", "parse"];
 
-/// Runs the named bench, or all there are.
+/// Runs the named bench; without a name, the one that needs no disk.
 pub(crate) fn bench(args: &[String]) -> Result<()> {
     let options = match args.split_first() {
         Some((name, options)) if name == "parse" => options,
-        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there is parse"),
+        Some((name, options)) if name == "log" => return log(options),
+        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there are parse and log"),
         _ => args,
     };
     parse(options)
+}
+
+fn log(options: &[String]) -> Result<()> {
+    let example = ["run", "--quiet", "--release", "--package", "multitap-store", "--example", "bench_log", "--"];
+    succeed(cargo(&example).args(options))
 }
 
 fn parse(options: &[String]) -> Result<()> {

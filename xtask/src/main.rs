@@ -23,6 +23,8 @@ cargo xtask record AGENT CASE… record fixtures from a real CLI into crates/ada
                                (--all: every case; --list: names them; --to DIR: record elsewhere)
 cargo xtask bench [parse]      how fast native lines become events, beside a plain derive, with the goals
                                (--scale N: more lines; --repeats N; --json; valgrind counts instructions)
+cargo xtask bench log          what keeping events costs, beside a plain file, with the goals
+cargo xtask soak               the tests that can be run longer, in full: killed writers, crashed sessions
 cargo xtask help               this text
 
 The real CLIs come from npm at pinned versions and are kept in MULTITAP_TEST_CACHE, or in the
@@ -45,6 +47,7 @@ fn chore() -> Result<()> {
         Some(("test", parts)) => test::test(parts),
         Some(("record", args)) => record(args),
         Some(("bench", args)) => bench::bench(args),
+        Some(("soak", _)) => soak(),
         Some(("help" | "--help" | "-h", _)) => {
             print!("{HELP}");
             Ok(())
@@ -52,6 +55,14 @@ fn chore() -> Result<()> {
         Some((verb, _)) => bail!("no chore named {verb}\n\n{HELP}"),
         None => bail!("which chore?\n\n{HELP}"),
     }
+}
+
+fn soak() -> Result<()> {
+    for (package, tests) in [("multitap-store", "crash"), ("multitap", "kept")] {
+        let mut command = cargo(&["test", "--package", package, "--test", "it", "--", tests]);
+        succeed(command.env("MULTITAP_SOAK", "1"))?;
+    }
+    Ok(())
 }
 
 fn record(args: &[String]) -> Result<()> {
