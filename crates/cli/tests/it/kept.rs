@@ -81,6 +81,25 @@ fn a_session_goes_on_in_its_log() {
     assert!(listed(&scene).iter().any(|one| one["forkedFrom"] == id(&first)));
 }
 
+/// A conversation that only the agent knows is read into the log first, and goes on there from then on.
+#[test]
+fn what_the_agent_kept_itself_comes_first_in_the_log() {
+    let fake = Fake::claude().says("on we go").says("and on").build().unwrap();
+    let mut scene = Scene::with(&fake);
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../adapter/tests/fixtures");
+    scene.scratch.set("CLAUDE_CONFIG_DIR", fixtures.join("claude/2.1.325/stored"));
+    let events = once(&scene, &["-p", "go on", "-r", "ec171b4b-4a52-48df-9f1e-1ef360754c2b"]);
+    assert!(events[0]["seq"].as_u64().unwrap() > 20, "what was said before stands before it: {}", events[0]);
+    let log = exported(&scene, id(&events));
+    assert_eq!(log[log.len() - events.len()..], events);
+    assert_eq!(log[0]["type"], "sessionStarted");
+    let said: Vec<&str> = of(&log, "userMessage").iter().map(|said| said["content"].as_str().unwrap()).collect();
+    assert!(said[0].contains("remember plum") && *said.last().unwrap() == "go on", "{said:?}");
+    let list = listed(&scene);
+    assert!(list[0]["title"].as_str().unwrap().contains("remember plum"), "{list:?}");
+    assert_eq!(id(&once(&scene, &["-p", "again", "-c"])), id(&events));
+}
+
 #[test]
 fn a_log_that_cannot_be_used_is_said_and_the_session_runs() {
     let fake = Fake::claude().says("hello").build().unwrap();
