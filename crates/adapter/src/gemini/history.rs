@@ -141,7 +141,7 @@ pub(super) fn chat_paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The lines of a file. An older one, or any other that is one document, is handed over whole.
-pub(crate) fn lines(path: &Path) -> io::Result<Lines> {
+fn lines(path: &Path) -> io::Result<Lines> {
     if path.extension().is_some_and(|extension| extension == "json") {
         let mut text = Vec::new();
         file::open(path)?.take(MAX_LINE as u64 + 1).read_to_end(&mut text)?;
