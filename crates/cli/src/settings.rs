@@ -189,7 +189,7 @@ fn permission(value: &Value, path: &str) -> Result<PermissionPath, String> {
     match text(value, path)?.as_str() {
         "stream" => Ok(PermissionPath::Stream),
         "mcp" => Ok(PermissionPath::Mcp),
-        _ => Err(wrong(path, "\"stream\" or \"mcp\"", value)),
+        _ => Err(wrong_word(path, "\"stream\" or \"mcp\"", value)),
     }
 }
 
@@ -197,7 +197,7 @@ fn transport(value: &Value, path: &str) -> Result<Transport, String> {
     match text(value, path)?.as_str() {
         "default" => Ok(Transport::Default),
         "oneShot" => Ok(Transport::OneShot),
-        _ => Err(wrong(path, "\"default\" or \"oneShot\"", value)),
+        _ => Err(wrong_word(path, "\"default\" or \"oneShot\"", value)),
     }
 }
 
@@ -233,6 +233,12 @@ fn wrong(path: &str, wanted: &str, value: &Value) -> String {
         Value::Object(_) => "an object",
     };
     format!("'{path}' must be {wanted}, not {found}")
+}
+
+/// For a word that is none of those that are known. Only such a word is repeated, and as it is written: other texts,
+/// and what is put in for a variable, may be secrets.
+fn wrong_word(path: &str, wanted: &str, word: &Value) -> String {
+    format!("'{path}' must be {wanted}, not {word}")
 }
 
 /// Puts in the values of `$NAME` and `${NAME}`. A variable that is not set stays as it is written.
@@ -302,7 +308,7 @@ mod tests {
         assert_eq!(settings.of(AgentType::Gemini).transport, Transport::Default);
         assert!(notes.is_empty(), "{notes:?}");
         let error = take(r#"{"agents": {"codex": {"transport": "exec"}}}"#, Source::User).unwrap_err();
-        assert!(error.contains("'agents.codex.transport' must be \"default\" or \"oneShot\""), "{error}");
+        assert!(error.contains(r#"'agents.codex.transport' must be "default" or "oneShot", not "exec""#), "{error}");
     }
 
     #[test]
@@ -329,7 +335,10 @@ mod tests {
             (r#"{"keepRaw": "yes"}"#, "'keepRaw' must be true or false, not a string"),
             (r#"[]"#, "'the file' must be an object, not a list"),
             (r#"{"agent": "cloud"}"#, "unknown agent 'cloud'"),
-            (r#"{"agents": {"claude": {"permission": "no"}}}"#, "'agents.claude.permission' must be"),
+            (
+                r#"{"agents": {"claude": {"permission": "no"}}}"#,
+                r#"'agents.claude.permission' must be "stream" or "mcp", not "no""#,
+            ),
             (r#"{"agents": {"gemini": {"checkpointing": 1}}}"#, "'agents.gemini.checkpointing' must be true or false"),
             ("{", "is not JSON"),
         ] {

@@ -5,6 +5,7 @@
 //! stands in files is turned into them here: the first versions' bare lines, and the calls of a client in a log of
 //! the older protocol.
 
+mod lineage;
 mod older;
 
 use std::io;
@@ -15,6 +16,7 @@ use multitap_event::{AgentType, Timestamp};
 use ruzstd::decoding::StreamingDecoder;
 use serde_json::Map;
 
+use self::lineage::Lineage;
 use super::decode::{CodexCodec, STORED};
 use super::notice::note;
 use super::stored::{Source, Speaker, is_own, texts_of};
@@ -36,7 +38,13 @@ pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
         rollouts(&home.join(folder), DEPTH, &mut files);
         files.into_iter()
     };
-    let look = |archived| move |path: PathBuf| look(&path, here).map(|session| StoredSession { archived, ..session });
+    let look = |archived| {
+        move |path: PathBuf| {
+            let session = look(&path, here)?;
+            let title = Lineage::of(&path).title().or(session.title);
+            Some(StoredSession { archived, title, ..session })
+        }
+    };
     below(ACTIVE).filter_map(look(false)).chain(below(ARCHIVED).filter_map(look(true))).collect()
 }
 
@@ -55,7 +63,7 @@ fn is_compressed(path: &Path) -> bool {
 }
 
 /// The lines of a file, compressed or not.
-pub(crate) fn lines(path: &Path) -> io::Result<Lines> {
+fn plain_lines(path: &Path) -> io::Result<Lines> {
     if !is_compressed(path) {
         return Lines::open(path);
     }
@@ -123,7 +131,7 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
 
 fn head(path: &Path, mut look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
     if is_compressed(path) {
-        return file::look_at(lines(path)?, look);
+        return file::look_at(plain_lines(path)?, look);
     }
     file::head(path, &mut look)
 }
@@ -153,6 +161,7 @@ fn said_by_user(entry: &Fields) -> Option<String> {
 /// A conversation in Codex's store.
 pub(crate) struct Stored {
     session: StoredSession,
+    lineage: Lineage,
     codec: CodexCodec,
     /// The file's own head came; a copy of another conversation's may follow it.
     headed: bool,
@@ -162,7 +171,8 @@ pub(crate) struct Stored {
 
 impl Stored {
     pub(crate) fn new(session: &StoredSession) -> Self {
-        Self { session: session.clone(), codec: CodexCodec::stored(), headed: false, guessed: None }
+        let lineage = session.files.first().map(|path| Lineage::of(path)).unwrap_or_default();
+        Self { session: session.clone(), lineage, codec: CodexCodec::stored(), headed: false, guessed: None }
     }
 
     /// Older files tell no turns: what the user says begins one, and ends the one before.
@@ -200,6 +210,14 @@ impl Stored {
 }
 
 impl Entries for Stored {
+    fn open(&self, path: &Path) -> io::Result<Lines> {
+        self.lineage.lines(path)
+    }
+
+    fn began(&self) -> Option<Timestamp> {
+        self.lineage.began
+    }
+
     fn begin(&mut self, at: Timestamp, told: &mut Told) {
         let mut out = Step::default();
         let session = &self.session;
@@ -207,7 +225,12 @@ impl Entries for Stored {
         let known = [("cwd", folder), ("cliVersion", session.agent_version.clone()), ("model", session.model.clone())];
         let known = known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into())));
         self.codec.session.began(Some(&session.id), STORED, &Fields(known.collect()), &mut out);
-        self.codec.turns.usage.starts_at_nothing();
+        if let Some(from) = &self.lineage.missing {
+            let message = format!("the beginning is in conversation {from}, which is not there");
+            out.events.push(note("forked", Some(message), Map::from_iter([("from".to_owned(), from.clone().into())])));
+        } else {
+            self.codec.turns.usage.starts_at_nothing();
+        }
         told.own(at, out);
     }
 
@@ -218,8 +241,8 @@ impl Entries for Stored {
         let kind = entry.fields.text("type").unwrap_or_default().to_owned();
         let about = entry.fields.fields("payload");
         let id = about.text("id").filter(|id| *id != self.session.id);
-        if let Some(id) = id.filter(|_| kind == "session_meta" && self.headed) {
-            // The head of the conversation that this one was copied from.
+        if let Some(id) = id.filter(|_| kind == "session_meta" && (self.headed || !self.lineage.is_empty())) {
+            // The head of the conversation that this one was forked from, there or copied.
             let data = Map::from_iter([("nativeSessionId".to_owned(), id.into())]);
             out.events.push(note("copiedFrom", None, data));
         } else if entry.as_written {

@@ -141,7 +141,7 @@ pub(super) fn chat_paths(folder: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The lines of a file. An older one, or any other that is one document, is handed over whole.
-pub(crate) fn lines(path: &Path) -> io::Result<Lines> {
+fn lines(path: &Path) -> io::Result<Lines> {
     if path.extension().is_some_and(|extension| extension == "json") {
         let mut text = Vec::new();
         file::open(path)?.take(MAX_LINE as u64 + 1).read_to_end(&mut text)?;
@@ -195,14 +195,25 @@ impl Chat {
         self.start.as_deref().unwrap_or_default()
     }
 
+    /// When it was last written to, as the file has it, or else when the file was.
+    fn updated(&self) -> Option<Timestamp> {
+        self.updated.as_deref().and_then(Timestamp::parse).or_else(|| file::changed(&self.path))
+    }
+
+    /// Greater for a newer one, by the order of lists.
+    pub(super) fn newness(&self) -> (Option<Timestamp>, Option<Timestamp>, String) {
+        (self.updated(), self.start.as_deref().and_then(Timestamp::parse), self.id.clone())
+    }
+
     fn session(self, folder: Option<PathBuf>) -> StoredSession {
+        let updated = self.updated();
         let session = StoredSession::new(AgentType::Gemini, self.id, self.path);
         StoredSession {
             folder,
+            updated,
             title: self.title,
             model: self.model,
             started: self.start.as_deref().and_then(Timestamp::parse),
-            updated: self.updated.as_deref().and_then(Timestamp::parse).or(session.updated),
             ..session
         }
     }

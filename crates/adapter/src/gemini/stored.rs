@@ -58,11 +58,12 @@ pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentEr
     let folder = folder.ok_or_else(not_found)?;
     let mut chats = files(&folder);
     chats.retain(|chat| !chat.blank);
-    chats.sort_by(|one, other| one.start().cmp(other.start()));
-    chats.dedup_by(|one, other| one.id == other.id);
-    let chat = match &wanted {
-        None => chats.pop(),
+    let chat = match wanted.as_deref() {
+        // Not the one that began last: the one that lists call the newest.
+        None | Some("latest") => chats.into_iter().max_by_key(Chat::newness),
         Some(wanted) => {
+            chats.sort_by(|one, other| one.start().cmp(other.start()));
+            chats.dedup_by(|one, other| one.id == other.id);
             let by_id = chats.iter().position(|chat| chat.id == *wanted);
             // As Gemini numbers them: the oldest is 1.
             let by_number = || wanted.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < chats.len());

@@ -17,6 +17,9 @@ const HEAD: u64 = 4 * 1024 * 1024;
 /// How much of its end is read to find out when it was last written to, and by which model.
 const TAIL: u64 = 256 * 1024;
 
+/// Whether a line lies behind the end.
+type IsPast = Box<dyn Fn(&str) -> bool + Send>;
+
 /// The lines of a file, one at a time.
 pub(crate) struct Lines {
     file: Box<dyn Read + Send>,
@@ -25,6 +28,10 @@ pub(crate) struct Lines {
     over: bool,
     /// A document in place of lines.
     whole: Option<String>,
+    /// Which line is the first that does not belong to them.
+    is_past: Option<IsPast>,
+    /// Those that follow.
+    then: Option<Box<Lines>>,
 }
 
 impl Lines {
@@ -33,7 +40,8 @@ impl Lines {
     }
 
     pub(crate) fn of(file: Box<dyn Read + Send>) -> Self {
-        Self { file, buffer: LineBuffer::new(MAX_LINE), chunk: vec![0; READ], over: false, whole: None }
+        let buffer = LineBuffer::new(MAX_LINE);
+        Self { file, buffer, chunk: vec![0; READ], over: false, whole: None, is_past: None, then: None }
     }
 
     /// A document that is handed over in one piece.
@@ -41,8 +49,41 @@ impl Lines {
         Self { whole: Some(text), over: true, ..Self::of(Box::new(io::empty())) }
     }
 
+    /// Only those before the first of which this is true.
+    pub(crate) fn until(self, is_past: impl Fn(&str) -> bool + Send + 'static) -> Self {
+        Self { is_past: Some(Box::new(is_past)), ..self }
+    }
+
+    /// These, then others.
+    pub(crate) fn then(self, others: Self) -> Self {
+        Self { then: Some(Box::new(others)), ..self }
+    }
+
     /// The next line that is not blank.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line>> {
+        let next = self.own()?;
+        let is_past = |line: &Line| match (line, &self.is_past) {
+            (Line::Text(text), Some(is_past)) => is_past(text),
+            _ => false,
+        };
+        if let Some(line) = next.filter(|line| !is_past(line)) {
+            return Ok(Some(line));
+        }
+        match self.then.take() {
+            Some(others) => {
+                *self = *others;
+                self.next()
+            }
+            None => {
+                // Nothing comes after the end, also if somebody asks again.
+                *self = Self::of(Box::new(io::empty()));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The next line of the file itself.
+    fn own(&mut self) -> io::Result<Option<Line>> {
         if let Some(text) = self.whole.take() {
             return Ok(Some(Line::Text(text)));
         }

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Draft, EventKind, Timestamp};
@@ -17,6 +18,14 @@ use crate::{claude, codex, gemini};
 
 /// What reads the entries of one agent's store. May keep state, must not fail.
 pub(crate) trait Entries: Send {
+    /// The lines of one of its files, with those that belong before them.
+    fn open(&self, path: &Path) -> io::Result<Lines> {
+        Lines::open(path)
+    }
+    /// When the conversation began, if that was before the session's own start.
+    fn began(&self) -> Option<Timestamp> {
+        None
+    }
     /// Before the first entry: the session begins.
     fn begin(&mut self, at: Timestamp, told: &mut Told);
     /// An entry of that file of the conversation, counted from nought.
@@ -55,19 +64,14 @@ pub fn read(session: &StoredSession, keep_raw: bool) -> Result<Reading, HistoryE
     };
     let mut sources = Vec::new();
     for (at, path) in session.files.iter().enumerate() {
-        let lines = match session.agent {
-            AgentType::Gemini => gemini::history::lines(path),
-            AgentType::Codex => codex::history::lines(path),
-            _ => Lines::open(path),
-        };
-        match lines {
+        match entries.open(path) {
             Ok(lines) => sources.push(Source { file: at, path: path.clone(), lines, next: None }),
             // Without a sub-agent's file the conversation itself is still whole.
             Err(_) if at > 0 => {}
             Err(source) => return Err(HistoryError::Unreadable { path: path.clone(), source }),
         }
     }
-    let at = session.started.or(session.updated).unwrap_or_else(|| Timestamp::from_millis(0));
+    let at = entries.began().or(session.started).or(session.updated).unwrap_or_else(|| Timestamp::from_millis(0));
     let mut reading =
         Reading { agent: session.agent, entries, sources, keep_raw, at, last: at, ready: VecDeque::new(), over: false };
     let mut told = Told::default();
@@ -125,6 +129,8 @@ impl Reading {
                 let message = format!("cannot read on in {}: {error}", source.path.display());
                 let error = AgentError::new(AgentErrorKind::Unknown, message).of(self.agent);
                 self.ready.push_back(Draft::new(self.at, EventKind::Error(error)));
+                // Nothing more of that file; another may follow it.
+                self.advance(at);
             }
         }
     }

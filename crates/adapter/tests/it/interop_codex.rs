@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use multitap_adapter::LaunchError;
+use multitap_adapter::{LaunchError, read};
 use multitap_event::{
-    AgentErrorKind, AgentKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode, Prompt,
-    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, Transport, TurnStatus, option,
+    AgentErrorKind, AgentKind, AgentType, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode,
+    Prompt, Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::interop;
 use serde_json::{Map, Value, json};
 
+use crate::history::store;
 use crate::scene::{Place, Scene, native_id, outcomes, results, said};
 
 fn notes<'a>(told: &'a [EventKind], subtype: &str) -> Vec<&'a Map<String, Value>> {
@@ -253,7 +254,17 @@ async fn interop_codex_conversations_are_taken_up_forked_and_continued() {
     let mut scene = place.start(SessionConfig { resume: resume(at), fork: true, ..place.config() }).await;
     let text = scene.turn("[[recall]]").await.text.unwrap();
     assert!(text.contains("apple") && !text.contains("pear"), "{text}");
-    assert_ne!(native_id(&scene.close().await), id);
+    let fork = native_id(&scene.close().await);
+    assert_ne!(fork, id);
+    // Its file begins with the fork; what is told of it does not.
+    let list = store(AgentType::Codex, &place.scratch.home().join(".codex")).list(None);
+    let stored = list.iter().find(|session| session.id == fork).unwrap();
+    assert_eq!(stored.title.as_deref(), Some("remember apple [[text:ok]]"));
+    let said = read(stored, false).unwrap().filter_map(|draft| match draft.kind {
+        EventKind::UserMessage(message) => Some(message.content),
+        _ => None,
+    });
+    assert_eq!(said.collect::<Vec<_>>(), ["remember apple [[text:ok]]", "[[recall]]"]);
 
     let lost = Resume::Session { native_id: "01a1ddd1-b382-75b2-80b5-000000000000".to_owned(), at: None };
     let error = place.try_start(SessionConfig { resume: lost, ..place.config() }).await.err().unwrap();

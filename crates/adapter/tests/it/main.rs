@@ -9,6 +9,7 @@ mod codex_encode;
 mod codex_older;
 mod codex_recordings;
 mod description;
+mod forks;
 mod gemini_anything;
 mod gemini_recordings;
 mod gemini_shapes;

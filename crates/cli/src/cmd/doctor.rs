@@ -168,7 +168,8 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
             Check::ok(name, format!("{version} at {path} (this version cannot drive it yet)"))
         }
         (Some(version), known) => {
-            let message = format!("{version} at {path}{tested}");
+            let remark = if known.is_some_and(|known| version != known) { ", not with this version" } else { "" };
+            let message = format!("{version} at {path}{tested}{remark}");
             // A newer one most likely works as well.
             if known.is_none_or(|known| version == known || newer(version, known)) {
                 Check::ok(name, message)

@@ -229,6 +229,20 @@ fn doctor_always_names_the_tested_version() {
 }
 
 #[test]
+fn doctor_remarks_on_a_version_that_was_not_tested() {
+    for (version, status, remark) in [
+        ("2.1.325 (Claude Code)", "ok", "; tested with 2.1.325"),
+        ("9.0.0 (Claude Code)", "ok", "; tested with 2.1.325, not with this version"),
+        ("1.0.3 (Claude Code)", "warning", "; tested with 2.1.325, not with this version"),
+    ] {
+        let fake = Fake::claude().says("hi").version(version).build().unwrap();
+        let text = Scene::with(&fake).run(&["doctor"]).exits(0).stdout;
+        let line = text.lines().find(|line| line.contains(" claude ")).unwrap();
+        assert!(line.starts_with(status) && line.ends_with(remark), "{line}");
+    }
+}
+
+#[test]
 fn doctor_looks_for_the_command_of_an_acp_agent() {
     let mut scene = Scene::bare();
     scene.scratch.set("MULTITAP_AGENT", "acp:no-such-agent --acp");

@@ -5,6 +5,8 @@
 //! nothing follows.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::Path;
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, Draft, EventKind, Image, MessageId, Reasoning, Role, SessionStart,
@@ -14,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::wire::{Record, ToolCall, text_of};
 use crate::codec::{End, Step};
+use crate::history::file::Lines;
 use crate::history::{Entries, StoredSession, Told};
 use crate::line::unrecognized;
 use crate::track::{self, Forgotten, Tools, Turns};
@@ -248,6 +251,10 @@ fn image(part: &Map<String, Value>) -> Option<Image> {
 }
 
 impl Entries for Stored {
+    fn open(&self, path: &Path) -> io::Result<Lines> {
+        super::lines(path)
+    }
+
     fn begin(&mut self, at: Timestamp, told: &mut Told) {
         let session = &self.session;
         let start = EventKind::SessionStarted(SessionStart {

@@ -139,3 +139,25 @@ fn a_folder_that_older_versions_named_by_its_digest_is_found() {
     find(&mut config).unwrap().unwrap();
     assert_eq!(config.resume, session(ID));
 }
+
+#[test]
+fn the_latest_is_the_one_that_was_updated_last_and_numbers_go_by_the_start() {
+    let place = Place::new();
+    // Begun first and said something in last.
+    let again = SAID.replace("09:16:04.176Z", "11:00:00.000Z");
+    place.write(REAL, &format!("{HEAD}{SAID}{again}"));
+    let other = "11111111-6068-455d-a8fa-184fb5dc9ecb";
+    let later = format!("{HEAD}{SAID}").replace(ID, other).replace("09:16", "10:00");
+    place.write("session-2026-11-15T10-00-11111111.jsonl", &later);
+    for (resume, id) in [
+        (Resume::Latest, ID),
+        (session("latest"), ID),
+        (session("1"), ID),
+        (session("2"), other),
+        (session(other), other),
+    ] {
+        let mut config = place.config(resume.clone());
+        find(&mut config).unwrap().unwrap();
+        assert_eq!(config.resume, session(id), "{resume:?}");
+    }
+}
