@@ -18,16 +18,17 @@ const BENCH: [&str; 6] = ["bench", "--quiet", "--package", "multitap-adapter", "
 pub(crate) fn bench(args: &[String]) -> Result<()> {
     let options = match args.split_first() {
         Some((name, options)) if name == "parse" => options,
-        Some((name, options)) if name == "log" => return log(options),
-        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there are parse and log"),
+        Some((name, options)) if name == "log" => return of_the_store("bench_log", options),
+        Some((name, options)) if name == "hub" => return of_the_store("bench_hub", options),
+        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there are parse, log and hub"),
         _ => args,
     };
     parse(options)
 }
 
-fn log(options: &[String]) -> Result<()> {
-    let example = ["run", "--quiet", "--release", "--package", "multitap-store", "--example", "bench_log", "--"];
-    succeed(cargo(&example).args(options))
+fn of_the_store(example: &str, options: &[String]) -> Result<()> {
+    let run = ["run", "--quiet", "--release", "--package", "multitap-store", "--example", example, "--"];
+    succeed(cargo(&run).args(options))
 }
 
 fn parse(options: &[String]) -> Result<()> {
