@@ -93,8 +93,9 @@ fn make_file(path: &Path) -> std::io::Result<()> {
 
 /// Refuses a file of a newer form, and one that is not ours.
 fn check_form(connection: &Connection, path: &Path) -> Result<u32, Trouble> {
-    let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    // In this order: another process may be making the tables right now, which come with the name, all at once.
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     if application != APPLICATION_ID && (application != 0 || tables != 0) {
         return Err(JournalError::Other(format!("{} is another program's database", path.display())).into());
     }

@@ -64,6 +64,13 @@ impl Neighbour {
         self.child.kill().unwrap();
         let mut rest = String::new();
         self.lines.read_to_string(&mut rest).unwrap();
+        // Its files are closed a moment before it is dead.
+        let stat = format!("/proc/{}/stat", self.child.id());
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z ")) {
+            assert!(std::time::Instant::now() < end, "it does not die");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
 
     /// Waits until it gives up by itself: what it said, and why it gave up.
@@ -119,6 +126,12 @@ async fn two_stores_on_one_file_do_not_hurt_each_other() {
 
 #[tokio::test]
 async fn stores_that_open_a_new_file_at_once_all_get_it() {
+    for _ in 0..10 {
+        open_at_once().await;
+    }
+}
+
+async fn open_at_once() {
     let file = File::new();
     let mut opening = JoinSet::new();
     for _ in 0..8 {
