@@ -159,10 +159,12 @@ impl SessionTask {
     pub(crate) async fn run(mut self, opened: Reply<Result<u64, LaunchError>>) {
         self.import().await;
         let after = self.state.seq;
-        self.start(Box::new(move |up| {
-            // Whoever opened it may have gone away.
-            opened.send(up.map(|()| after)).ok();
-        }));
+        if !self.stop.is_cancelled() {
+            self.start(Box::new(move |up| {
+                // Whoever opened it may have gone away.
+                opened.send(up.map(|()| after)).ok();
+            }));
+        }
         let mut drafts = Vec::new();
         while !self.is_done() {
             // On its way out it waits for no reader.
@@ -185,10 +187,10 @@ impl SessionTask {
         self.end().await;
     }
 
-    /// Puts what was said elsewhere at the beginning of the log.
+    /// Puts what was said elsewhere at the beginning of the log, or as much of it as there is time for.
     async fn import(&mut self) {
         let Some(mut history) = self.history.take() else { return };
-        while let Some(draft) = history.recv().await {
+        while let Some(Some(draft)) = self.stop.clone().run_until_cancelled(history.recv()).await {
             self.stamp(draft);
             while !self.outbox.has_room() {
                 let landed = self.outbox.landed(&self.state).await;
@@ -346,9 +348,8 @@ impl SessionTask {
     /// What follows from what has happened.
     fn move_on(&mut self) {
         if self.state.agent == Presence::Here && !self.state.is_busy() {
-            if mem::take(&mut self.renew) {
+            if self.renew {
                 self.agent.let_go();
-                self.renew = true;
             } else {
                 self.hand_over_next();
             }

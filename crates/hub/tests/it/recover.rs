@@ -5,7 +5,7 @@ use multitap_hub::{Filter, Journal as _, JournalError, Linger, Open, OpenError, 
 
 use crate::memory::Memory;
 use crate::scene::{
-    Scene, Stage, asked, client, config, open, rest, stored, text, turn_ended, turn_started, types, until,
+    Scene, Stage, asked, client, config, open, rest, soon, stored, text, turn_ended, turn_started, types, until,
 };
 use multitap_hub::JoinFrom;
 
@@ -93,6 +93,20 @@ async fn what_was_said_elsewhere_comes_first() {
     assert_eq!(scene.session.opened_after(), 3000);
     let mut feed = scene.join("ann", JoinFrom::After { seq: scene.session.opened_after(), epoch: None }).await;
     assert_eq!(until(&mut feed, "sessionStarted").await.seq, 3001);
+}
+
+/// However long it takes to tell, whoever wants to leave does not wait for it.
+#[tokio::test]
+async fn a_history_without_end_does_not_hold_up_the_end() {
+    let stage = Stage::new(Some(Memory::new()));
+    let (_told, history) = tokio::sync::mpsc::channel(1);
+    let which = Which::New { id: "s".into(), forked_from: None, history: Some(history) };
+    let leave = async {
+        tokio::task::yield_now().await;
+        stage.hub.shutdown().await;
+    };
+    let (opened, ()) = soon(async { tokio::join!(stage.hub.open(Open { which, ..open() }), leave) }).await;
+    assert!(matches!(opened, Err(OpenError::ShutDown)), "{opened:?}");
 }
 
 /// A long log is not read from its start: the state is kept now and then, and is the same.
