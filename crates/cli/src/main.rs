@@ -12,6 +12,7 @@ mod live;
 mod logging;
 mod out;
 mod settings;
+mod take_up;
 mod words;
 
 use std::process::ExitCode;

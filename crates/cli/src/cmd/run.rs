@@ -8,14 +8,13 @@ mod tally;
 
 use std::future::pending;
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
 use multitap_client::{AgentSession, CancelError, DecideError, StartError, WhenBusy};
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Decide, Door, Draft, Event, EventKind, Question, QuestionId, Resume,
-    SessionConfig, SessionEnd, SessionEndReason, SessionId, Timestamp,
+    AgentError, AgentErrorKind, ClientRef, Decide, Door, Draft, Event, EventKind, Question, QuestionId, SessionEnd,
+    SessionEndReason, SessionId, Timestamp,
 };
 use multitap_hub::Which;
 use multitap_process::Line;
@@ -26,12 +25,13 @@ use self::request::{BadLine, Request};
 use self::show::Show;
 use self::signals::Signals;
 use self::tally::Tally;
-use crate::args::{BusyArg, InputFormat, OutputFormat, RunArgs, SessionArgs};
+use crate::args::{BusyArg, InputFormat, OutputFormat, RunArgs};
 use crate::exit::{Exit, Problem};
-use crate::host::{Host, Started, TakeUp, agents_own};
+use crate::host::{Host, Started};
 use crate::launch;
 use crate::out::{self, Out, Unwritten};
 use crate::settings::Settings;
+use crate::take_up::TakeUp;
 use crate::words::clean;
 
 /// After an interrupt: how long the agent has to end its turn.
@@ -66,8 +66,8 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
     };
     let host = Host::open().await?;
-    let taken_up = host.take_up(&args.session, &folder).await?;
-    let (options, folder) = options(&args.session, &taken_up, folder);
+    let taken_up = TakeUp::find(&host, &args.session, &folder).await?;
+    let (options, folder) = taken_up.options(&args.session, folder);
     let config = match launch::config(&options, &settings, folder.clone(), prompt) {
         Err(problem) if problem.exit == Exit::NotStarted => {
             let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, problem.to_string());
@@ -75,7 +75,10 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         }
         other => other?,
     };
-    let which = which(&host, taken_up, &config, &folder, &mut id);
+    let which = taken_up.which(&host, &config, &folder, id.clone());
+    if let Which::Stored(stored) = &which {
+        id = stored.clone();
+    }
     let started = tokio::select! {
         started = host.start(which, config, launch::headless()) => Some(started),
         () = signals.next() => None,
@@ -116,37 +119,6 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         () = at(hurry) => {}
     }
     Ok(exit)
-}
-
-/// The options as they are meant for one of our own sessions: its agent, its folder, its conversation.
-fn options(args: &SessionArgs, taken_up: &TakeUp, folder: PathBuf) -> (SessionArgs, PathBuf) {
-    let TakeUp::Ours(record) = taken_up else { return (args.clone(), folder) };
-    let mut options = args.clone();
-    options.agent = Some(record.agent.to_string());
-    options.resume.clone_from(&record.about.native_id);
-    options.continue_latest = false;
-    let own = record.folder.clone().filter(|own| args.cwd.is_none() && own.is_dir());
-    (options, own.unwrap_or(folder))
-}
-
-/// Which log the session writes, and what stands in it before.
-fn which(host: &Host, taken_up: TakeUp, config: &SessionConfig, folder: &Path, id: &mut SessionId) -> Which {
-    let new = |forked_from, history| Which::New { id: id.clone(), forked_from, history };
-    match taken_up {
-        TakeUp::New => new(None, None),
-        TakeUp::Ours(record) if config.fork => new(Some(record.id.clone()), Some(host.copy(record.id))),
-        TakeUp::Ours(record) => {
-            *id = record.id.clone();
-            Which::Stored(record.id)
-        }
-        TakeUp::AgentsOwn => {
-            let wanted = match &config.resume {
-                Resume::Session { native_id, .. } => native_id.as_str(),
-                Resume::Latest | Resume::New => "latest",
-            };
-            new(None, agents_own(config.agent.agent_type(), wanted, config, folder))
-        }
-    }
 }
 
 fn when_busy(chosen: BusyArg) -> WhenBusy {

@@ -1,0 +1,125 @@
+//! Which conversation a session goes on with: none, one of ours, or one that only the agent knows; and what stands in
+//! its log before.
+
+use std::path::{Path, PathBuf};
+
+use multitap_adapter::{History as AgentsOwn, read};
+use multitap_event::{AgentError, AgentErrorKind, Draft, EventKind, Resume, SessionConfig, SessionId, Timestamp};
+use multitap_hub::{Edge, Filter, History, Part, SessionRecord, Which};
+
+use crate::args::SessionArgs;
+use crate::exit::{Exit, Problem};
+use crate::host::Host;
+
+/// How much of an earlier log is read at a time.
+const PAGE: usize = 512;
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// The conversation that a session goes on with.
+#[derive(Debug)]
+pub(crate) enum TakeUp {
+    /// None: a new one.
+    New,
+    /// One of ours.
+    Ours(Box<SessionRecord>),
+    /// One that only the agent knows.
+    AgentsOwn,
+}
+
+impl TakeUp {
+    /// What `-c` and `-r` mean here: one of ours first, else the agent's own.
+    pub(crate) async fn find(host: &Host, args: &SessionArgs, folder: &Path) -> Result<Self, Problem> {
+        let is_wanted = |record: &SessionRecord| {
+            let chosen = args.agent.as_deref().is_none_or(|agent| agent == record.agent.to_string());
+            chosen && record.about.native_id.is_some()
+        };
+        let found = match (&args.resume, args.continue_latest) {
+            (None, false) => return Ok(Self::New),
+            // The session will say that nothing is kept; the agent may still know the conversation.
+            _ if !host.keeps() => return Ok(Self::AgentsOwn),
+            (Some(name), _) => host.journal().find(name.clone()).await,
+            (None, true) => host.journal().list(Filter { folder: Some(folder.to_owned()), ..Filter::default() }).await,
+        };
+        let mut found = found.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
+        found.retain(is_wanted);
+        if let (Some(name), [one, other, ..]) = (&args.resume, found.as_slice()) {
+            let message = format!("-r {name}: more than one session begins so, such as {} and {}", one.id, other.id);
+            return Err(Problem::usage(message));
+        }
+        Ok(found.into_iter().next().map_or(Self::AgentsOwn, |record| Self::Ours(Box::new(record))))
+    }
+
+    /// The options as they are meant for one of our own: its agent, its folder, its conversation.
+    pub(crate) fn options(&self, args: &SessionArgs, folder: PathBuf) -> (SessionArgs, PathBuf) {
+        let Self::Ours(record) = self else { return (args.clone(), folder) };
+        let mut options = args.clone();
+        options.agent = Some(record.agent.to_string());
+        options.resume.clone_from(&record.about.native_id);
+        options.continue_latest = false;
+        let own = record.folder.clone().filter(|own| args.cwd.is_none() && own.is_dir());
+        (options, own.unwrap_or(folder))
+    }
+
+    /// Which log the session writes, and what stands in it before. `id` is for a new one.
+    pub(crate) fn which(self, host: &Host, config: &SessionConfig, folder: &Path, id: SessionId) -> Which {
+        match self {
+            Self::New => Which::New { id, forked_from: None, history: None },
+            Self::Ours(record) if config.fork => {
+                Which::New { id, history: Some(copy(host, record.id.clone())), forked_from: Some(record.id) }
+            }
+            Self::Ours(record) => Which::Stored(record.id),
+            Self::AgentsOwn => Which::New { id, forked_from: None, history: agents_own(host, config, folder) },
+        }
+    }
+}
+
+/// The log of a session, for a copy of it. One that cannot be read on says so in the copy.
+fn copy(host: &Host, session: SessionId) -> History {
+    let journal = host.journal().clone();
+    host.history(move |drafts| async move {
+        let mut after = 0;
+        loop {
+            let part = Part { edge: Edge::After(after), limit: PAGE, bytes: PAGE_BYTES };
+            let page = match journal.page(session.clone(), part).await {
+                Ok(page) => page,
+                Err(error) => {
+                    let message = format!("cannot read on in session {session} after event {after}: {error}");
+                    let error = EventKind::Error(AgentError::new(AgentErrorKind::Unknown, message));
+                    drafts.send(Draft::new(Timestamp::now(), error)).await.ok(); // nobody may be left to hear
+                    return;
+                }
+            };
+            let Some(last) = page.entries.last() else { return };
+            after = last.seq();
+            for event in page.entries.iter().filter_map(|entry| entry.event().cloned()) {
+                let draft = Draft { at: event.timestamp, kind: event.kind, raw: event.raw };
+                if drafts.send(draft).await.is_err() {
+                    return;
+                }
+            }
+        }
+    })
+}
+
+/// What the agent itself keeps of the conversation. Nothing if it cannot be found: then the agent says best what is
+/// wrong.
+fn agents_own(host: &Host, config: &SessionConfig, folder: &Path) -> Option<History> {
+    let wanted = match &config.resume {
+        Resume::Session { native_id, .. } => native_id.as_str(),
+        Resume::Latest | Resume::New => "latest",
+    };
+    let own = config.program.as_ref().map(|program| program.env.clone()).unwrap_or_default();
+    let env = own.into_iter().chain(config.environment.clone()).collect();
+    let session = AgentsOwn::of(config.agent.agent_type(), &env).ok()?.find(wanted, folder).ok()?;
+    let reading = read(&session, config.keep_raw).ok()?;
+    Some(host.history(move |drafts| async move {
+        let read = tokio::task::spawn_blocking(move || {
+            for draft in reading {
+                if drafts.blocking_send(draft).is_err() {
+                    return;
+                }
+            }
+        });
+        read.await.ok(); // a reading that broke off has told what it could
+    }))
+}
