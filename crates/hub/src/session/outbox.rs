@@ -21,6 +21,8 @@ use crate::state::{Presence, State};
 const WAITING_BYTES: usize = 1024 * 1024;
 /// How many events a batch may have.
 const BATCH: usize = 4096;
+/// How much may wait in all before callers have to: their answers wait here too.
+const WAITING: usize = 2 * BATCH;
 /// How much is remembered of what could not be kept; beyond it the log cannot be taken up again.
 const UNSAVED_BYTES: usize = 64 * 1024 * 1024;
 /// How long after a failure the journal is tried again.
@@ -105,6 +107,11 @@ impl Outbox {
 
     pub(super) fn has_room(&self) -> bool {
         self.waiting_bytes < WAITING_BYTES && self.waiting.len() < BATCH
+    }
+
+    /// Whether more callers can be answered.
+    pub(super) fn takes_calls(&self) -> bool {
+        self.waiting.len() < WAITING
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -174,7 +174,7 @@ impl SessionTask {
             tokio::select! {
                 () = self.stop.cancelled(), if !self.closing => self.close_now(),
                 heard = news(&mut self.agent, &mut drafts, ear) => self.on_news(heard, &mut drafts),
-                ask = self.inbox.recv() => match ask {
+                ask = self.inbox.recv(), if self.outbox.takes_calls() => match ask {
                     Some(ask) => self.on_ask(ask),
                     None => self.close_now(),
                 },
