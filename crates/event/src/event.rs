@@ -129,6 +129,8 @@ impl SystemSubtype {
     pub const COMMANDS: &'static str = "commands";
     pub const MODELS: &'static str = "models";
     pub const MCP_STATUS: &'static str = "mcpStatus";
+    /// How one MCP server is: `name` and `status`, in the agent's own word.
+    pub const MCP_SERVER: &'static str = "mcpServer";
     pub const ACCOUNT: &'static str = "account";
     pub const CONTEXT: &'static str = "context";
     /// An answer for good became a rule.

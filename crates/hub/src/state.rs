@@ -5,7 +5,7 @@
 
 mod tool;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use multitap_event::{
     ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Ruling, SessionEnd,
@@ -50,6 +50,8 @@ pub struct State {
     pub tools: Vec<ToolCall>,
     pub questions: Arbiter,
     pub rules: Vec<Rule>,
+    /// How each MCP server of the agent is, by name.
+    pub mcp_servers: BTreeMap<String, String>,
     pub clients: Vec<ClientRef>,
     pub todos: Option<TodoList>,
     pub usage: Option<TokenUsage>,
@@ -131,6 +133,10 @@ impl State {
                 let id = note.data.get("nativeSessionId").and_then(|id| id.as_str());
                 self.native_id = id.map(str::to_owned).or(self.native_id.take());
             }
+            EventKind::System(note) if note.subtype == SystemSubtype::MCP_SERVER => {
+                let text = |key: &str| note.data.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+                self.mcp_servers.extend(text("name").zip(text("status")));
+            }
             EventKind::System(note) if note.subtype == SystemSubtype::RULE_ADDED => {
                 self.rules.extend(Rule::from_note(note));
             }
@@ -206,6 +212,7 @@ impl State {
         self.turn = None;
         self.in_flight = None;
         self.rules.retain(Rule::outlives_the_agent);
+        self.mcp_servers.clear();
     }
 
     fn prompted(&mut self, message: &UserMessage, seq: u64) {

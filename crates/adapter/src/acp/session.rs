@@ -200,6 +200,12 @@ impl Session {
         if !self.told.is_empty() {
             out.events.push(note("capabilities", None, self.told.clone()));
         }
+        // The agent never says how they are, only that it took them.
+        for name in self.wishes.iter().flat_map(|wishes| wishes.mcp_servers.keys()) {
+            let data = [("name", name.as_str()), ("status", "given")].map(|(key, word)| (key.to_owned(), word.into()));
+            let message = Some(format!("MCP server {name}: given to the agent"));
+            out.events.push(note(SystemSubtype::MCP_SERVER, message, Map::from_iter(data)));
+        }
         if self.replayed > 0 {
             let message = Some("the conversation so far was told again and is not repeated here".to_owned());
             let data = Map::from_iter([("updates".to_owned(), self.replayed.into())]);

@@ -141,10 +141,26 @@ impl Session {
             self.start(out);
         }
         init.shift_remove("uuid");
+        let servers = self.changed_servers(&init);
         if self.init.as_ref() != Some(&init) {
             self.init = Some(init.clone());
             out.events.push(note(SystemSubtype::INIT, None, init));
         }
+        out.events.extend(servers);
+    }
+
+    /// The MCP servers of an `init` of which the last one told nothing, or something else.
+    fn changed_servers(&self, init: &Map<String, Value>) -> Vec<EventKind> {
+        let list = |init: &Map<String, Value>| init.get("mcp_servers").and_then(Value::as_array).cloned();
+        let before = self.init.as_ref().and_then(list).unwrap_or_default();
+        let now = list(init).unwrap_or_default().into_iter().filter(|server| !before.contains(server));
+        now.filter_map(|server| {
+            let Value::Object(data) = server else { return None };
+            let word = |key: &str| data.get(key).and_then(Value::as_str);
+            let message = format!("MCP server {}: {}", word("name")?, word("status")?);
+            Some(note(SystemSubtype::MCP_SERVER, Some(message), data))
+        })
+        .collect()
     }
 
     /// An `init` line of the older kind, which says no more than that the session began.

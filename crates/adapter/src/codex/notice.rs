@@ -255,7 +255,7 @@ impl CodexCodec {
         let status = params.string("status").unwrap_or_default();
         if self.mcp_servers.insert(name.clone(), status.clone()).as_ref() != Some(&status) {
             let message = format!("MCP server {name}: {status}");
-            out.events.push(note("mcpServer", Some(message), params.0));
+            out.events.push(note(SystemSubtype::MCP_SERVER, Some(message), params.0));
         }
     }
 }

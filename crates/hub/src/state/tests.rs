@@ -162,6 +162,22 @@ fn it_does_not_grow_with_the_log() {
 }
 
 #[test]
+fn mcp_servers_are_as_the_agent_told_last() {
+    let server = |name: &str, status: &str| {
+        let data = [("name", name), ("status", status)].map(|(key, word)| (key.to_owned(), word.into()));
+        let subtype = SystemSubtype::MCP_SERVER.to_owned();
+        EventKind::System(multitap_event::SystemNote { subtype, message: None, data: data.into_iter().collect() })
+    };
+    let told = [started(), server("web", "starting"), server("git", "failed"), server("web", "ready")];
+    let state = after(told.clone());
+    assert_eq!(state.mcp_servers["web"], "ready");
+    assert_eq!(state.mcp_servers["git"], "failed");
+    let end = SessionEnd { reason: SessionEndReason::Completed, error: None, final_usage: None, exit_code: None };
+    let gone = after(told.into_iter().chain([EventKind::SessionEnded(end)]));
+    assert!(gone.mcp_servers.is_empty(), "they went with the agent");
+}
+
+#[test]
 fn what_was_cut_off_is_closed_in_order() {
     let joined = EventKind::ClientJoined { client: ClientRef::new("ann", Door::A2a) };
     let state = after([started(), joined, said("one", Some("p")), turn(), tool("1"), asked("q", "1")]);
