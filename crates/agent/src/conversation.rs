@@ -1,0 +1,234 @@
+//! What was said so far, in words that fit every model.
+//!
+//! It is always whole: every call of a tool has its answer before the model is asked again, also after a cancelled
+//! turn. How a provider spells it is the business of `model`.
+
+use multitap_event::Image;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "camelCase")]
+pub(crate) enum Message {
+    User(Said),
+    Assistant {
+        parts: Vec<Part>,
+    },
+    /// The answers to the calls of the message before, in their order.
+    Results {
+        answers: Vec<Answer>,
+    },
+}
+
+/// What the user said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<Image>,
+}
+
+impl Message {
+    pub(crate) fn user(text: impl Into<String>) -> Self {
+        Self::User(Said { text: text.into(), images: Vec::new() })
+    }
+
+    pub(crate) fn assistant(text: impl Into<String>) -> Self {
+        Self::Assistant { parts: vec![Part::Text { text: text.into() }] }
+    }
+
+    /// About how much it is, for telling how full the context is.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::User(said) => said.text.len() + said.images.iter().map(|image| image.data.len()).sum::<usize>(),
+            Self::Assistant { parts } => parts.iter().map(Part::bytes).sum(),
+            Self::Results { answers } => answers.iter().map(|answer| answer.text.len()).sum(),
+        }
+    }
+}
+
+/// A piece of what the model said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub(crate) enum Part {
+    Text {
+        text: String,
+    },
+    Thought {
+        text: String,
+        /// By which the provider knows its own thought again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    Call(Call),
+}
+
+impl Part {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Text { text } | Self::Thought { text, .. } => text.len(),
+            Self::Call(call) => call.name.len() + call.arguments.to_string().len(),
+        }
+    }
+}
+
+/// The model wants a tool to be run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Call {
+    /// The model's own name for it; not unique beyond one reply.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// An object; anything else is what the model sent where an object was due.
+    pub(crate) arguments: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) signature: Option<String>,
+}
+
+/// What a tool gave back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    /// [`Call::id`].
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<Image>,
+    #[serde(default)]
+    pub(crate) failed: bool,
+}
+
+/// The conversation as the model is given it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Conversation {
+    messages: Vec<Message>,
+}
+
+/// Bytes of text that make about one token.
+const BYTES_PER_TOKEN: usize = 4;
+
+impl Conversation {
+    pub(crate) fn new(messages: Vec<Message>) -> Self {
+        let mut conversation = Self { messages };
+        conversation.mend();
+        conversation
+    }
+
+    pub(crate) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.messages.clear();
+    }
+
+    /// About how many tokens it is, where no model has counted them.
+    pub(crate) fn guessed_tokens(&self) -> u64 {
+        let bytes: usize = self.messages.iter().map(Message::bytes).sum();
+        u64::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u64::MAX)
+    }
+
+    /// The last thing the user asked for.
+    pub(crate) fn last_prompt(&self) -> Option<&Said> {
+        self.messages.iter().rev().find_map(|message| match message {
+            Message::User(said) => Some(said),
+            Message::Assistant { .. } | Message::Results { .. } => None,
+        })
+    }
+
+    /// Puts a summary in the place of all that was said, and repeats what the user asked for last if the answer to it
+    /// is not there yet.
+    pub(crate) fn sum_up(&mut self, summary: &str) {
+        let unanswered = !matches!(self.messages.last(), Some(Message::Assistant { .. }) | None);
+        let asked = self.last_prompt().filter(|_| unanswered).cloned();
+        self.messages.clear();
+        self.push(Message::user(format!("This is what was said and done before, summed up:\n\n{summary}")));
+        self.push(Message::assistant("I have it in mind and go on from there."));
+        if let Some(said) = asked {
+            self.push(Message::User(said));
+        }
+    }
+
+    /// Gives an answer to every call that was cut off before it had one, so that a model takes the whole again.
+    fn mend(&mut self) {
+        let mut whole = Vec::with_capacity(self.messages.len());
+        let mut messages = std::mem::take(&mut self.messages).into_iter().peekable();
+        while let Some(message) = messages.next() {
+            let calls = calls(&message);
+            whole.push(message);
+            if calls.is_empty() {
+                continue;
+            }
+            let mut answers = match messages.next_if(|next| matches!(next, Message::Results { .. })) {
+                Some(Message::Results { answers }) => answers,
+                _ => Vec::new(),
+            };
+            for call in calls {
+                if !answers.iter().any(|answer| answer.id == call.id) {
+                    answers.push(call.unanswered("it was cut off before it was done"));
+                }
+            }
+            whole.push(Message::Results { answers });
+        }
+        self.messages = whole;
+    }
+}
+
+fn calls(message: &Message) -> Vec<Call> {
+    let Message::Assistant { parts } = message else { return Vec::new() };
+    let call = |part: &Part| match part {
+        Part::Call(call) => Some(call.clone()),
+        Part::Text { .. } | Part::Thought { .. } => None,
+    };
+    parts.iter().filter_map(call).collect()
+}
+
+impl Call {
+    /// What the model hears of a call that came to nothing.
+    pub(crate) fn unanswered(&self, why: &str) -> Answer {
+        Answer { id: self.id.clone(), name: self.name.clone(), text: why.to_owned(), images: Vec::new(), failed: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str) -> Call {
+        Call { id: id.to_owned(), name: "glob".to_owned(), arguments: Value::Null, signature: None }
+    }
+
+    #[test]
+    fn a_call_that_was_cut_off_gets_an_answer() {
+        let parts = vec![Part::Call(call("a")), Part::Call(call("b"))];
+        let answer = Answer { failed: false, ..call("a").unanswered("found") };
+        let read = Conversation::new(vec![
+            Message::user("find"),
+            Message::Assistant { parts: parts.clone() },
+            Message::Results { answers: vec![answer] },
+            Message::Assistant { parts },
+        ]);
+        let Message::Results { answers } = &read.messages()[2] else { panic!("{read:?}") };
+        assert_eq!(answers.iter().map(|answer| answer.failed).collect::<Vec<_>>(), [false, true]);
+        let Message::Results { answers } = &read.messages()[4] else { panic!("{read:?}") };
+        assert_eq!(answers.len(), 2);
+    }
+
+    #[test]
+    fn a_summary_keeps_what_is_still_to_be_done() {
+        let mut talk = Conversation::new(vec![Message::user("one"), Message::assistant("done"), Message::user("two")]);
+        talk.sum_up("we did one");
+        assert_eq!(talk.messages().last(), Some(&Message::user("two")));
+        talk.push(Message::assistant("done"));
+        talk.sum_up("we did both");
+        assert_eq!(talk.messages().len(), 2);
+    }
+}

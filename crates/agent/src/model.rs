@@ -1,0 +1,83 @@
+//! What answers: a provider's model, or the rehearsal that needs no network.
+//!
+//! One request in, pieces of a reply out. Nothing here knows turns, tools that run, or permissions.
+
+use std::time::Duration;
+
+use multitap_event::TokenUsage;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::conversation::{Call, Message};
+use crate::tool::Spec;
+
+/// What a model is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) system: String,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) tools: Vec<Spec>,
+    /// How many tokens it may think; absent leaves it to the model.
+    pub(crate) thinking: Option<u32>,
+    /// A JSON Schema that the final answer must fit.
+    pub(crate) output_schema: Option<Value>,
+}
+
+/// A piece of a reply.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Delta {
+    Text(String),
+    Thought(String),
+    /// By which the provider knows the thought before it again.
+    Signature(String),
+    Call(Call),
+}
+
+/// How a reply ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) usage: Option<TokenUsage>,
+    /// Why it is shorter than it should be, such as a limit on its length; for people.
+    pub(crate) cut_short: Option<String>,
+}
+
+/// A model did not answer, or not to the end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct ModelError {
+    pub(crate) kind: ModelErrorKind,
+    /// For people: what went wrong and what helps.
+    pub(crate) message: String,
+    pub(crate) status: Option<u16>,
+    /// How long the provider wants us to wait.
+    pub(crate) retry_after: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelErrorKind {
+    /// No key, or one that is not accepted.
+    Key,
+    UnknownModel,
+    RateLimited,
+    /// The provider has trouble of its own.
+    Overloaded,
+    /// The connection could not be made, or broke.
+    Connection,
+    /// The conversation does not fit the model any more.
+    TooLong,
+    /// Anything else; asking again would not help.
+    Refused,
+}
+
+impl ModelErrorKind {
+    /// Whether asking again may help.
+    pub(crate) fn passes(self) -> bool {
+        match self {
+            Self::RateLimited | Self::Overloaded | Self::Connection => true,
+            Self::Key | Self::UnknownModel | Self::TooLong | Self::Refused => false,
+        }
+    }
+}
+
+/// Where the pieces of a reply go.
+pub(crate) type Deltas = mpsc::Sender<Delta>;

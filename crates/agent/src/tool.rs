@@ -1,0 +1,79 @@
+//! What every tool has in common: how a model is told of it, what a call would do, and what came of it.
+
+use multitap_event::{FileChange, Image, TodoList, ToolKind, ToolOutcome};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// A tool as a model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spec {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// JSON Schema of its arguments.
+    pub(crate) parameters: Value,
+    pub(crate) kind: ToolKind,
+    /// The MCP server it belongs to.
+    pub(crate) server: Option<String>,
+    /// It only looks: several may run at once.
+    pub(crate) looks: bool,
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) outcome: ToolOutcome,
+    /// For the model.
+    pub(crate) text: String,
+    pub(crate) images: Vec<Image>,
+    /// For people, where it is not the same.
+    pub(crate) result: Option<Value>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) changes: Vec<FileChange>,
+    pub(crate) todos: Option<TodoList>,
+}
+
+impl Outcome {
+    pub(crate) fn done(text: impl Into<String>) -> Self {
+        Self {
+            outcome: ToolOutcome::Completed,
+            text: text.into(),
+            images: Vec::new(),
+            result: None,
+            exit_code: None,
+            changes: Vec::new(),
+            todos: None,
+        }
+    }
+
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self { outcome: ToolOutcome::Failed, ..Self::done(why) }
+    }
+
+    pub(crate) fn denied(why: impl Into<String>) -> Self {
+        Self { outcome: ToolOutcome::Denied, ..Self::done(why) }
+    }
+
+    pub(crate) fn cancelled(why: impl Into<String>) -> Self {
+        Self { outcome: ToolOutcome::Cancelled, ..Self::done(why) }
+    }
+}
+
+/// What a tool that runs is given.
+#[derive(Debug, Clone)]
+pub(crate) struct Doing {
+    /// Where it tells how it goes. Waits when nobody listens fast enough.
+    pub(crate) progress: mpsc::Sender<Progress>,
+    /// The turn is cancelled: stop, leave nothing behind, and say what was done so far.
+    pub(crate) stop: CancellationToken,
+}
+
+/// How a tool gets on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Progress {
+    /// New output since the last.
+    pub(crate) output: Option<String>,
+    /// Between 0 and 1.
+    pub(crate) share: Option<f64>,
+    pub(crate) message: Option<String>,
+}

@@ -1,0 +1,83 @@
+//! `write_todos`: the agent's plan, which everybody can see.
+
+use multitap_event::{TodoItem, TodoList, TodoStatus, ToolKind};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::BadCall;
+use crate::tool::{Outcome, Spec};
+
+pub(crate) const NAME: &str = "write_todos";
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Todos {
+    todos: Vec<Todo>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Todo {
+    description: String,
+    status: Status,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Pending,
+    InProgress,
+    Completed,
+    Cancelled,
+}
+
+pub(super) fn spec() -> Spec {
+    let todo = json!({
+        "type": "object",
+        "properties": {
+            "description": { "type": "string", "description": "What is to be done." },
+            "status": { "type": "string", "enum": ["pending", "in_progress", "completed", "cancelled"] }
+        },
+        "required": ["description", "status"]
+    });
+    super::spec(
+        NAME,
+        ToolKind::Todo,
+        "Writes down the steps of the work, for yourself and for the user, in place of the list before. Use it for \
+         work of several steps: one step at most is in progress, and a step is set to completed as soon as it is done.",
+        json!({ "todos": { "type": "array", "items": todo, "description": "All steps, in their order." } }),
+        &["todos"],
+    )
+}
+
+pub(super) fn prepare(todos: Todos) -> Result<Todos, BadCall> {
+    let under_way = todos.todos.iter().filter(|todo| todo.status == Status::InProgress).count();
+    if under_way > 1 {
+        return Err(BadCall(format!("{under_way} steps are in progress: one at a time")));
+    }
+    Ok(todos)
+}
+
+impl Todos {
+    pub(crate) fn title(&self) -> String {
+        match self.todos.len() {
+            0 => "Clear the plan".to_owned(),
+            1 => "Plan of 1 step".to_owned(),
+            count => format!("Plan of {count} steps"),
+        }
+    }
+
+    pub(super) fn run(self) -> Outcome {
+        let item = |todo: Todo| TodoItem {
+            text: todo.description,
+            status: match todo.status {
+                Status::Pending => TodoStatus::Pending,
+                Status::InProgress => TodoStatus::InProgress,
+                Status::Completed => TodoStatus::Completed,
+                Status::Cancelled => TodoStatus::Cancelled,
+            },
+            id: None,
+        };
+        let items: Vec<_> = self.todos.into_iter().map(item).collect();
+        let text = if items.is_empty() { "The plan is empty." } else { "The plan is written down." };
+        Outcome { todos: Some(TodoList { items, explanation: None }), ..Outcome::done(text) }
+    }
+}

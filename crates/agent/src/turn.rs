@@ -1,0 +1,447 @@
+//! What happens next in a turn: the model is asked, its calls are prepared, asked about and run, until it rests.
+//!
+//! Pure: inputs in, effects out. No clock, channel or file; time and ids come in as values. The runner carries the
+//! effects out and brings back what came of them. Whatever comes in whatever order, the conversation stays whole:
+//! every call has an answer before the model is asked again.
+
+mod call;
+mod reply;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, Decide, Denial, EventKind, MessageId, Retry, SystemNote, SystemSubtype,
+    Timestamp, TokenUsage, ToolId, ToolKind, TurnEnd, TurnId, TurnStatus,
+};
+use serde_json::{Map, json};
+
+use self::call::Work;
+use self::reply::Gathered;
+use crate::conversation::{Call, Conversation, Message, Said};
+use crate::job::Job;
+use crate::model::{Delta, ModelError, ModelErrorKind, Reply};
+use crate::policy::Verdict;
+use crate::tool::{Outcome, Progress};
+
+/// How often a model is asked again before the turn fails.
+const ATTEMPTS: u32 = 5;
+/// The same calls in a row that make a loop.
+const SAME_CALLS: usize = 4;
+/// Of the context, how much may be used before it is summed up.
+const FULL: f64 = 0.8;
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// A prompt begins a turn.
+    Prompt(Said),
+    /// More words for the turn that runs.
+    Steer(Said),
+    Delta(Delta),
+    Replied(Result<Reply, ModelError>),
+    /// The wait before another try is over.
+    Again,
+    /// A call is ready, or cannot be run.
+    Ready(ToolId, Readied),
+    /// The same for a call whose arguments the user gave; it is allowed.
+    Redone(ToolId, Result<Job, String>),
+    Decided(Decide),
+    Progress(ToolId, Progress),
+    Done(ToolId, Outcome),
+    /// The conversation was summed up.
+    Summed(Result<String, ModelError>),
+    Cancel,
+}
+
+/// What a call turned out to be.
+#[derive(Debug)]
+pub(crate) struct Readied {
+    pub(crate) kind: ToolKind,
+    pub(crate) server: Option<String>,
+    /// What it would do and whether it may, or why it cannot be run.
+    pub(crate) job: Result<(Job, Verdict), String>,
+}
+
+/// Something to do.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Effect {
+    Tell(EventKind),
+    /// Ask the model with the conversation as it is.
+    AskModel,
+    /// Wait, then say [`Input::Again`].
+    Wait(Duration),
+    /// Make the call ready, then say [`Input::Ready`].
+    Prepare(ToolId, Call),
+    /// Make a call ready whose arguments the user gave, then say [`Input::Redone`].
+    Redo(ToolId, Call),
+    Run(ToolId, Job),
+    /// An answer holds for good, or for more than this once.
+    Always {
+        option: multitap_event::OptionId,
+        tool: String,
+        job: Job,
+    },
+    /// Sum the conversation up, then say [`Input::Summed`].
+    SumUp,
+    /// The conversation grew by its last message, or is another one altogether.
+    Keep(Keep),
+    /// Stop the model, the tools, the wait; nothing of them is to come in any more.
+    StopAll,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    Last,
+    All,
+}
+
+/// What holds for every turn.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Limits {
+    /// How often the model may be asked in one turn.
+    pub(crate) max_turns: Option<u32>,
+    /// How many tokens the model can hold.
+    pub(crate) window: Option<u64>,
+}
+
+/// Time and ids, for one step.
+pub(crate) struct Now<'a> {
+    pub(crate) at: Timestamp,
+    pub(crate) id: &'a mut dyn FnMut() -> String,
+    /// Between 0 and 1, so that many agents do not come back at the same moment.
+    pub(crate) jitter: f64,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub(crate) talk: Conversation,
+    pub(crate) limits: Limits,
+    /// The tools that only look: several may run at once.
+    pub(crate) looks: BTreeSet<String>,
+    /// Tokens of the conversation when it was last counted.
+    pub(crate) used: Option<u64>,
+    turn: Option<Turn>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    id: TurnId,
+    began: Timestamp,
+    stage: Stage,
+    asked: u32,
+    usage: Option<TokenUsage>,
+    denials: Vec<Denial>,
+    /// The last thing the model said.
+    text: Option<String>,
+    /// What to say with the next question to the model.
+    steers: Vec<Said>,
+    /// The last replies that only called tools, to see a loop.
+    recent: VecDeque<String>,
+    /// It was summed up since the model was last asked, so that it does not happen over and over.
+    summed: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// The model speaks.
+    Asking {
+        attempt: u32,
+        gathered: Gathered,
+    },
+    /// Before another try.
+    Waiting {
+        attempt: u32,
+    },
+    /// Tools are at work.
+    Working(Work),
+    SummingUp,
+}
+
+impl Machine {
+    pub(crate) fn new(talk: Conversation, limits: Limits) -> Self {
+        Self { talk, limits, looks: BTreeSet::new(), used: None, turn: None }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// Takes in what happened; what is to be done about it, in order.
+    pub(crate) fn step(&mut self, input: Input, now: &mut Now<'_>) -> Vec<Effect> {
+        let mut out = Vec::new();
+        match input {
+            Input::Prompt(said) => self.begin(said, now, &mut out),
+            Input::Steer(said) => match &mut self.turn {
+                Some(turn) => turn.steers.push(said),
+                None => self.begin(said, now, &mut out),
+            },
+            Input::Delta(delta) => self.delta(delta, &mut out),
+            Input::Replied(Ok(reply)) => self.replied(reply, now, &mut out),
+            Input::Replied(Err(error)) => self.failed(error, now, &mut out),
+            Input::Again => self.again(now, &mut out),
+            Input::Ready(id, readied) => self.ready(&id, readied, now, &mut out),
+            Input::Redone(id, job) => self.redone(&id, job, now, &mut out),
+            Input::Decided(decide) => self.decided(&decide, now, &mut out),
+            Input::Progress(id, progress) => self.progress(&id, progress, now, &mut out),
+            Input::Done(id, outcome) => self.done(&id, outcome, now, &mut out),
+            Input::Summed(summary) => self.summed(summary, now, &mut out),
+            Input::Cancel => self.cancel(now, &mut out),
+        }
+        out
+    }
+
+    fn begin(&mut self, said: Said, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let id = TurnId::from((now.id)());
+        out.push(Effect::Tell(EventKind::TurnStarted { turn_id: id.clone() }));
+        self.turn = Some(Turn {
+            id,
+            began: now.at,
+            stage: Stage::SummingUp,
+            asked: 0,
+            usage: None,
+            denials: Vec::new(),
+            text: None,
+            steers: Vec::new(),
+            recent: VecDeque::new(),
+            summed: false,
+        });
+        self.keep(Message::User(said), out);
+        self.ask(now, out);
+    }
+
+    fn keep(&mut self, message: Message, out: &mut Vec<Effect>) {
+        self.talk.push(message);
+        out.push(Effect::Keep(Keep::Last));
+    }
+
+    /// Asks the model, unless the turn has gone on for too long or the conversation has to be summed up first.
+    fn ask(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        for said in std::mem::take(&mut turn.steers) {
+            self.talk.push(Message::User(said));
+            out.push(Effect::Keep(Keep::Last));
+        }
+        if let Some(max) = self.limits.max_turns.filter(|max| turn.asked >= *max) {
+            let why = format!("the model was asked {max} times, the limit that --max-turns sets");
+            return self.end(TurnStatus::Failed, Some("max_turns"), Some(why), now, out);
+        }
+        let used = self.used.unwrap_or_else(|| self.talk.guessed_tokens());
+        #[expect(clippy::cast_precision_loss, reason = "a share of tokens need not be exact")]
+        let full = self.limits.window.is_some_and(|window| used as f64 > window as f64 * FULL);
+        if full && !turn.summed {
+            turn.summed = true;
+            turn.stage = Stage::SummingUp;
+            out.push(Effect::SumUp);
+            return;
+        }
+        turn.asked += 1;
+        turn.stage = Stage::Asking { attempt: 1, gathered: Gathered::new(MessageId::from((now.id)())) };
+        out.push(Effect::AskModel);
+    }
+
+    fn delta(&mut self, delta: Delta, out: &mut Vec<Effect>) {
+        let Some(Turn { stage: Stage::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
+        out.extend(gathered.take(delta).map(Effect::Tell));
+    }
+
+    fn replied(&mut self, reply: Reply, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        let Stage::Asking { gathered, .. } = &mut turn.stage else { return };
+        let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
+        if let Some(usage) = reply.usage {
+            turn.usage = Some(turn.usage.map_or(usage, |before| before.plus(usage)));
+            self.used = Some(usage.total_tokens);
+        }
+        turn.summed = false;
+        if let Some(text) = gathered.text() {
+            turn.text = Some(text);
+        }
+        let calls = gathered.calls();
+        let parts = gathered.into_parts();
+        if !parts.is_empty() {
+            self.keep(Message::Assistant { parts }, out);
+        }
+        if calls.is_empty() {
+            return self.rest(reply.cut_short, now, out);
+        }
+        if self.loops(&calls) {
+            self.answer_all(&calls, "not run: the same calls were made over and over", out);
+            let why = format!("the model made the same calls {SAME_CALLS} times in a row");
+            return self.end(TurnStatus::Failed, Some("loop_detected"), Some(why), now, out);
+        }
+        let Some(turn) = &mut self.turn else { return };
+        turn.stage = Stage::Working(Work::new(calls));
+        self.next_calls(now, out);
+    }
+
+    /// The model has nothing more to do.
+    fn rest(&mut self, cut_short: Option<String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        if let Some(why) = cut_short {
+            return self.end(TurnStatus::Failed, Some("cut_short"), Some(why), now, out);
+        }
+        match &self.turn {
+            Some(turn) if !turn.steers.is_empty() => self.ask(now, out),
+            _ => self.end(TurnStatus::Completed, None, None, now, out),
+        }
+    }
+
+    /// Whether the model goes round in circles.
+    fn loops(&mut self, calls: &[Call]) -> bool {
+        let Some(turn) = &mut self.turn else { return false };
+        let this = calls.iter().map(|call| format!("{}{}", call.name, call.arguments)).collect::<Vec<_>>().join("\n");
+        if turn.recent.back().is_some_and(|last| *last != this) {
+            turn.recent.clear();
+        }
+        turn.recent.push_back(this);
+        turn.recent.len() >= SAME_CALLS
+    }
+
+    fn answer_all(&mut self, calls: &[Call], why: &str, out: &mut Vec<Effect>) {
+        let answers = calls.iter().map(|call| call.unanswered(why)).collect();
+        self.keep(Message::Results { answers }, out);
+    }
+
+    /// The model did not answer to the end.
+    fn failed(&mut self, error: ModelError, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        let Stage::Asking { attempt, gathered } = &mut turn.stage else { return };
+        let attempt = *attempt;
+        // What was shown cannot be taken back: a reply that broke off is not begun again.
+        if error.kind.passes() && gathered.is_empty() && attempt < ATTEMPTS {
+            let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, now.jitter));
+            turn.stage = Stage::Waiting { attempt };
+            out.push(Effect::Tell(EventKind::Retry(Retry {
+                attempt,
+                max_attempts: Some(ATTEMPTS - 1),
+                delay_ms: Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
+                status_code: error.status,
+                reason: Some(error.message),
+            })));
+            out.push(Effect::Wait(delay));
+            return;
+        }
+        if error.kind == ModelErrorKind::TooLong && gathered.is_empty() && !turn.summed {
+            turn.summed = true;
+            turn.stage = Stage::SummingUp;
+            out.push(Effect::SumUp);
+            return;
+        }
+        self.break_off("the reply broke off", out);
+        self.tell_error(&error, out);
+        self.end(TurnStatus::Failed, None, Some(error.message), now, out);
+    }
+
+    fn tell_error(&self, error: &ModelError, out: &mut Vec<Effect>) {
+        let mut told = AgentError::new(AgentErrorKind::Unknown, error.message.clone()).of(AgentType::Builtin);
+        if let Some(status) = error.status {
+            told = told.code(status.to_string());
+        }
+        out.push(Effect::Tell(EventKind::Error(told)));
+    }
+
+    /// Keeps what the model had said, with an answer to every call in it.
+    fn break_off(&mut self, why: &str, out: &mut Vec<Effect>) {
+        let Some(Turn { stage: Stage::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
+        let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
+        let calls = gathered.calls();
+        let parts = gathered.into_parts();
+        if parts.is_empty() {
+            return;
+        }
+        self.keep(Message::Assistant { parts }, out);
+        if !calls.is_empty() {
+            self.answer_all(&calls, why, out);
+        }
+    }
+
+    fn again(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        let Stage::Waiting { attempt } = turn.stage else { return };
+        turn.stage = Stage::Asking { attempt: attempt + 1, gathered: Gathered::new(MessageId::from((now.id)())) };
+        out.push(Effect::AskModel);
+    }
+
+    fn summed(&mut self, summary: Result<String, ModelError>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        if !matches!(self.turn, Some(Turn { stage: Stage::SummingUp, .. })) {
+            return;
+        }
+        match summary {
+            Ok(summary) => {
+                out.push(Effect::Tell(self.sum_up(&summary)));
+                out.push(Effect::Keep(Keep::All));
+                self.ask(now, out);
+            }
+            Err(error) => {
+                self.tell_error(&error, out);
+                let why = format!("the conversation is too long, and could not be summed up: {}", error.message);
+                self.end(TurnStatus::Failed, None, Some(why), now, out);
+            }
+        }
+    }
+
+    /// Puts a summary in the place of the conversation; what is told of that.
+    pub(crate) fn sum_up(&mut self, summary: &str) -> EventKind {
+        let before = self.used.take().unwrap_or_else(|| self.talk.guessed_tokens());
+        self.talk.sum_up(summary);
+        let data = json!({ "trigger": "auto", "tokensBefore": before, "tokensAfter": self.talk.guessed_tokens() });
+        EventKind::System(SystemNote {
+            subtype: SystemSubtype::COMPACTED.to_owned(),
+            message: Some("the conversation was summed up to make room".to_owned()),
+            data: data.as_object().cloned().unwrap_or_else(Map::new),
+        })
+    }
+
+    fn cancel(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        if self.turn.is_none() {
+            return;
+        }
+        out.push(Effect::StopAll);
+        self.break_off("the user stopped it", out);
+        self.stop_calls(now, out);
+        // The next prompt should not look like more of this one.
+        if matches!(self.talk.messages().last(), Some(Message::User(_))) {
+            self.keep(Message::assistant("(The user stopped me here.)"), out);
+        }
+        self.end(TurnStatus::Cancelled, None, None, now, out);
+    }
+
+    fn end(
+        &mut self,
+        status: TurnStatus,
+        native: Option<&str>,
+        error: Option<String>,
+        now: &mut Now<'_>,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(turn) = self.turn.take() else { return };
+        out.push(Effect::Tell(EventKind::TurnCompleted(TurnEnd {
+            turn_id: Some(turn.id),
+            usage: turn.usage,
+            duration_ms: Some(now.at.millis_since(turn.began)),
+            text: turn.text,
+            error,
+            native_status: native.map(str::to_owned),
+            num_turns: Some(u64::from(turn.asked)),
+            denials: turn.denials,
+            ..TurnEnd::of(status)
+        })));
+        // What was said into a turn that is over begins the next.
+        let mut steers = turn.steers.into_iter();
+        if let Some(first) = steers.next()
+            && status != TurnStatus::Cancelled
+        {
+            self.begin(first, now, out);
+            if let Some(turn) = &mut self.turn {
+                turn.steers.extend(steers);
+            }
+        }
+    }
+}
+
+/// How long to wait after that many tries: longer each time, and never quite the same.
+fn back_off(attempt: u32, jitter: f64) -> Duration {
+    let seconds = f64::from(2_u32.saturating_pow(attempt.min(6) - 1));
+    Duration::from_secs_f64(seconds * (0.75 + jitter / 2.0))
+}

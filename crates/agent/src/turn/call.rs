@@ -1,0 +1,249 @@
+//! The calls of one reply: those that only look run together, all others one after the other, in the model's order.
+
+use std::collections::VecDeque;
+
+use multitap_event::{
+    ChoiceKind, Decide, Denial, Details, EventKind, Question, QuestionId, Timestamp, ToolCompleted, ToolId, ToolKind,
+    ToolOutcome, ToolProgress, ToolStarted, Withdrawal,
+};
+use serde_json::Value;
+
+use super::{Effect, Machine, Now, Readied, Stage};
+use crate::conversation::{Answer, Call, Message};
+use crate::job::Job;
+use crate::policy::Verdict;
+use crate::question::{answer, question};
+use crate::tool::{Outcome, Progress};
+
+/// The calls of a reply, as far as they are.
+#[derive(Debug)]
+pub(super) struct Work {
+    later: VecDeque<(usize, Call)>,
+    active: Vec<Active>,
+    /// By their place in the reply.
+    answers: Vec<(usize, Answer)>,
+}
+
+/// A call that is being prepared, asked about or run.
+#[derive(Debug)]
+struct Active {
+    place: usize,
+    tool_id: ToolId,
+    call: Call,
+    began: Timestamp,
+    /// It was told that it began.
+    told: bool,
+    asked: Option<(Question, Job)>,
+}
+
+impl Work {
+    pub(super) fn new(calls: Vec<Call>) -> Self {
+        Self { later: calls.into_iter().enumerate().collect(), active: Vec::new(), answers: Vec::new() }
+    }
+
+    fn find(&mut self, id: &ToolId) -> Option<&mut Active> {
+        self.active.iter_mut().find(|active| active.tool_id == *id)
+    }
+
+    fn asking(&mut self, id: &QuestionId) -> Option<&mut Active> {
+        let asks = |active: &Active| active.asked.as_ref().is_some_and(|(question, _)| question.question_id == *id);
+        self.active.iter_mut().find(|active| asks(active))
+    }
+}
+
+impl Machine {
+    fn work(&mut self) -> Option<&mut Work> {
+        match &mut self.turn.as_mut()?.stage {
+            Stage::Working(work) => Some(work),
+            Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp => None,
+        }
+    }
+
+    /// Begins what can be begun; asks the model again when all calls have their answers.
+    pub(super) fn next_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let looks = std::mem::take(&mut self.looks);
+        let may_begin = |work: &Work| {
+            let next = &work.later.front()?.1;
+            let looking = looks.contains(&next.name);
+            let together = looking && work.active.iter().all(|active| looks.contains(&active.call.name));
+            (work.active.is_empty() || together).then_some(())
+        };
+        if let Some(work) = self.work() {
+            while may_begin(work).is_some()
+                && let Some((place, call)) = work.later.pop_front()
+            {
+                let tool_id = ToolId::from((now.id)());
+                out.push(Effect::Prepare(tool_id.clone(), call.clone()));
+                work.active.push(Active { place, tool_id, call, began: now.at, told: false, asked: None });
+            }
+        }
+        self.looks = looks;
+        let Some(work) = self.work() else { return };
+        if !work.active.is_empty() {
+            return;
+        }
+        let mut answers = std::mem::take(&mut work.answers);
+        answers.sort_by_key(|(place, _)| *place);
+        self.keep(Message::Results { answers: answers.into_iter().map(|(_, answer)| answer).collect() }, out);
+        self.used = None;
+        self.ask(now, out);
+    }
+
+    pub(super) fn ready(&mut self, id: &ToolId, readied: Readied, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
+        active.told = true;
+        let Readied { kind, server, job } = readied;
+        let title = job.as_ref().ok().map(|(job, _)| job.title());
+        out.push(Effect::Tell(started(active, kind, server, title)));
+        match job {
+            Ok((job, Verdict::Run)) => out.push(Effect::Run(id.clone(), job)),
+            Ok((job, Verdict::Ask)) => {
+                let question = question(QuestionId::from((now.id)()), id.clone(), &active.call.name, &job);
+                active.asked = Some((question.clone(), job));
+                out.push(Effect::Tell(EventKind::PermissionAsked(question)));
+            }
+            Ok((_, Verdict::Deny(why))) => self.done(id, Outcome::denied(why), now, out),
+            Err(why) => self.done(id, Outcome::failed(why), now, out),
+        }
+    }
+
+    /// An answer that the owner of the session has found to fit the question.
+    pub(super) fn decided(&mut self, decide: &Decide, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let Some(active) = self.work().and_then(|work| work.asking(&decide.question_id)) else { return };
+        let Some((question, mut job)) = active.asked.take() else { return };
+        let (id, call) = (active.tool_id.clone(), active.call.clone());
+        let Ok(choice) = question.check(decide) else {
+            // Nothing that was not offered approves anything.
+            return self.done(&id, Outcome::denied("the answer did not fit the question"), now, out);
+        };
+        if choice.kind.rejects() {
+            let why = match decide.feedback.as_deref().filter(|words| !words.is_empty()) {
+                Some(words) => format!("the user said no: {words}"),
+                None => "the user said no".to_owned(),
+            };
+            return self.done(&id, Outcome::denied(why), now, out);
+        }
+        if matches!(question.details, Details::Input { .. }) {
+            return self.done(&id, Outcome::done(answer(&question, decide)), now, out);
+        }
+        if choice.kind == ChoiceKind::AllowAlways {
+            let (option, tool) = (decide.option_id.clone(), call.name.clone());
+            out.push(Effect::Always { option, tool, job: job.clone() });
+        }
+        if let Some(content) = decide.new_content.clone() {
+            job = match job.with_content(content) {
+                Ok(job) => job,
+                Err(error) => return self.done(&id, Outcome::denied(error.to_string()), now, out),
+            };
+        }
+        match decide.new_input.clone() {
+            // Other arguments are another call: it is made ready from the start, and allowed as it then is.
+            Some(input) => {
+                let arguments = Value::Object(input);
+                out.push(Effect::Redo(id, Call { arguments, ..call }));
+            }
+            None => out.push(Effect::Run(id, job)),
+        }
+    }
+
+    /// A call with other arguments, which the user gave and so allowed.
+    pub(super) fn redone(&mut self, id: &ToolId, job: Result<Job, String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        if self.work().and_then(|work| work.find(id)).is_none() {
+            return;
+        }
+        match job {
+            Ok(job) => out.push(Effect::Run(id.clone(), job)),
+            Err(why) => self.done(id, Outcome::failed(why), now, out),
+        }
+    }
+
+    pub(super) fn progress(&mut self, id: &ToolId, progress: Progress, now: &Now<'_>, out: &mut Vec<Effect>) {
+        let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
+        out.push(Effect::Tell(EventKind::ToolProgress(ToolProgress {
+            output: progress.output,
+            progress: progress.share,
+            message: progress.message,
+            elapsed_ms: Some(now.at.millis_since(active.began)),
+            ..ToolProgress::of(id.clone())
+        })));
+    }
+
+    pub(super) fn done(&mut self, id: &ToolId, outcome: Outcome, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let Some(work) = self.work() else { return };
+        let Some(at) = work.active.iter().position(|active| active.tool_id == *id) else { return };
+        let active = work.active.remove(at);
+        let denial = (outcome.outcome == ToolOutcome::Denied).then(|| denial(&active));
+        let answer = tell(&active, outcome, now, out);
+        work.answers.push((active.place, answer));
+        if let Some(turn) = &mut self.turn {
+            turn.denials.extend(denial);
+        }
+        self.next_calls(now, out);
+    }
+
+    /// Every call that is not over is over now, and the conversation has its answers.
+    pub(super) fn stop_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        const WHY: &str = "the user stopped it";
+        let Some(work) = self.work() else { return };
+        let mut answers = std::mem::take(&mut work.answers);
+        for active in std::mem::take(&mut work.active) {
+            if let Some((question, _)) = &active.asked {
+                let (question_id, reason) = (question.question_id.clone(), Some("the turn was cancelled".to_owned()));
+                out.push(Effect::Tell(EventKind::PermissionWithdrawn(Withdrawal { question_id, reason })));
+            }
+            let answer = if active.told {
+                tell(&active, Outcome::cancelled(WHY), now, out)
+            } else {
+                active.call.unanswered(WHY)
+            };
+            answers.push((active.place, answer));
+        }
+        for (place, call) in std::mem::take(&mut work.later) {
+            answers.push((place, call.unanswered(WHY)));
+        }
+        answers.sort_by_key(|(place, _)| *place);
+        self.keep(Message::Results { answers: answers.into_iter().map(|(_, answer)| answer).collect() }, out);
+    }
+}
+
+fn started(active: &Active, kind: ToolKind, server: Option<String>, title: Option<String>) -> EventKind {
+    EventKind::ToolStarted(ToolStarted {
+        tool_id: active.tool_id.clone(),
+        tool_name: active.call.name.clone(),
+        tool_kind: kind,
+        title,
+        arguments: active.call.arguments.as_object().cloned().unwrap_or_default(),
+        server,
+        parent_tool_id: None,
+    })
+}
+
+fn denial(active: &Active) -> Denial {
+    Denial {
+        tool_name: active.call.name.clone(),
+        tool_id: Some(active.tool_id.clone()),
+        arguments: active.call.arguments.as_object().cloned().unwrap_or_default(),
+    }
+}
+
+/// Tells how a call ended; what the model hears of it.
+fn tell(active: &Active, outcome: Outcome, now: &Now<'_>, out: &mut Vec<Effect>) -> Answer {
+    let Outcome { outcome, text, images, result, exit_code, changes, todos } = outcome;
+    let tool_id = active.tool_id.clone();
+    for change in changes {
+        let tool_id = Some(tool_id.clone());
+        out.push(Effect::Tell(EventKind::FileChanged(multitap_event::FileChange { tool_id, ..change })));
+    }
+    out.extend(todos.map(|todos| Effect::Tell(EventKind::TodoList(todos))));
+    let success = outcome == ToolOutcome::Completed;
+    out.push(Effect::Tell(EventKind::ToolCompleted(ToolCompleted {
+        tool_id,
+        success,
+        outcome,
+        result: result.or_else(|| success.then(|| Value::String(text.clone()))),
+        error: (!success).then(|| text.clone()),
+        exit_code,
+        duration_ms: Some(now.at.millis_since(active.began)),
+    })));
+    Answer { id: active.call.id.clone(), name: active.call.name.clone(), text, images, failed: !success }
+}

@@ -1,0 +1,89 @@
+//! A reply as it comes in: what is told of each piece, and what stays of the whole.
+
+use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk};
+
+use crate::conversation::{Call, Part};
+use crate::model::Delta;
+
+/// What the model has said so far in one reply.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    id: MessageId,
+    parts: Vec<Part>,
+}
+
+impl Gathered {
+    pub(super) fn new(id: MessageId) -> Self {
+        Self { id, parts: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Takes in a piece; what people are told of it.
+    pub(super) fn take(&mut self, delta: Delta) -> Option<EventKind> {
+        let message_id = Some(self.id.clone());
+        match delta {
+            Delta::Text(content) if content.is_empty() => None,
+            Delta::Text(content) => {
+                match self.parts.last_mut() {
+                    Some(Part::Text { text }) => text.push_str(&content),
+                    _ => self.parts.push(Part::Text { text: content.clone() }),
+                }
+                Some(EventKind::TextChunk(TextChunk {
+                    content,
+                    is_partial: true,
+                    role: Some(Role::Assistant),
+                    message_id,
+                    parent_tool_id: None,
+                }))
+            }
+            Delta::Thought(content) if content.is_empty() => None,
+            Delta::Thought(content) => {
+                match self.parts.last_mut() {
+                    Some(Part::Thought { text, signature: None }) => text.push_str(&content),
+                    _ => self.parts.push(Part::Thought { text: content.clone(), signature: None }),
+                }
+                let parent_tool_id = None;
+                Some(EventKind::Reasoning(Reasoning { content, is_partial: true, message_id, parent_tool_id }))
+            }
+            Delta::Signature(sign) => {
+                match self.parts.last_mut() {
+                    Some(Part::Thought { signature, .. }) => *signature = Some(sign),
+                    _ => self.parts.push(Part::Thought { text: String::new(), signature: Some(sign) }),
+                }
+                None
+            }
+            Delta::Call(call) => {
+                self.parts.push(Part::Call(call));
+                None
+            }
+        }
+    }
+
+    /// All it said aloud.
+    pub(super) fn text(&self) -> Option<String> {
+        let text: String = self
+            .parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Text { text } => Some(text.as_str()),
+                Part::Thought { .. } | Part::Call(_) => None,
+            })
+            .collect();
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    pub(super) fn calls(&self) -> Vec<Call> {
+        let call = |part: &Part| match part {
+            Part::Call(call) => Some(call.clone()),
+            Part::Text { .. } | Part::Thought { .. } => None,
+        };
+        self.parts.iter().filter_map(call).collect()
+    }
+
+    pub(super) fn into_parts(self) -> Vec<Part> {
+        self.parts
+    }
+}
