@@ -11,6 +11,7 @@ mod job;
 mod model;
 mod policy;
 mod question;
+mod tls;
 mod tool;
 mod tools;
 mod turn;

@@ -2,6 +2,11 @@
 //!
 //! One request in, pieces of a reply out. Nothing here knows turns, tools that run, or permissions.
 
+pub(crate) mod catalog;
+pub(crate) mod choice;
+pub(crate) mod live;
+pub(crate) mod vendor;
+
 use std::time::Duration;
 
 use multitap_event::TokenUsage;

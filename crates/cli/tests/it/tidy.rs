@@ -32,6 +32,7 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Libraries that only some crates may use directly.
 const LIBRARIES: &[(&str, &[&str])] = &[
     ("axum", &["multitap-serve", "multitap-testkit"]),
+    ("genai", &["multitap-agent"]),
     ("rmcp", &["multitap-bridge", "multitap-agent"]),
     ("sqlx", &["multitap-store"]),
     ("rusqlite", &["multitap-store"]),
