@@ -2,6 +2,8 @@
 //!
 //! One request in, pieces of a reply out. Nothing here knows turns, tools that run, or permissions.
 
+pub(crate) mod rehearsal;
+
 use std::time::Duration;
 
 use multitap_event::TokenUsage;
@@ -81,3 +83,32 @@ impl ModelErrorKind {
 
 /// Where the pieces of a reply go.
 pub(crate) type Deltas = mpsc::Sender<Delta>;
+
+/// The model of a session.
+#[derive(Debug, Clone)]
+pub(crate) enum Model {
+    Rehearsal,
+}
+
+impl Model {
+    /// As people name it.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Rehearsal => rehearsal::NAME,
+        }
+    }
+
+    /// How many tokens it can hold, where that is known.
+    pub(crate) fn window(&self) -> Option<u64> {
+        match self {
+            Self::Rehearsal => None,
+        }
+    }
+
+    /// Asks it. Dropping this stops it.
+    pub(crate) async fn ask(&self, request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
+        match self {
+            Self::Rehearsal => rehearsal::ask(request, deltas).await,
+        }
+    }
+}
