@@ -148,6 +148,15 @@ enum Mode {
 }
 
 impl Chat {
+    /// Makes sure that it can be taken up, also if the model was never asked.
+    pub(crate) async fn ensure(&mut self) -> Result<(), ChatError> {
+        if !self.begun {
+            self.put(String::new(), Mode::Append).await?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+
     /// Adds what was said last.
     pub(crate) async fn add(&mut self, message: &Message) -> Result<(), ChatError> {
         self.write(std::slice::from_ref(message), Mode::Append).await?;
@@ -258,6 +267,9 @@ mod tests {
         let folder = Path::new("/workspace");
         let mut chat = shelf.begin(folder, Timestamp::from_millis(1));
         assert!(matches!(shelf.open(&chat.id).await, Err(ChatError::NotFound(_))), "nothing was said");
+        chat.ensure().await.unwrap();
+        chat.ensure().await.unwrap();
+        assert!(shelf.open(&chat.id).await.unwrap().1.is_empty());
         chat.add(&Message::user("one")).await.unwrap();
         chat.add(&Message::assistant("two")).await.unwrap();
         let (mut again, talk) = shelf.open(&chat.id).await.unwrap();

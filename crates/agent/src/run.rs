@@ -190,12 +190,16 @@ impl Runner {
 
     /// Lets the machine take a step and carries out what it says.
     async fn step(&mut self, input: Input) -> Result<(), Gone> {
+        let was_busy = self.machine.is_busy();
         let effects = {
             let mut id = || uuid::Uuid::now_v7().to_string();
             self.machine.step(input, &mut Now { at: Timestamp::now(), id: &mut id, jitter: jitter() })
         };
         for effect in effects {
             self.effect(effect).await?;
+        }
+        if !was_busy && let Err(error) = self.chat.ensure().await {
+            self.warn(format!("the conversation is not kept for later: {error}")).await?;
         }
         Ok(())
     }

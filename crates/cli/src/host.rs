@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
-use multitap_client::{Adapters, AgentSession, StartError};
+use multitap_client::{AgentSession, Agents, Folders, StartError};
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig};
 use multitap_hub::{History, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Unusable, Which};
 use multitap_store::Store;
@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::exit::Problem;
 use crate::launch::{HIDDEN_ENV, keeper};
 use crate::live::LiveNote;
+use crate::settings;
 
 /// How many events of an earlier conversation may wait to be taken in.
 const HISTORY: usize = 256;
@@ -62,7 +63,8 @@ impl Host {
             Err(error) => (Arc::new(Unusable(error)), None),
         };
         let hidden = HIDDEN_ENV.map(str::to_owned).to_vec();
-        let hub = Hub::new(journal.clone(), Arc::new(Adapters::new(keeper()?, hidden)));
+        let folders = Folders { data: data().map(|data| data.join("builtin")), config: settings::home() };
+        let hub = Hub::new(journal.clone(), Arc::new(Agents::new(keeper()?, hidden, folders)));
         if store.is_some()
             && let Err(error) = hub.recover().await
         {

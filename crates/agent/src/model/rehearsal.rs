@@ -24,6 +24,8 @@ pub(crate) const NAME: &str = "rehearsal";
 const SLOW: Duration = Duration::from_millis(100);
 /// The most chunks that `slow N` makes.
 const SLOW_MOST: u32 = 10_000;
+/// About how long a piece of text is.
+const PIECE: usize = 24;
 /// How much of a tool's result it repeats.
 const REPEATED_LINES: usize = 12;
 
@@ -105,7 +107,14 @@ async fn send(deltas: &Deltas, delta: Delta) -> Result<(), ModelError> {
 
 /// A text in the small pieces that a model would send.
 fn pieces(text: &str) -> Vec<String> {
-    text.split_inclusive(char::is_whitespace).map(str::to_owned).collect()
+    let mut pieces = vec![String::new()];
+    for word in text.split_inclusive(char::is_whitespace) {
+        match pieces.last_mut() {
+            Some(last) if last.len() + word.len() <= PIECE => last.push_str(word),
+            _ => pieces.push(word.to_owned()),
+        }
+    }
+    pieces
 }
 
 /// What it does next in that conversation.
@@ -155,7 +164,7 @@ fn perform(step: &Step, request: &Request, done: usize) -> Vec<Act> {
     match step {
         Step::Run(command) => call("I run it.".to_owned(), "run_shell_command", json!({ "command": command })),
         Step::Read(path) => call(format!("I read {path}."), "read_file", json!({ "absolute_path": path })),
-        Step::List(path) => call(format!("I list {path}."), "list_directory", json!({ "path": path })),
+        Step::List(path) => call(list_of(path), "list_directory", json!({ "path": path })),
         Step::Search { text, path } => {
             let mut arguments = json!({ "pattern": escape(text) });
             if let Some(path) = path {
@@ -202,6 +211,10 @@ fn perform(step: &Step, request: &Request, done: usize) -> Vec<Act> {
             vec![Act::Say(format!("You said {heard}. I can follow these:\n{RULES}\n"))]
         }
     }
+}
+
+fn list_of(path: &str) -> String {
+    if path == "." { "I list this folder.".to_owned() } else { format!("I list {path}.") }
 }
 
 /// The tool of that server as the model knows it, or what it would be called.

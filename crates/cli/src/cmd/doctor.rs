@@ -89,6 +89,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     checks.extend(acp);
     let usable = chosen.is_some_and(|kind| match kind {
         AgentKind::Acp { .. } => acp_is_there,
+        AgentKind::Builtin => true,
         kind => agents.iter().any(|agent| agent.name == kind.agent_type() && agent.installed && agent.driven),
     });
     let sound = !checks.iter().any(|check| check.name == "settings" && check.status == Status::Problem);
