@@ -35,8 +35,7 @@ Claude Code, Codex or Gemini CLI (`multitap doctor` says how), or set ANTHROPIC_
 GEMINI_API_KEY.";
 
 /// Its rules, for people.
-const RULES: &str = "\
-  run: COMMAND              read PATH                 list [PATH]
+const RULES: &str = "  run: COMMAND              read PATH                 list [PATH]
   search for TEXT [in PATH] write TEXT to PATH        edit PATH: OLD => NEW
   fetch URL                 plan A; B; C              think about TEXT
   ask QUESTION              call SERVER TOOL {JSON}   remember TEXT
