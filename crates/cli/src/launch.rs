@@ -195,7 +195,15 @@ pub(crate) fn config(
     config.permission_path = own.permission;
     config.transport = own.transport;
     config.checkpointing = own.checkpointing;
-    if CLIS.contains(&agent) {
+    if agent == AgentType::Builtin {
+        // What it may do is ours to say; other agents have settings of their own.
+        let permissions = &settings.permissions;
+        config.mode = config.mode.or(permissions.mode.map(Mode::Unified));
+        config.allowed_tools.extend(permissions.allowed.iter().cloned());
+        config.blocked_tools.extend(permissions.excluded.iter().cloned());
+        config.model = config.model.or(own.model);
+        config.environment = own.env.into_iter().chain(std::mem::take(&mut config.environment)).collect();
+    } else if CLIS.contains(&agent) {
         config.program = Some(agent_program(agent, settings));
     } else {
         // The agent's own name says its program; what is set beside it holds, and what was chosen wins. Arguments
