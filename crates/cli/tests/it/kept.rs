@@ -1,13 +1,10 @@
-//! Sessions are kept: listed, shown, gone on with, copied, and whole after a crash.
+//! Sessions are kept: listed, shown, gone on with, copied.
 
-use std::time::Duration;
+use multitap_testkit::fake::Fake;
+use serde_json::Value;
 
-use multitap_testkit::fake::{Act, Fake, assistant, init};
-use serde_json::{Value, json};
+use crate::scene::{Scene, of, types, whole};
 
-use crate::scene::{PATIENCE, Scene, of, types, whole};
-
-const MANY: [&str; 5] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
 const STREAM: [&str; 2] = ["--output-format", "stream-json"];
 
 fn once(scene: &Scene, args: &[&str]) -> Vec<Value> {
@@ -116,47 +113,4 @@ fn a_log_that_cannot_be_used_is_said_and_the_session_runs() {
     assert!(run.stdout == "hello\n" && run.stderr.contains("damaged"), "{run:#?}");
     let run = scene.run(&["sessions"]).exits(1);
     assert!(run.stderr.contains("damaged"), "{run:#?}");
-}
-
-/// Killed in the middle of a turn: what was seen is there, the turn is marked, what waited runs when it is taken up,
-/// and nothing is sent twice.
-#[test]
-fn a_crash_loses_nothing_that_anybody_saw() {
-    let hangs = [init().into(), assistant("thinking").into(), Act::Hang];
-    let fake = Fake::claude().turn(hangs).says("late").build().unwrap();
-    let mut scene = Scene::with(&fake);
-    let home = scene.scratch.root().join("multitap");
-    scene.scratch.set("MULTITAP_HOME", &home);
-    let rounds = if std::env::var_os("MULTITAP_SOAK").is_some() { 40 } else { 4 };
-    for round in 0..rounds {
-        let mut live = scene.start(&MANY);
-        live.tell(&json!({ "type": "prompt", "text": "one" }));
-        live.until_type("turnStarted");
-        live.tell(&json!({ "type": "prompt", "text": "two" }));
-        live.until_type("promptQueued");
-        std::thread::sleep(Duration::from_millis(round * 7 % 40));
-        live.signal("-KILL", &scene.scratch);
-        let seen = live.wait().events();
-        let id = id(&seen).to_owned();
-        // Others could find it.
-        let note = std::fs::read(home.join("run").join(format!("{id}.json"))).unwrap();
-        assert_eq!(serde_json::from_slice::<Value>(&note).unwrap()["pid"], live.pid());
-        let log = exported(&scene, &id);
-        for event in &seen {
-            let at = usize::try_from(event["seq"].as_u64().unwrap()).unwrap() - 1;
-            assert_eq!(log[at], *event);
-        }
-        // Whoever starts next marks what was cut off; taking it up sends what waited, once.
-        let mut live = scene.start(&[&MANY[..], &["-r", &id]].concat());
-        assert_eq!(live.until_type("userMessage")["content"], "two");
-        live.signal("-KILL", &scene.scratch);
-        live.wait();
-        let log = exported(&scene, &id);
-        let numbers: Vec<u64> = log.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-        assert_eq!(numbers, (1..=log.len() as u64).collect::<Vec<_>>());
-        let said: Vec<&Value> = of(&log, "userMessage").into_iter().map(|message| &message["content"]).collect();
-        assert_eq!(said, ["one", "two"]);
-        assert_eq!(of(&log, "turnCompleted")[0]["status"], "interrupted");
-    }
-    scene.nothing_left(PATIENCE);
 }
