@@ -178,7 +178,8 @@ pub struct Filter {
 /// The journal did not do it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
-    #[error("the disk is full")]
+    /// Or a quota is used up, or the file may not grow.
+    #[error("the disk is full, or a limit on its use is reached")]
     Full,
     #[error("the log is locked by another program")]
     Locked,

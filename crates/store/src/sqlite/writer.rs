@@ -62,9 +62,9 @@ struct Held {
 /// SQLite failed.
 enum Failure {
     /// Before anything was tried: it is the same for everybody.
-    Begin(rusqlite::Error),
+    Begin(JournalError),
     /// With somebody's work, or at the end of it all.
-    Within(rusqlite::Error),
+    Within(JournalError),
 }
 
 #[derive(Debug)]
@@ -178,7 +178,8 @@ impl Writer {
         group: impl Iterator<Item = &'a Work>,
         flush: Flush,
     ) -> Result<Vec<Result<Option<Claimed>, JournalError>>, Failure> {
-        self.set_flush(flush).and_then(|()| self.execute("BEGIN IMMEDIATE")).map_err(Failure::Begin)?;
+        let begun = self.set_flush(flush).and_then(|()| self.execute("BEGIN IMMEDIATE"));
+        begun.map_err(|error| Failure::Begin(self.told(&error)))?;
         let now = Timestamp::now().as_millis();
         let mut outcomes = Vec::new();
         let mut failed = None;
@@ -187,14 +188,14 @@ impl Writer {
                 Ok(claimed) => outcomes.push(Ok(claimed)),
                 Err(Trouble::Refused(error)) => outcomes.push(Err(error)),
                 Err(Trouble::Sql(error)) => {
-                    failed = Some(error);
+                    failed = Some(self.told(&error));
                     break;
                 }
             }
         }
         let done = match failed {
             Some(error) => Err(error),
-            None => self.execute("COMMIT"),
+            None => self.execute("COMMIT").map_err(|error| self.told(&error)),
         };
         match done {
             Ok(()) => Ok(outcomes),
@@ -247,8 +248,12 @@ impl Writer {
         }
     }
 
-    fn refuse(&self, group: Vec<(Work, Reply)>, error: &rusqlite::Error) {
-        let error = journal_error(&self.path, error);
+    /// What SQLite's error means, asked before anything else is done.
+    fn told(&self, error: &rusqlite::Error) -> JournalError {
+        journal_error(&self.path, error)
+    }
+
+    fn refuse(&self, group: Vec<(Work, Reply)>, error: &JournalError) {
         tracing::warn!(%error, batches = group.len(), "the log was not written");
         for (_, reply) in group {
             reply.send(Err(error.clone())).ok();
