@@ -235,13 +235,15 @@ impl Hub {
         for record in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
             let claim = match journal.claim(record.id.clone()).await {
                 Ok(claim) => claim,
-                // Another process was quicker.
-                Err(JournalError::LiveElsewhere { .. } | JournalError::NoSuchSession(_)) => continue,
+                // Somebody was quicker.
+                Err(
+                    JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::NoSuchSession(_),
+                ) => continue,
                 Err(error) => return Err(error),
             };
             let owner = claim.owner.clone();
-            mend(journal, claim).await?;
-            journal.release(record.id, owner).await?;
+            let state = mend(journal, claim).await?;
+            journal.release(record.id, owner, state.seq).await?;
             mended += 1;
         }
         Ok(mended)
@@ -271,7 +273,9 @@ impl Hub {
         };
         match journal.create(new).await {
             Ok(claim) => Ok(ground(Some((journal.clone(), claim.owner)), claim.record.epoch, None)),
-            Err(error @ (JournalError::LiveElsewhere { .. } | JournalError::Lost(_))) => Err(error.into()),
+            Err(error @ (JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::Lost(_))) => {
+                Err(error.into())
+            }
             Err(error) => {
                 tracing::warn!(session = %id, %error, "the log cannot be begun");
                 Ok(ground(None, 1, Some(error)))
@@ -328,8 +332,19 @@ pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State,
     }
 }
 
-/// Takes up a log: what was cut off is marked as such.
+/// Takes up a log: what was cut off is marked as such. If it cannot be, the log is given back.
 async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
+    let (id, owner) = (claim.record.id.clone(), claim.owner.clone());
+    let mended = Box::pin(mark_cut_off(journal, claim)).await;
+    if mended.is_err()
+        && let Err(error) = journal.release(id.clone(), owner, 0).await
+    {
+        tracing::warn!(session = %id, %error, "cannot let go of the log");
+    }
+    mended
+}
+
+async fn mark_cut_off(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
     let mut state = rebuild(journal, &claim).await?;
     let mut entries = Vec::new();
     for kind in state.cut_off(CUT_OFF) {
@@ -337,8 +352,10 @@ async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, Journal
         state.apply(&event);
         entries.push(Entry::new(event));
     }
-    if !entries.is_empty() {
-        let (session, owner, about) = (claim.record.id, claim.owner, Some(about(&state)));
+    let about = about(&state);
+    // The end of a log may have been kept, and not that it is the end.
+    if !entries.is_empty() || claim.record.about.open != about.open {
+        let (session, owner, about) = (claim.record.id, claim.owner, Some(about));
         journal.append(Batch { session, owner, entries, flush: Flush::Now, checkpoint: None, about }).await?;
     }
     Ok(state)

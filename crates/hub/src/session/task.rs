@@ -221,8 +221,9 @@ impl SessionTask {
                 }
             }
         }
+        timeout_at(deadline, self.outbox.last_try(&self.state)).await.ok(); // what is not kept by now is lost
         if let (Some(journal), Some(owner)) = (&self.journal, &self.owner)
-            && let Err(error) = journal.release(self.id.clone(), owner.clone()).await
+            && let Err(error) = journal.release(self.id.clone(), owner.clone(), self.tail.head().last).await
         {
             tracing::warn!(session = %self.id, %error, "cannot let go of the log");
         }
