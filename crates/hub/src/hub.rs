@@ -137,6 +137,7 @@ impl Hub {
             return Err(OpenError::ShutDown);
         }
         let Open { which, config, by, linger, question_timeout } = open;
+        let is_new = matches!(which, Which::New { .. });
         let (ground, history) = match which {
             Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
             Which::Stored(id) => (self.take_up(id).await?, None),
@@ -187,7 +188,9 @@ impl Hub {
             Ok(Err(error)) => {
                 drop(guard);
                 session.over().await;
-                self.forget_if_empty(&session, journal).await;
+                if is_new {
+                    forget(&session, journal).await;
+                }
                 Err(OpenError::Launch(Box::new(error)))
             }
             Err(_) => Err(OpenError::ShutDown),
@@ -293,22 +296,21 @@ impl Hub {
         let state = mend(journal, claim).await?;
         Ok(Ground { id, state, epoch, journal: Some((journal.clone(), owner)), unkept: None })
     }
-
-    /// A session whose agent never came is not kept.
-    async fn forget_if_empty(&self, session: &Session, journal: Option<(Arc<dyn Journal>, Owner)>) {
-        if let Some((journal, _)) = journal
-            && session.last() == 0
-            && let Err(error) = journal.remove(session.id().clone()).await
-        {
-            tracing::warn!(session = %session.id(), %error, "cannot remove an empty log");
-        }
-    }
 }
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
         // Nothing is left half done in there.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session whose agent never came is not kept, whatever it was to go on with.
+async fn forget(session: &Session, journal: Option<(Arc<dyn Journal>, Owner)>) {
+    if let Some((journal, _)) = journal
+        && let Err(error) = journal.remove(session.id().clone()).await
+    {
+        tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");
     }
 }
 
