@@ -59,7 +59,7 @@ fn chore() -> Result<()> {
 }
 
 fn soak() -> Result<()> {
-    for (package, tests) in [("multitap-store", "crash"), ("multitap", "kept")] {
+    for (package, tests) in [("multitap-store", "crash"), ("multitap", "crash")] {
         let mut command = cargo(&["test", "--package", package, "--test", "it", "--", tests]);
         succeed(command.env("MULTITAP_SOAK", "1"))?;
     }

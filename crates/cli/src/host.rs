@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::exit::Problem;
 use crate::launch::{HIDDEN_ENV, keeper};
-use crate::live::LiveNote;
+use crate::live::{self, LiveNote};
 use crate::settings;
 
 /// How many events of an earlier conversation may wait to be taken in.
@@ -124,8 +124,14 @@ impl Host {
 
 fn not_opened(error: OpenError) -> StartError {
     match error {
-        OpenError::Journal(error @ JournalError::LiveElsewhere { .. }) => {
-            let message = format!("{error}; it can be taken up when that process has ended");
+        OpenError::Journal(JournalError::LiveElsewhere { session, holder }) => {
+            let address = data().and_then(|data| live::address(&data, &session, holder.pid));
+            let join = address.map(|_| format!("join it there with `multitap attach {session}`, ")).unwrap_or_default();
+            let message = format!(
+                "session {session} is live in process {}: {join}take it up when that process has ended, or, if its agent \
+                 can fork, go on with a copy of it now with --fork",
+                holder.pid
+            );
             StartError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message)))
         }
         other => other.into(),

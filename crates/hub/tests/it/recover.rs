@@ -95,6 +95,27 @@ async fn what_was_said_elsewhere_comes_first() {
     assert_eq!(until(&mut feed, "sessionStarted").await.seq, 3001);
 }
 
+/// A copy of a session that goes on: what runs and waits there does neither here.
+#[tokio::test]
+async fn what_is_open_elsewhere_is_over_in_the_copy() {
+    let journal = Memory::new();
+    let first = crashed(&journal).await;
+    let (told, history) = tokio::sync::mpsc::channel(100);
+    for entry in journal.log(&first) {
+        let event = entry.event().unwrap().clone();
+        told.send(multitap_event::Draft::new(event.timestamp, event.kind)).await.unwrap();
+    }
+    drop(told);
+    let which = Which::New { id: "copy".into(), forked_from: Some(first.clone()), history: Some(history) };
+    let mut scene = Stage::new(Some(journal.clone())).open(Open { which, ..open() }).await;
+    scene.prompt("three").await;
+    assert_eq!(scene.hears_prompt().await.text, "three", "and not what waits elsewhere");
+    let copied: Vec<_> = journal.log(scene.session.id()).iter().map(|entry| entry.event().unwrap().clone()).collect();
+    let of_copy = &copied[..usize::try_from(scene.session.opened_after()).unwrap()];
+    let added = types(&of_copy[journal.log(&first).len()..]);
+    assert_eq!(added, ["permissionWithdrawn", "turnCompleted", "sessionEnded", "clientLeft", "promptWithdrawn"]);
+}
+
 /// However long it takes to tell, whoever wants to leave does not wait for it.
 #[tokio::test]
 async fn a_history_without_end_does_not_hold_up_the_end() {
