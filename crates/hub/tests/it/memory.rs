@@ -20,6 +20,8 @@ pub(crate) struct Memory {
     slow: Mutex<Duration>,
     /// How often something was written, and how often with a flush.
     pub(crate) writes: Mutex<(usize, usize)>,
+    /// How many entries were read, page by page.
+    pub(crate) reads: Mutex<Vec<usize>>,
 }
 
 #[derive(Debug, Clone)]
@@ -107,7 +109,8 @@ impl Memory {
             }
             assert_eq!(entry.seq(), log.record.last_seq + 1, "a gap");
             log.record.last_seq = entry.seq();
-            log.entries.push(entry.clone());
+            // As from a disk: what is read back is a copy.
+            log.entries.push(copy(entry));
         }
         log.checkpoint = batch.checkpoint.or(log.checkpoint.take());
         log.record.about = batch.about.unwrap_or(log.record.about.clone());
@@ -161,16 +164,26 @@ impl Journal for Memory {
         Box::pin(async move {
             let logs = self.logs();
             let log = logs.get(&session).ok_or_else(|| JournalError::NoSuchSession(session.clone()))?;
-            let entries: Vec<Entry> = match part.edge {
+            let mut bytes = 0;
+            let mut fits = |entry: &&Entry| {
+                let first = bytes == 0;
+                bytes += entry.json().len();
+                first || bytes <= part.bytes
+            };
+            let mut entries: Vec<Entry> = match part.edge {
                 Edge::After(seq) => {
-                    log.entries.iter().filter(|entry| entry.seq() > seq).take(part.limit).cloned().collect()
+                    let after = log.entries.iter().filter(|entry| entry.seq() > seq);
+                    after.take(part.limit).take_while(&mut fits).map(copy).collect()
                 }
                 Edge::Before(seq) => {
-                    let before: Vec<_> = log.entries.iter().filter(|entry| entry.seq() < seq).collect();
-                    let skip = before.len().saturating_sub(part.limit);
-                    before.into_iter().skip(skip).cloned().collect()
+                    let before = log.entries.iter().rev().filter(|entry| entry.seq() < seq);
+                    before.take(part.limit).take_while(&mut fits).map(copy).collect()
                 }
             };
+            if matches!(part.edge, Edge::Before(_)) {
+                entries.reverse();
+            }
+            self.reads.lock().unwrap().push(entries.len());
             Ok(Page { entries, last_seq: log.record.last_seq })
         })
     }
@@ -220,6 +233,10 @@ impl Journal for Memory {
             Ok(settled.iter().filter_map(ruling).collect())
         })
     }
+}
+
+fn copy(entry: &Entry) -> Entry {
+    Entry::stored(entry.seq(), entry.json())
 }
 
 /// Some moment.

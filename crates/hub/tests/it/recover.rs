@@ -155,3 +155,36 @@ async fn the_state_is_kept_and_is_that_of_the_log() {
     let dynamic: std::sync::Arc<dyn multitap_hub::Journal> = journal.clone();
     assert_eq!(multitap_hub::rebuild(&dynamic, &claim).await.unwrap(), live);
 }
+
+/// However long the log: what is read to take it up, and the state that is kept, do not grow with it.
+#[tokio::test]
+async fn a_long_log_is_taken_up_as_fast_as_a_short_one() {
+    let mut costs = Vec::new();
+    for turns in [7, 77] {
+        let journal = Memory::new();
+        let scene = Scene::lingering(&journal).await;
+        let mut feed = scene.join("ann", JoinFrom::Start).await;
+        for _ in 0..turns {
+            scene.tells(turn_started()).await;
+            for number in 0..198 {
+                scene.tells(text(&number.to_string())).await;
+            }
+            scene.tells(turn_ended()).await;
+            until(&mut feed, "turnCompleted").await;
+        }
+        let id = scene.session.id().clone();
+        let state = journal.checkpoint(&id).unwrap().state.len();
+        journal.dies();
+        journal.steal(&id);
+        std::mem::forget(scene);
+        journal.dies();
+        journal.reads.lock().unwrap().clear();
+        drop(Stage::new(Some(journal.clone())).open(stored()).await);
+        let read: usize = journal.reads.lock().unwrap().iter().sum();
+        assert!(read <= 1000, "{read} of {} entries were read", journal.log(&id).len());
+        costs.push((read, state));
+    }
+    let [(read, state), (read_long, state_long)] = costs[..] else { panic!() };
+    assert!(read_long <= read + 200, "{read} entries, then {read_long}");
+    assert!(state_long <= state + 100, "{state} bytes, then {state_long}");
+}
