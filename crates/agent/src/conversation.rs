@@ -126,10 +126,6 @@ impl Conversation {
         self.messages.push(message);
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.messages.clear();
-    }
-
     /// About how many tokens it is, where no model has counted them.
     pub(crate) fn guessed_tokens(&self) -> u64 {
         let bytes: usize = self.messages.iter().map(Message::bytes).sum();

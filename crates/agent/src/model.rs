@@ -5,6 +5,7 @@
 pub(crate) mod catalog;
 pub(crate) mod choice;
 pub(crate) mod live;
+pub(crate) mod rehearsal;
 pub(crate) mod vendor;
 
 use std::time::Duration;
@@ -86,3 +87,32 @@ impl ModelErrorKind {
 
 /// Where the pieces of a reply go.
 pub(crate) type Deltas = mpsc::Sender<Delta>;
+
+/// The model of a session.
+#[derive(Debug, Clone)]
+pub(crate) enum Model {
+    Rehearsal,
+}
+
+impl Model {
+    /// As people name it.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Rehearsal => rehearsal::NAME,
+        }
+    }
+
+    /// How many tokens it can hold, where that is known.
+    pub(crate) fn window(&self) -> Option<u64> {
+        match self {
+            Self::Rehearsal => None,
+        }
+    }
+
+    /// Asks it. Dropping this stops it.
+    pub(crate) async fn ask(&self, request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
+        match self {
+            Self::Rehearsal => rehearsal::ask(request, deltas).await,
+        }
+    }
+}

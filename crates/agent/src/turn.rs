@@ -6,6 +6,8 @@
 
 mod call;
 mod reply;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -16,7 +18,7 @@ use multitap_event::{
 };
 use serde_json::{Map, json};
 
-use self::call::Work;
+use self::call::{Left, Work};
 use self::reply::Gathered;
 use crate::conversation::{Call, Conversation, Message, Said};
 use crate::job::Job;
@@ -28,6 +30,8 @@ use crate::tool::{Outcome, Progress};
 const ATTEMPTS: u32 = 5;
 /// The same calls in a row that make a loop.
 const SAME_CALLS: usize = 4;
+/// What the model hears of what was cut off.
+const STOPPED: &str = "the user stopped it";
 /// Of the context, how much may be used before it is summed up.
 const FULL: f64 = 0.8;
 
@@ -38,6 +42,12 @@ pub(crate) enum Input {
     Prompt(Said),
     /// More words for the turn that runs.
     Steer(Said),
+    /// A turn that only says this; the model hears nothing of it.
+    Say(Result<String, String>),
+    /// A turn that runs one call which the user made.
+    Do(Call),
+    /// A turn that sums the conversation up because the user wants it.
+    Compress,
     Delta(Delta),
     Replied(Result<Reply, ModelError>),
     /// The wait before another try is over.
@@ -52,6 +62,8 @@ pub(crate) enum Input {
     /// The conversation was summed up.
     Summed(Result<String, ModelError>),
     Cancel,
+    /// What was to stop has had its time.
+    Force,
 }
 
 /// What a call turned out to be.
@@ -86,8 +98,9 @@ pub(crate) enum Effect {
     SumUp,
     /// The conversation grew by its last message, or is another one altogether.
     Keep(Keep),
-    /// Stop the model, the tools, the wait; nothing of them is to come in any more.
-    StopAll,
+    /// Drop the model, the wait and what is being prepared, and tell the tools to stop; they still say
+    /// [`Input::Done`], or it is [`Input::Force`].
+    Stop,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +169,8 @@ enum Stage {
     },
     /// Tools are at work.
     Working(Work),
+    /// The user stopped the turn, and tools have still to say how far they were.
+    Stopping(Work),
     SummingUp,
 }
 
@@ -177,6 +192,12 @@ impl Machine {
                 Some(turn) => turn.steers.push(said),
                 None => self.begin(said, now, &mut out),
             },
+            Input::Say(words) => self.say(words, now, &mut out),
+            Input::Do(call) => self.do_call(call, now, &mut out),
+            Input::Compress => {
+                self.open(now, &mut out);
+                out.push(Effect::SumUp);
+            }
             Input::Delta(delta) => self.delta(delta, &mut out),
             Input::Replied(Ok(reply)) => self.replied(reply, now, &mut out),
             Input::Replied(Err(error)) => self.failed(error, now, &mut out),
@@ -185,14 +206,49 @@ impl Machine {
             Input::Redone(id, job) => self.redone(&id, job, now, &mut out),
             Input::Decided(decide) => self.decided(&decide, now, &mut out),
             Input::Progress(id, progress) => self.progress(&id, progress, now, &mut out),
-            Input::Done(id, outcome) => self.done(&id, outcome, now, &mut out),
+            Input::Done(id, outcome) if self.runs(&id) => self.done(&id, outcome, now, &mut out),
+            Input::Done(..) => {}
             Input::Summed(summary) => self.summed(summary, now, &mut out),
             Input::Cancel => self.cancel(now, &mut out),
+            Input::Force => self.force(now, &mut out),
         }
         out
     }
 
     fn begin(&mut self, said: Said, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        self.open(now, out);
+        self.keep(Message::User(said), out);
+        self.ask(now, out);
+    }
+
+    fn say(&mut self, words: Result<String, String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        self.open(now, out);
+        match words {
+            Ok(text) => {
+                let mut gathered = Gathered::new(MessageId::from((now.id)()));
+                out.extend(gathered.take(Delta::Text(text)).map(Effect::Tell));
+                if let Some(turn) = &mut self.turn {
+                    turn.text = gathered.text();
+                }
+                self.end(TurnStatus::Completed, None, None, now, out);
+            }
+            Err(why) => {
+                let told = AgentError::new(AgentErrorKind::Unknown, why.clone()).of(AgentType::Builtin);
+                out.push(Effect::Tell(EventKind::Error(told)));
+                self.end(TurnStatus::Failed, None, Some(why), now, out);
+            }
+        }
+    }
+
+    fn do_call(&mut self, call: Call, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        self.open(now, out);
+        if let Some(turn) = &mut self.turn {
+            turn.stage = Stage::Working(Work::of_the_user(call));
+        }
+        self.next_calls(now, out);
+    }
+
+    fn open(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let id = TurnId::from((now.id)());
         out.push(Effect::Tell(EventKind::TurnStarted { turn_id: id.clone() }));
         self.turn = Some(Turn {
@@ -207,8 +263,6 @@ impl Machine {
             recent: VecDeque::new(),
             summed: false,
         });
-        self.keep(Message::User(said), out);
-        self.ask(now, out);
     }
 
     fn keep(&mut self, message: Message, out: &mut Vec<Effect>) {
@@ -371,7 +425,11 @@ impl Machine {
             Ok(summary) => {
                 out.push(Effect::Tell(self.sum_up(&summary)));
                 out.push(Effect::Keep(Keep::All));
-                self.ask(now, out);
+                match self.talk.messages().last() {
+                    Some(Message::User(_)) => self.ask(now, out),
+                    // Only the summary was asked for.
+                    _ => self.rest(None, now, out),
+                }
             }
             Err(error) => {
                 self.tell_error(&error, out);
@@ -397,9 +455,22 @@ impl Machine {
         if self.turn.is_none() {
             return;
         }
-        out.push(Effect::StopAll);
-        self.break_off("the user stopped it", out);
-        self.stop_calls(now, out);
+        out.push(Effect::Stop);
+        self.break_off(STOPPED, out);
+        if self.stop_calls(now, out) == Left::Nothing {
+            self.stopped(now, out);
+        }
+    }
+
+    fn force(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        if matches!(self.turn, Some(Turn { stage: Stage::Stopping(_), .. })) {
+            self.give_up_calls(now, out);
+            self.stopped(now, out);
+        }
+    }
+
+    /// Everything has stopped.
+    fn stopped(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         // The next prompt should not look like more of this one.
         if matches!(self.talk.messages().last(), Some(Message::User(_))) {
             self.keep(Message::assistant("(The user stopped me here.)"), out);

@@ -70,6 +70,8 @@ pub(crate) enum Sub {
     Doctor(ReportArgs),
     /// The conversations that the agents keep: list them, show one, export it, put it away
     Sessions(SessionsArgs),
+    /// The slash commands of the built-in agent
+    Commands(ReportArgs),
     /// Print the JSON Schema of the events
     Schema,
     /// Turn an agent's recorded output lines on stdin into events on stdout

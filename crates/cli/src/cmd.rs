@@ -9,14 +9,35 @@ pub(crate) mod sessions;
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 
-use crate::args::Cli;
+use crate::args::{Cli, ReportArgs};
 use crate::exit::{Exit, Problem};
-use crate::out;
+use crate::{launch, out, settings};
 
 /// Prints the JSON Schema of the events.
 pub(crate) fn schema() -> Result<Exit, Problem> {
     let text = serde_json::to_string_pretty(&multitap_event::schema()).context("write the schema")?;
     print(&format!("{text}\n"))
+}
+
+/// Prints the slash commands of the built-in agent, with those of this user and this folder.
+pub(crate) fn commands(args: &ReportArgs) -> Result<Exit, Problem> {
+    let commands = multitap_agent::commands(settings::home().as_deref(), &launch::folder(None)?);
+    if args.json {
+        let text = serde_json::to_string_pretty(&serde_json::json!({ "commands": commands })).context("write JSON")?;
+        return print(&format!("{text}\n"));
+    }
+    let mut text = String::new();
+    for command in commands {
+        text.push_str(&row(&format!("/{}", command.name), &command.description));
+        for sub in command.sub_commands {
+            text.push_str(&row(&format!("/{} {}", command.name, sub.name), &sub.description));
+        }
+    }
+    print(&text)
+}
+
+fn row(name: &str, description: &str) -> String {
+    format!("{name:<20} {description}\n")
 }
 
 /// Prints a completion script.

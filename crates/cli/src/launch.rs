@@ -57,7 +57,7 @@ pub(crate) fn headless() -> ClientRef {
     ClientRef::new("stdin", Door::Headless)
 }
 
-/// Which agent: chosen, set, or the first that is there.
+/// Which agent: chosen, set, or the first that is there; the built-in one always is.
 pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKind, Problem> {
     let wanted = match chosen {
         Some(name) => Some(name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")))?),
@@ -75,14 +75,7 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
             return Ok(kind);
         }
     }
-    let mut message = "no agent is installed that this version can drive. Get one:".to_owned();
-    for agent in CLIS.into_iter().filter(|agent| multitap_adapter::drivable(*agent)) {
-        if let Some(install) = install_command(agent) {
-            message.push_str(&format!("\n  {install}"));
-        }
-    }
-    message.push_str("\nor name its program with MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN or MULTITAP_GEMINI_BIN,\nor any agent that speaks ACP with --agent acp:COMMAND. `multitap doctor` checks again.");
-    Err(Problem::new(Exit::NotStarted, message))
+    Ok(AgentKind::Builtin)
 }
 
 /// The ACP agent that the settings name.
@@ -154,7 +147,8 @@ pub(crate) fn config(
     let kind = agent(args.agent.as_deref(), settings)?;
     let agent = kind.agent_type();
     let transport = settings.of(agent).transport;
-    if args.when_busy == BusyArg::Steer && !multitap_adapter::steers(agent, transport) {
+    let steers = agent == AgentType::Builtin || multitap_adapter::steers(agent, transport);
+    if args.when_busy == BusyArg::Steer && !steers {
         let why = "it cannot take a prompt into a running turn; use queue or interrupt".to_owned();
         return Err(Problem::usage(Unsupported { agent, setting: "--when-busy steer".to_owned(), why }.to_string()));
     }
@@ -201,7 +195,15 @@ pub(crate) fn config(
     config.permission_path = own.permission;
     config.transport = own.transport;
     config.checkpointing = own.checkpointing;
-    if CLIS.contains(&agent) {
+    if agent == AgentType::Builtin {
+        // What it may do is ours to say; other agents have settings of their own.
+        let permissions = &settings.permissions;
+        config.mode = config.mode.or(permissions.mode.map(Mode::Unified));
+        config.allowed_tools.extend(permissions.allowed.iter().cloned());
+        config.blocked_tools.extend(permissions.excluded.iter().cloned());
+        config.model = config.model.or(own.model);
+        config.environment = own.env.into_iter().chain(std::mem::take(&mut config.environment)).collect();
+    } else if CLIS.contains(&agent) {
         config.program = Some(agent_program(agent, settings));
     } else {
         // The agent's own name says its program; what is set beside it holds, and what was chosen wins. Arguments

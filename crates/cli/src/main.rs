@@ -42,6 +42,7 @@ fn main() -> ExitCode {
 fn command(cli: Cli) -> Result<Exit, Problem> {
     match cli.command {
         Some(Sub::Schema) => cmd::schema(),
+        Some(Sub::Commands(args)) => cmd::commands(&args),
         Some(Sub::Completions { shell }) => cmd::completions(shell),
         Some(Sub::Man) => cmd::man(),
         Some(Sub::Decode(args)) => cmd::decode::decode(&args),

@@ -94,13 +94,13 @@
 //!
 //! Must not come in: doors, storage, terminals. A program that needs many clients on one session runs `multitap`.
 
-mod adapters;
+mod agents;
 mod client;
 mod history;
 mod outcome;
 mod session;
 
-pub use adapters::Adapters;
+pub use agents::{Agents, Folders};
 pub use client::{AgentClient, AgentClientBuilder, StartError};
 pub use history::{StoredEvents, read_stored};
 pub use multitap_adapter::{History, HistoryError, StoredSession};

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use multitap_event::{
     ChoiceKind, Decide, Denial, Details, EventKind, Question, QuestionId, Timestamp, ToolCompleted, ToolId, ToolKind,
-    ToolOutcome, ToolProgress, ToolStarted, Withdrawal,
+    ToolOutcome, ToolProgress, ToolStarted, TurnStatus, Withdrawal,
 };
 use serde_json::Value;
 
-use super::{Effect, Machine, Now, Readied, Stage};
+use super::{Effect, Machine, Now, Readied, STOPPED, Stage};
 use crate::conversation::{Answer, Call, Message};
 use crate::job::Job;
 use crate::policy::Verdict;
@@ -16,8 +16,10 @@ use crate::question::{answer, question};
 use crate::tool::{Outcome, Progress};
 
 /// The calls of a reply, as far as they are.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Work {
+    /// The user made the call, not the model.
+    users: bool,
     later: VecDeque<(usize, Call)>,
     active: Vec<Active>,
     /// By their place in the reply.
@@ -34,11 +36,23 @@ struct Active {
     /// It was told that it began.
     told: bool,
     asked: Option<(Question, Job)>,
+    runs: bool,
+}
+
+/// What a turn that was stopped still waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    Nothing,
+    Tools,
 }
 
 impl Work {
     pub(super) fn new(calls: Vec<Call>) -> Self {
-        Self { later: calls.into_iter().enumerate().collect(), active: Vec::new(), answers: Vec::new() }
+        Self { later: calls.into_iter().enumerate().collect(), ..Self::default() }
+    }
+
+    pub(super) fn of_the_user(call: Call) -> Self {
+        Self { users: true, ..Self::new(vec![call]) }
     }
 
     fn find(&mut self, id: &ToolId) -> Option<&mut Active> {
@@ -54,7 +68,7 @@ impl Work {
 impl Machine {
     fn work(&mut self) -> Option<&mut Work> {
         match &mut self.turn.as_mut()?.stage {
-            Stage::Working(work) => Some(work),
+            Stage::Working(work) | Stage::Stopping(work) => Some(work),
             Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp => None,
         }
     }
@@ -74,7 +88,7 @@ impl Machine {
             {
                 let tool_id = ToolId::from((now.id)());
                 out.push(Effect::Prepare(tool_id.clone(), call.clone()));
-                work.active.push(Active { place, tool_id, call, began: now.at, told: false, asked: None });
+                work.active.push(Active { place, tool_id, call, began: now.at, told: false, asked: None, runs: false });
             }
         }
         self.looks = looks;
@@ -82,16 +96,32 @@ impl Machine {
         if !work.active.is_empty() {
             return;
         }
+        let users = work.users;
+        self.keep_answers(out);
+        if users { self.end(TurnStatus::Completed, None, None, now, out) } else { self.ask(now, out) }
+    }
+
+    /// Puts the answers into the conversation.
+    fn keep_answers(&mut self, out: &mut Vec<Effect>) {
+        let Some(work) = self.work() else { return };
         let mut answers = std::mem::take(&mut work.answers);
         answers.sort_by_key(|(place, _)| *place);
-        self.keep(Message::Results { answers: answers.into_iter().map(|(_, answer)| answer).collect() }, out);
+        let mut answers = answers.into_iter().map(|(_, answer)| answer);
+        let message = if work.users {
+            // The model never asked for it, so it is told as something the user did.
+            let Some(answer) = answers.next() else { return };
+            Message::user(format!("I ran a command myself. It gave:\n\n{}", answer.text))
+        } else {
+            Message::Results { answers: answers.collect() }
+        };
         self.used = None;
-        self.ask(now, out);
+        self.keep(message, out);
     }
 
     pub(super) fn ready(&mut self, id: &ToolId, readied: Readied, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
+        let Some(active) = self.work().and_then(|work| work.find(id)).filter(|active| !active.told) else { return };
         active.told = true;
+        active.runs = matches!(readied.job, Ok((_, Verdict::Run)));
         let Readied { kind, server, job } = readied;
         let title = job.as_ref().ok().map(|(job, _)| job.title());
         out.push(Effect::Tell(started(active, kind, server, title)));
@@ -136,6 +166,9 @@ impl Machine {
                 Err(error) => return self.done(&id, Outcome::denied(error.to_string()), now, out),
             };
         }
+        if let Some(active) = self.work().and_then(|work| work.find(&id)) {
+            active.runs = true;
+        }
         match decide.new_input.clone() {
             // Other arguments are another call: it is made ready from the start, and allowed as it then is.
             Some(input) => {
@@ -157,6 +190,10 @@ impl Machine {
         }
     }
 
+    pub(super) fn runs(&mut self, id: &ToolId) -> bool {
+        self.work().and_then(|work| work.find(id)).is_some_and(|active| active.runs)
+    }
+
     pub(super) fn progress(&mut self, id: &ToolId, progress: Progress, now: &Now<'_>, out: &mut Vec<Effect>) {
         let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
         out.push(Effect::Tell(EventKind::ToolProgress(ToolProgress {
@@ -175,34 +212,60 @@ impl Machine {
         let denial = (outcome.outcome == ToolOutcome::Denied).then(|| denial(&active));
         let answer = tell(&active, outcome, now, out);
         work.answers.push((active.place, answer));
-        if let Some(turn) = &mut self.turn {
-            turn.denials.extend(denial);
+        let nothing_left = work.active.is_empty();
+        let Some(turn) = &mut self.turn else { return };
+        turn.denials.extend(denial);
+        match &turn.stage {
+            Stage::Stopping(_) if nothing_left => {
+                self.keep_answers(out);
+                self.stopped(now, out);
+            }
+            Stage::Stopping(_) => {}
+            Stage::Working(_) | Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp => {
+                self.next_calls(now, out);
+            }
         }
-        self.next_calls(now, out);
     }
 
-    /// Every call that is not over is over now, and the conversation has its answers.
-    pub(super) fn stop_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        const WHY: &str = "the user stopped it";
-        let Some(work) = self.work() else { return };
-        let mut answers = std::mem::take(&mut work.answers);
-        for active in std::mem::take(&mut work.active) {
+    /// Every call that does not run yet is over now. Those that run have been told to stop, and say how far they were.
+    pub(super) fn stop_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) -> Left {
+        let Some(work) = self.work() else { return Left::Nothing };
+        let (running, idle) = std::mem::take(&mut work.active).into_iter().partition(|active| active.runs);
+        work.active = running;
+        for active in idle {
             if let Some((question, _)) = &active.asked {
                 let (question_id, reason) = (question.question_id.clone(), Some("the turn was cancelled".to_owned()));
                 out.push(Effect::Tell(EventKind::PermissionWithdrawn(Withdrawal { question_id, reason })));
             }
             let answer = if active.told {
-                tell(&active, Outcome::cancelled(WHY), now, out)
+                tell(&active, Outcome::cancelled(STOPPED), now, out)
             } else {
-                active.call.unanswered(WHY)
+                active.call.unanswered(STOPPED)
             };
-            answers.push((active.place, answer));
+            work.answers.push((active.place, answer));
         }
         for (place, call) in std::mem::take(&mut work.later) {
-            answers.push((place, call.unanswered(WHY)));
+            work.answers.push((place, call.unanswered(STOPPED)));
         }
-        answers.sort_by_key(|(place, _)| *place);
-        self.keep(Message::Results { answers: answers.into_iter().map(|(_, answer)| answer).collect() }, out);
+        if work.active.is_empty() {
+            self.keep_answers(out);
+            return Left::Nothing;
+        }
+        let work = std::mem::take(work);
+        if let Some(turn) = &mut self.turn {
+            turn.stage = Stage::Stopping(work);
+        }
+        Left::Tools
+    }
+
+    /// What did not stop in time is told as cancelled all the same.
+    pub(super) fn give_up_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        let Some(work) = self.work() else { return };
+        for active in std::mem::take(&mut work.active) {
+            let answer = tell(&active, Outcome::cancelled("it did not stop in time"), now, out);
+            work.answers.push((active.place, answer));
+        }
+        self.keep_answers(out);
     }
 }
 

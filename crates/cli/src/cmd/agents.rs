@@ -4,17 +4,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use clap::Parser as _;
 use multitap_adapter::drivable;
 use multitap_event::AgentType;
 use multitap_process::{Keeper, Line, Patience, Program, StdinMode, spawn};
 use serde::Serialize;
 use tokio::time::timeout;
 
-use crate::args::ReportArgs;
+use super::run::run;
+use crate::args::{Cli, ReportArgs};
 use crate::exit::{Exit, Problem};
 use crate::launch::{self, CLIS, HIDDEN_ENV, install_command};
 use crate::out;
 use crate::settings::Settings;
+
+/// What a newcomer is shown when there is nothing else.
+const REHEARSAL: &str = "think about this folder then list then plan look around; ask for something; plug in an agent";
 
 /// How long a program may take to tell its version.
 const VERSION_PATIENCE: Duration = Duration::from_secs(10);
@@ -136,7 +141,20 @@ fn features(agent: AgentType) -> Features {
             Features { partial_text: true, mcp: true, permission_questions: true, cancel: true, ..Features::default() }
         }
         // Not driven yet, so nothing of it comes through.
-        AgentType::Builtin => Features::default(),
+        AgentType::Builtin => Features {
+            structured_output: false,
+            resume: true,
+            fork: true,
+            partial_text: true,
+            reasoning: true,
+            permission_questions: true,
+            edited_approval: true,
+            cancel: true,
+            set_mode: true,
+            set_model: true,
+            images: true,
+            ..Features::default()
+        },
     }
 }
 
@@ -180,6 +198,21 @@ fn any_acp() -> Agent {
     }
 }
 
+/// Our own, which is always there.
+fn builtin() -> Agent {
+    Agent {
+        name: AgentType::Builtin,
+        installed: true,
+        path: None,
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        tested: None,
+        driven: true,
+        install: None,
+        features: features(AgentType::Builtin),
+        wanted: String::new(),
+    }
+}
+
 /// What a program says its version is: the first word that begins like a number.
 pub(crate) async fn version(path: &Path, keeper: &Keeper) -> Option<String> {
     let program = Program {
@@ -217,7 +250,7 @@ fn number(line: &str) -> Option<String> {
 /// The command.
 pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
     let mut agents = survey(&load()?).await?;
-    agents.push(any_acp());
+    agents.extend([any_acp(), builtin()]);
     let text = if args.json {
         let text = serde_json::to_string_pretty(&serde_json::json!({ "agents": agents })).context("write JSON")?;
         format!("{text}\n")
@@ -233,14 +266,20 @@ pub(crate) async fn welcome() -> Result<Exit, Problem> {
     let agents = survey(&load()?).await?;
     let mut text = format!("multitap {}: one session with any coding agent\n\n", env!("CARGO_PKG_VERSION"));
     text.push_str(&table(&agents));
-    let usable = agents.iter().find(|agent| agent.installed && agent.driven);
-    text.push_str(match usable {
-        Some(_) => "\nAsk something:   multitap -p \"explain this folder\"\n",
-        None => "\nInstall one of them, then ask something:   multitap -p \"explain this folder\"\n",
-    });
+    text.push_str("\nAsk something:    multitap -p \"explain this folder\"\n");
     text.push_str("See what it does: multitap -p \"…\" --output-format stream-json\n");
     text.push_str("Is all well?      multitap doctor        All options: multitap --help\n");
+    let is_alone = !agents.iter().any(|agent| agent.installed && agent.driven);
+    if is_alone {
+        text.push_str(&format!(
+            "\nNo other agent is installed, so here is a rehearsal: multitap -p \"{REHEARSAL}\"\n\n"
+        ));
+    }
     out::print(&text).context("cannot write to stdout")?;
+    if is_alone {
+        let args = ["multitap", "-p", REHEARSAL, "--agent", "builtin", "--model", "rehearsal"];
+        return run(Cli::parse_from(args).run).await;
+    }
     Ok(Exit::Completed)
 }
 
@@ -262,6 +301,9 @@ fn table(agents: &[Agent]) -> String {
                 let version = agent.version.as_deref().unwrap_or("version unknown");
                 let note = if driven { "" } else { "   (found, but this version cannot drive it yet)" };
                 format!("{version:<12} {}{note}", path.display())
+            }
+            (None, _) if agent.name == AgentType::Builtin => {
+                "always here: a model of Anthropic, OpenAI or Google, or a rehearsal without one".to_owned()
             }
             (None, _) if agent.name == AgentType::Acp => "any agent that speaks ACP: --agent acp:COMMAND".to_owned(),
             (None, driven) => {
@@ -294,7 +336,7 @@ mod tests {
 
     #[test]
     fn nothing_is_claimed_for_agents_that_are_not_driven() {
-        for agent in AgentType::ALL.into_iter().filter(|agent| !drivable(*agent)) {
+        for agent in AgentType::ALL.into_iter().filter(|agent| !drivable(*agent) && *agent != AgentType::Builtin) {
             let claims = serde_json::to_value(features(agent)).unwrap();
             assert!(claims.as_object().unwrap().values().all(|claim| claim == false), "{agent}");
         }

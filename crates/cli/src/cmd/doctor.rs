@@ -84,11 +84,13 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
         checks.extend(node_check(agent).await?);
         checks.extend(sandbox_check(agent).await?);
     }
+    checks.push(Check::ok("builtin", "always here"));
     let acp = chosen.as_ref().and_then(acp_check);
     let acp_is_there = acp.as_ref().is_some_and(|check| check.status == Status::Ok);
     checks.extend(acp);
     let usable = chosen.is_some_and(|kind| match kind {
         AgentKind::Acp { .. } => acp_is_there,
+        AgentKind::Builtin => true,
         kind => agents.iter().any(|agent| agent.name == kind.agent_type() && agent.installed && agent.driven),
     });
     let sound = !checks.iter().any(|check| check.name == "settings" && check.status == Status::Problem);

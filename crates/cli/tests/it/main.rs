@@ -7,6 +7,8 @@ mod bad_programs;
 #[cfg(unix)]
 mod contract;
 #[cfg(unix)]
+mod crash;
+#[cfg(unix)]
 mod decode;
 #[cfg(unix)]
 mod headless;

@@ -1,0 +1,313 @@
+//! Conversations on disk: one file of lines each, so that they can be taken up again.
+//!
+//! A line is a message, or says that what stood before it no longer counts. A file that was cut off in the middle of
+//! a line is read up to there.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use multitap_event::Timestamp;
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::conversation::{Conversation, Message};
+
+/// Where the chats are, below the agent's own folder.
+const CHATS: &str = "chats";
+/// Where those are that were saved by name.
+const SAVED: &str = "saved";
+
+/// One line of a file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+enum Line {
+    /// The first.
+    Chat {
+        folder: PathBuf,
+        began: Timestamp,
+    },
+    Message {
+        message: Message,
+    },
+    /// What stands before is no longer part of it.
+    Afresh,
+    /// Something a later version wrote.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A conversation that cannot be taken up or kept.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChatError {
+    #[error("there is no conversation '{0}' of the built-in agent")]
+    NotFound(String),
+    #[error("'{0}' is no name for a conversation: use letters, digits, - and _")]
+    BadName(String),
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// Where conversations are kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Shelf {
+    /// Nothing is kept without one.
+    home: Option<PathBuf>,
+}
+
+/// The file of the conversation that runs.
+#[derive(Debug)]
+pub(crate) struct Chat {
+    pub(crate) id: String,
+    path: Option<PathBuf>,
+    folder: PathBuf,
+    began: Timestamp,
+    begun: bool,
+}
+
+impl Shelf {
+    pub(crate) fn new(home: Option<PathBuf>) -> Self {
+        Self { home }
+    }
+
+    fn path(&self, id: &str) -> Option<PathBuf> {
+        Some(self.home.as_ref()?.join(CHATS).join(format!("{id}.jsonl")))
+    }
+
+    /// A new conversation; nothing is written before something is said.
+    pub(crate) fn begin(&self, folder: &Path, began: Timestamp) -> Chat {
+        let id = uuid::Uuid::now_v7().to_string();
+        Chat { path: self.path(&id), id, folder: folder.to_owned(), began, begun: false }
+    }
+
+    /// Takes one up.
+    pub(crate) async fn open(&self, id: &str) -> Result<(Chat, Conversation), ChatError> {
+        let not_found = || ChatError::NotFound(id.to_owned());
+        if !is_name(id) {
+            return Err(not_found());
+        }
+        let path = self.path(id).ok_or_else(not_found)?;
+        let read = read(&path).await?.ok_or_else(not_found)?;
+        let chat = Chat { id: id.to_owned(), path: Some(path), folder: read.folder, began: read.began, begun: true };
+        Ok((chat, Conversation::new(read.messages)))
+    }
+
+    /// The newest of that folder.
+    pub(crate) async fn latest(&self, folder: &Path) -> Result<Option<String>, ChatError> {
+        let Some(home) = &self.home else { return Ok(None) };
+        let mut names = names(&home.join(CHATS)).await?;
+        // They are named by the time they began.
+        names.sort_unstable_by(|one, other| other.cmp(one));
+        for name in names {
+            let Some(path) = self.path(&name) else { continue };
+            if read(&path).await?.is_some_and(|read| read.folder == folder) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Keeps a copy under a name that people chose.
+    pub(crate) async fn save(&self, name: &str, chat: &Chat, talk: &Conversation) -> Result<(), ChatError> {
+        let path = self.saved(name)?;
+        let copy = Chat { id: name.to_owned(), path: Some(path), begun: false, folder: chat.folder.clone(), ..*chat };
+        copy.write(talk.messages(), Mode::Over).await
+    }
+
+    pub(crate) async fn load(&self, name: &str) -> Result<Conversation, ChatError> {
+        let read = read(&self.saved(name)?).await?.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
+        Ok(Conversation::new(read.messages))
+    }
+
+    pub(crate) async fn delete(&self, name: &str) -> Result<(), ChatError> {
+        let path = self.saved(name)?;
+        match tokio::fs::remove_file(&path).await {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ChatError::NotFound(name.to_owned())),
+            Err(source) => Err(ChatError::Io { path, source }),
+        }
+    }
+
+    pub(crate) async fn list(&self) -> Result<Vec<String>, ChatError> {
+        let Some(home) = &self.home else { return Ok(Vec::new()) };
+        let mut names = names(&home.join(SAVED)).await?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn saved(&self, name: &str) -> Result<PathBuf, ChatError> {
+        let home = self.home.as_ref().filter(|_| is_name(name)).ok_or_else(|| ChatError::BadName(name.to_owned()))?;
+        Ok(home.join(SAVED).join(format!("{name}.jsonl")))
+    }
+}
+
+/// How lines are added to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Append,
+    Over,
+}
+
+impl Chat {
+    /// Makes sure that it can be taken up, also if the model was never asked.
+    pub(crate) async fn ensure(&mut self) -> Result<(), ChatError> {
+        if !self.begun {
+            self.put(String::new(), Mode::Append).await?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+
+    /// Adds what was said last.
+    pub(crate) async fn add(&mut self, message: &Message) -> Result<(), ChatError> {
+        self.write(std::slice::from_ref(message), Mode::Append).await?;
+        self.begun = true;
+        Ok(())
+    }
+
+    /// The conversation is another one now.
+    pub(crate) async fn replace(&mut self, talk: &Conversation) -> Result<(), ChatError> {
+        let mut lines = line(&Line::Afresh);
+        for message in talk.messages() {
+            lines.push_str(&line(&Line::Message { message: message.clone() }));
+        }
+        self.put(lines, Mode::Append).await?;
+        self.begun = true;
+        Ok(())
+    }
+
+    async fn write(&self, messages: &[Message], mode: Mode) -> Result<(), ChatError> {
+        let lines = messages.iter().map(|message| line(&Line::Message { message: message.clone() })).collect();
+        self.put(lines, mode).await
+    }
+
+    async fn put(&self, mut lines: String, mode: Mode) -> Result<(), ChatError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        if !self.begun {
+            lines.insert_str(0, &line(&Line::Chat { folder: self.folder.clone(), began: self.began }));
+        }
+        let written = async {
+            if let Some(parent) = path.parent() {
+                tokio::fs::create_dir_all(parent).await?;
+            }
+            let mut options = tokio::fs::OpenOptions::new();
+            options.create(true);
+            #[cfg(unix)]
+            options.mode(0o600);
+            match mode {
+                Mode::Append => options.append(true),
+                Mode::Over => options.write(true).truncate(true),
+            };
+            let mut file = options.open(path).await?;
+            file.write_all(lines.as_bytes()).await?;
+            file.flush().await
+        };
+        written.await.map_err(|source| ChatError::Io { path: path.clone(), source })
+    }
+}
+
+fn line(line: &Line) -> String {
+    let mut text = serde_json::to_string(line).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+struct Read {
+    folder: PathBuf,
+    began: Timestamp,
+    messages: Vec<Message>,
+}
+
+/// A file's conversation; nothing if there is none.
+async fn read(path: &Path) -> Result<Option<Read>, ChatError> {
+    let text = match tokio::fs::read_to_string(path).await {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(ChatError::Io { path: path.to_owned(), source }),
+    };
+    let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
+    let Some(Line::Chat { folder, began }) = lines.next() else { return Ok(None) };
+    let mut messages = Vec::new();
+    for line in lines {
+        match line {
+            Line::Message { message } => messages.push(message),
+            Line::Afresh => messages.clear(),
+            Line::Chat { .. } | Line::Unknown => {}
+        }
+    }
+    Ok(Some(Read { folder, began, messages }))
+}
+
+async fn names(folder: &Path) -> Result<Vec<String>, ChatError> {
+    let wrong = |source| ChatError::Io { path: folder.to_owned(), source };
+    let mut entries = match tokio::fs::read_dir(folder).await {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(wrong(error)),
+    };
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next_entry().await.map_err(wrong)? {
+        names.extend(entry.file_name().to_str().and_then(|name| name.strip_suffix(".jsonl")).map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// A name that cannot lead anywhere else.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_conversation_is_taken_up_where_it_was() {
+        let home = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(Some(home.path().to_owned()));
+        let folder = Path::new("/workspace");
+        let mut chat = shelf.begin(folder, Timestamp::from_millis(1));
+        assert!(matches!(shelf.open(&chat.id).await, Err(ChatError::NotFound(_))), "nothing was said");
+        chat.ensure().await.unwrap();
+        chat.ensure().await.unwrap();
+        assert!(shelf.open(&chat.id).await.unwrap().1.is_empty());
+        chat.add(&Message::user("one")).await.unwrap();
+        chat.add(&Message::assistant("two")).await.unwrap();
+        let (mut again, talk) = shelf.open(&chat.id).await.unwrap();
+        assert_eq!(talk.messages(), [Message::user("one"), Message::assistant("two")]);
+        again.replace(&Conversation::new(vec![Message::user("sum")])).await.unwrap();
+        again.add(&Message::assistant("three")).await.unwrap();
+        let (_, talk) = shelf.open(&chat.id).await.unwrap();
+        assert_eq!(talk.messages(), [Message::user("sum"), Message::assistant("three")]);
+        assert_eq!(shelf.latest(folder).await.unwrap().as_ref(), Some(&chat.id));
+        assert_eq!(shelf.latest(Path::new("/elsewhere")).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_was_cut_off_is_read_up_to_there() {
+        let home = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(Some(home.path().to_owned()));
+        let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+        chat.add(&Message::user("one")).await.unwrap();
+        let path = shelf.path(&chat.id).unwrap();
+        let whole = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{whole}{{\"type\":\"mess")).unwrap();
+        let (_, talk) = shelf.open(&chat.id).await.unwrap();
+        assert_eq!(talk.messages(), [Message::user("one")]);
+    }
+
+    #[tokio::test]
+    async fn saved_ones_have_names_that_lead_nowhere_else() {
+        let home = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(Some(home.path().to_owned()));
+        let chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+        let talk = Conversation::new(vec![Message::user("one")]);
+        shelf.save("before-lunch", &chat, &talk).await.unwrap();
+        assert_eq!(shelf.list().await.unwrap(), ["before-lunch"]);
+        assert_eq!(shelf.load("before-lunch").await.unwrap(), talk);
+        shelf.delete("before-lunch").await.unwrap();
+        assert!(matches!(shelf.load("before-lunch").await, Err(ChatError::NotFound(_))));
+        for bad in ["../x", "", "a/b", "a.b"] {
+            assert!(matches!(shelf.save(bad, &chat, &talk).await, Err(ChatError::BadName(_))), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! A model without a network: it follows plain requests by rule, and so walks through every part of the product.
+//!
+//! Deterministic: what it says depends on the conversation alone. It never claims to be more than it is.
+
+mod step;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use multitap_event::TokenUsage;
+use serde_json::json;
+use tokio::time::sleep;
+
+use self::step::{Step, steps};
+use super::{Delta, Deltas, ModelError, ModelErrorKind, Reply, Request};
+use crate::conversation::{Answer, Call, Message};
+use crate::tool::Spec;
+
+/// Its name among the models.
+pub(crate) const NAME: &str = "rehearsal";
+
+/// Between the chunks of `slow N`.
+const SLOW: Duration = Duration::from_millis(100);
+/// The most chunks that `slow N` makes.
+const SLOW_MOST: u32 = 10_000;
+/// About how long a piece of text is.
+const PIECE: usize = 24;
+/// How much of a tool's result it repeats.
+const REPEATED_LINES: usize = 12;
+
+/// What it is and what else there is, said once in a conversation.
+const WHAT_THIS_IS: &str = "This is a rehearsal: I follow rules, there is no model behind me. For a real agent install \
+Claude Code, Codex or Gemini CLI (`multitap doctor` says how), or set ANTHROPIC_API_KEY, OPENAI_API_KEY or \
+GEMINI_API_KEY.";
+
+/// Its rules, for people.
+const RULES: &str = "  run: COMMAND              read PATH                 list [PATH]
+  search for TEXT [in PATH] write TEXT to PATH        edit PATH: OLD => NEW
+  fetch URL                 plan A; B; C              think about TEXT
+  ask QUESTION              call SERVER TOOL {JSON}   remember TEXT
+  slow N                    fail on purpose
+Join steps with \" then \": write hello to a.txt then read a.txt";
+
+/// Something it does in a reply.
+#[derive(Debug, Clone, PartialEq)]
+enum Act {
+    Say(String),
+    Think(String),
+    Slow(u32),
+    Call(Call),
+    Fail,
+}
+
+/// Answers by rule.
+pub(crate) async fn ask(request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
+    let mut said = 0;
+    for act in acts(&request) {
+        match act {
+            Act::Say(text) => {
+                for piece in pieces(&text) {
+                    said += 1;
+                    send(&deltas, Delta::Text(piece)).await?;
+                }
+            }
+            Act::Think(text) => {
+                for piece in pieces(&text) {
+                    said += 1;
+                    send(&deltas, Delta::Thought(piece)).await?;
+                }
+            }
+            Act::Slow(count) => {
+                for number in 1..=count {
+                    said += 1;
+                    send(&deltas, Delta::Text(format!("{number} "))).await?;
+                    sleep(SLOW).await;
+                }
+            }
+            Act::Call(call) => {
+                said += 1;
+                send(&deltas, Delta::Call(call)).await?;
+            }
+            Act::Fail => {
+                return Err(ModelError {
+                    kind: ModelErrorKind::Refused,
+                    message: "the rehearsal failed on purpose, as it was told to".to_owned(),
+                    status: None,
+                    retry_after: None,
+                });
+            }
+        }
+    }
+    let heard = request.messages.iter().map(|message| format!("{message:?}").len() as u64 / 4).sum();
+    Ok(Reply { usage: Some(TokenUsage::of(heard, said)), cut_short: None })
+}
+
+/// Nobody listens any more: there is nothing left to say.
+async fn send(deltas: &Deltas, delta: Delta) -> Result<(), ModelError> {
+    deltas.send(delta).await.map_err(|_| ModelError {
+        kind: ModelErrorKind::Connection,
+        message: "nobody listens to the rehearsal any more".to_owned(),
+        status: None,
+        retry_after: None,
+    })
+}
+
+/// A text in the small pieces that a model would send.
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for word in text.split_inclusive(char::is_whitespace) {
+        match pieces.last_mut() {
+            Some(last) if last.len() + word.len() <= PIECE => last.push_str(word),
+            _ => pieces.push(word.to_owned()),
+        }
+    }
+    pieces
+}
+
+/// What it does next in that conversation.
+fn acts(request: &Request) -> Vec<Act> {
+    let messages = &request.messages;
+    let Some(at) = messages.iter().rposition(|message| matches!(message, Message::User(_))) else { return Vec::new() };
+    let Message::User(said) = &messages[at] else { return Vec::new() };
+    let is_first = !messages[..at].iter().any(|message| matches!(message, Message::Assistant { .. }));
+    let steps = steps(&said.text);
+    let mut rounds = rounds(&steps);
+    let done = messages[at..].iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
+    let mut acts = Vec::new();
+    if let Some(Message::Results { answers }) = messages.last() {
+        acts.extend(answers.iter().map(|answer| Act::Say(repeat(answer))));
+    }
+    let is_last = done + 1 >= rounds.len();
+    if done < rounds.len() {
+        for step in rounds.swap_remove(done) {
+            acts.extend(perform(step, request, done));
+        }
+    }
+    if is_last && is_first && !matches!(acts.last(), Some(Act::Fail)) {
+        acts.push(Act::Say(format!("\n{WHAT_THIS_IS}")));
+    }
+    acts
+}
+
+/// The steps of each reply: a call ends a reply, since its result has to come first. The last one ends the turn.
+fn rounds<'a>(steps: &'a [Step]) -> Vec<Vec<&'a Step>> {
+    let mut rounds = vec![Vec::new()];
+    for step in steps {
+        if let Some(round) = rounds.last_mut() {
+            round.push(step);
+        }
+        if step.calls() {
+            rounds.push(Vec::new());
+        }
+    }
+    rounds
+}
+
+fn perform(step: &Step, request: &Request, done: usize) -> Vec<Act> {
+    let call = |say: String, name: &str, arguments: serde_json::Value| {
+        let call = Call { id: format!("rehearsal-{}", done + 1), name: name.to_owned(), arguments, signature: None };
+        vec![Act::Say(format!("{say}\n")), Act::Call(call)]
+    };
+    match step {
+        Step::Run(command) => call("I run it.".to_owned(), "run_shell_command", json!({ "command": command })),
+        Step::Read(path) => call(format!("I read {path}."), "read_file", json!({ "absolute_path": path })),
+        Step::List(path) => call(list_of(path), "list_directory", json!({ "path": path })),
+        Step::Search { text, path } => {
+            let mut arguments = json!({ "pattern": escape(text) });
+            if let Some(path) = path {
+                arguments["path"] = path.as_str().into();
+            }
+            call(format!("I search for {text}."), "search_file_content", arguments)
+        }
+        Step::Write { text, path } => {
+            let arguments = json!({ "file_path": path, "content": format!("{text}\n") });
+            call(format!("I write {path}."), "write_file", arguments)
+        }
+        Step::Edit { path, old, new } => {
+            let arguments = json!({ "file_path": path, "old_string": old, "new_string": new });
+            call(format!("I edit {path}."), "replace", arguments)
+        }
+        Step::Fetch(url) => {
+            let arguments = json!({ "url": url, "prompt": format!("Read {url}") });
+            call(format!("I fetch {url}."), "web_fetch", arguments)
+        }
+        Step::Plan(items) => {
+            let status = |at: usize| if at == 0 { "in_progress" } else { "pending" };
+            let todos: Vec<_> = items
+                .iter()
+                .enumerate()
+                .map(|(at, item)| json!({ "description": item, "status": status(at) }))
+                .collect();
+            call("I write down a plan.".to_owned(), "write_todos", json!({ "todos": todos }))
+        }
+        Step::Ask(question) => call("I have to ask.".to_owned(), "ask_user", json!({ "question": question })),
+        Step::Remember(fact) => call("I keep that in mind.".to_owned(), "save_memory", json!({ "fact": fact })),
+        Step::Call { server, tool, arguments } => {
+            let name = tool_name(&request.tools, server, tool);
+            call(format!("I call {tool} of {server}."), &name, arguments.clone())
+        }
+        Step::Think(text) => vec![
+            Act::Think(format!("**Thinking it over**\n\nThe user wants me to think about {text}. ")),
+            Act::Think("I weigh it from every side, as far as rules can weigh.".to_owned()),
+            Act::Say(format!("I thought about {text}.\n")),
+        ],
+        Step::Slow(count) => vec![Act::Slow((*count).min(SLOW_MOST)), Act::Say("\n".to_owned())],
+        Step::Fail => vec![Act::Say("I am about to fail.\n".to_owned()), Act::Fail],
+        Step::Other(text) => {
+            let heard = if text.is_empty() { "nothing".to_owned() } else { format!("\"{text}\"") };
+            vec![Act::Say(format!("You said {heard}. I can follow these:\n{RULES}\n"))]
+        }
+    }
+}
+
+fn list_of(path: &str) -> String {
+    if path == "." { "I list this folder.".to_owned() } else { format!("I list {path}.") }
+}
+
+/// The tool of that server as the model knows it, or what it would be called.
+fn tool_name(tools: &[Spec], server: &str, tool: &str) -> String {
+    let own = |spec: &&Spec| spec.server.as_deref() == Some(server) && spec.name.ends_with(tool);
+    tools.iter().find(own).map_or_else(|| format!("mcp__{server}__{tool}"), |spec| spec.name.clone())
+}
+
+/// What came of a tool, in few words.
+fn repeat(answer: &Answer) -> String {
+    if answer.failed {
+        return format!("That did not work: {}\n", answer.text.trim_end());
+    }
+    let lines: Vec<_> = answer.text.lines().collect();
+    let more = lines.len().saturating_sub(REPEATED_LINES);
+    let shown = lines[..lines.len() - more].join("\n");
+    match more {
+        0 => format!("{shown}\n"),
+        more => format!("{shown}\n… and {more} more lines\n"),
+    }
+}
+
+/// A text as a pattern that finds just that text.
+fn escape(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if r"\.+*?()|[]{}^$#&-~".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}

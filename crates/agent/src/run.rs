@@ -1,0 +1,275 @@
+//! Carries out what the turn machine says: asks the model, makes calls ready, runs them, keeps the conversation.
+//!
+//! One task owns everything; what takes time runs in workers that report back. Must not come in: what happens next
+//! in a turn, which `turn` alone decides.
+
+mod command;
+mod expand;
+mod prompt;
+mod worker;
+
+use std::path::PathBuf;
+
+use multitap_event::{
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, SessionConfig, SessionEnd,
+    SessionEndReason, SessionStart, SystemNote, SystemSubtype, Timestamp, TokenUsage, TurnStatus,
+};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use self::worker::Report;
+use crate::chat::{Chat, Shelf};
+use crate::conversation::Conversation;
+use crate::launch::Setup;
+use crate::model::Model;
+use crate::policy::Policy;
+use crate::slash::Own;
+use crate::tools::Toolbox;
+use crate::turn::{Effect, Input, Keep, Limits, Machine, Now};
+
+/// How many reports may wait; workers wait then.
+const REPORTS: usize = 64;
+/// How long tools may take to stop.
+const STOP_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// What a runner is made of.
+pub(crate) struct Parts {
+    pub(crate) end: AgentEnd,
+    pub(crate) config: SessionConfig,
+    pub(crate) setup: Setup,
+    pub(crate) folder: PathBuf,
+    pub(crate) shelf: Shelf,
+    pub(crate) chat: Chat,
+    pub(crate) talk: Conversation,
+    pub(crate) model: Model,
+    pub(crate) policy: Policy,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) own: Vec<Own>,
+}
+
+/// The owner of a session with the built-in agent.
+pub(crate) struct Runner {
+    end: AgentEnd,
+    config: SessionConfig,
+    setup: Setup,
+    folder: PathBuf,
+    shelf: Shelf,
+    chat: Chat,
+    model: Model,
+    policy: Policy,
+    toolbox: Toolbox,
+    own: Vec<Own>,
+    machine: Machine,
+    thinking: Option<u32>,
+    reports: mpsc::Receiver<Report>,
+    to_us: mpsc::Sender<Report>,
+    workers: JoinSet<()>,
+    /// Tells the tools of the running turn to stop.
+    stop: CancellationToken,
+    /// What comes from an earlier question to the model does not count.
+    asking: u64,
+    asked: Option<tokio::task::AbortHandle>,
+    /// When tools that were told to stop have had their time.
+    patience: Option<Instant>,
+    /// The user runs the call that is being prepared, so it is not asked about.
+    by_user: bool,
+    last: Option<TurnStatus>,
+    usage: Option<TokenUsage>,
+    over: bool,
+}
+
+/// The owner of the session is gone.
+struct Gone;
+
+impl Runner {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let (to_us, reports) = mpsc::channel(REPORTS);
+        let limits = Limits { max_turns: parts.config.max_turns, window: parts.model.window() };
+        let mut machine = Machine::new(parts.talk, limits);
+        machine.looks = parts.toolbox.specs().into_iter().filter(|spec| spec.looks).map(|spec| spec.name).collect();
+        Self {
+            end: parts.end,
+            config: parts.config,
+            setup: parts.setup,
+            folder: parts.folder,
+            shelf: parts.shelf,
+            chat: parts.chat,
+            model: parts.model,
+            policy: parts.policy,
+            toolbox: parts.toolbox,
+            own: parts.own,
+            machine,
+            thinking: None,
+            reports,
+            to_us,
+            workers: JoinSet::new(),
+            stop: CancellationToken::new(),
+            asking: 0,
+            asked: None,
+            patience: None,
+            by_user: false,
+            last: None,
+            usage: None,
+            over: false,
+        }
+    }
+
+    /// Runs until its commands end, or nobody listens.
+    pub(crate) async fn run(mut self) {
+        if self.converse().await.is_ok() {
+            self.close().await.ok(); // nobody is left to tell
+        }
+        self.stop.cancel();
+        self.workers.shutdown().await;
+    }
+
+    async fn converse(&mut self) -> Result<(), Gone> {
+        self.begin().await?;
+        if let Some(prompt) = self.config.prompt.take() {
+            self.command(Command::Prompt(prompt)).await?;
+        }
+        while !self.over {
+            let patience = self.patience;
+            tokio::select! {
+                command = self.end.commands.recv() => match command {
+                    Some(command) => self.command(command).await?,
+                    None => return Ok(()),
+                },
+                Some(report) = self.reports.recv() => self.report(report).await?,
+                Some(ended) = self.workers.join_next() => {
+                    if let Err(error) = ended && error.is_panic() {
+                        tracing::error!(%error, "a worker of the built-in agent failed");
+                    }
+                }
+                () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
+                    self.patience = None;
+                    self.step(Input::Force).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that the session is there and what it can do.
+    async fn begin(&mut self) -> Result<(), Gone> {
+        let mut stated = self.config.stated();
+        stated.model = Some(self.model.name().to_owned());
+        stated.approval_mode = Some(self.policy.mode);
+        stated.working_directory = Some(self.folder.display().to_string());
+        self.tell(EventKind::SessionStarted(SessionStart {
+            agent_type: AgentType::Builtin,
+            config: Some(stated),
+            native_session_id: Some(self.chat.id.clone()),
+            native_mode: self.policy.mode.native(AgentType::Builtin).map(|mode| mode.word.to_owned()),
+            agent_version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            transport: Some("inProcess".to_owned()),
+        }))
+        .await?;
+        let tools: Vec<_> = self.toolbox.specs().into_iter().map(|spec| spec.name).collect();
+        let data = json!({ "tools": tools, "model": self.model.name(), "cwd": self.folder });
+        self.note(SystemSubtype::INIT, None, data).await
+    }
+
+    /// Ends what is under way and says that the session is over.
+    async fn close(&mut self) -> Result<(), Gone> {
+        self.step(Input::Cancel).await?;
+        let deadline = Instant::now() + STOP_PATIENCE;
+        while self.machine.is_busy() {
+            tokio::select! {
+                Some(report) = self.reports.recv() => self.report(report).await?,
+                () = sleep_until(deadline) => self.step(Input::Force).await?,
+            }
+        }
+        let reason = self.last.map_or(SessionEndReason::Completed, Into::into);
+        let end = SessionEnd { reason, error: None, final_usage: self.usage, exit_code: None };
+        self.tell(EventKind::SessionEnded(end)).await
+    }
+
+    /// Lets the machine take a step and carries out what it says.
+    async fn step(&mut self, input: Input) -> Result<(), Gone> {
+        let was_busy = self.machine.is_busy();
+        let effects = {
+            let mut id = || uuid::Uuid::now_v7().to_string();
+            self.machine.step(input, &mut Now { at: Timestamp::now(), id: &mut id, jitter: jitter() })
+        };
+        for effect in effects {
+            self.effect(effect).await?;
+        }
+        if !was_busy && let Err(error) = self.chat.ensure().await {
+            self.warn(format!("the conversation is not kept for later: {error}")).await?;
+        }
+        Ok(())
+    }
+
+    async fn effect(&mut self, effect: Effect) -> Result<(), Gone> {
+        match effect {
+            Effect::Tell(kind) => self.tell(kind).await?,
+            Effect::AskModel => self.ask_model(),
+            Effect::Wait(time) => self.wait(time),
+            Effect::Prepare(id, call) => self.prepare(id, call),
+            Effect::Redo(id, call) => self.redo(id, call),
+            Effect::Run(id, job) => self.run_job(id, job),
+            Effect::Always { option, tool, job } => self.always(&option, &tool, &job).await?,
+            Effect::SumUp => self.sum_up(),
+            Effect::Keep(keep) => self.keep(keep).await?,
+            Effect::Stop => {
+                self.stop_asking();
+                self.stop.cancel();
+                self.patience = Some(Instant::now() + STOP_PATIENCE);
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell(&mut self, kind: EventKind) -> Result<(), Gone> {
+        match &kind {
+            EventKind::TurnStarted { .. } => self.stop = CancellationToken::new(),
+            EventKind::TurnCompleted(end) => {
+                self.last = Some(end.status);
+                self.patience = None;
+                self.by_user = false;
+                self.usage = match (self.usage, end.usage) {
+                    (Some(before), Some(more)) => Some(before.plus(more)),
+                    (before, more) => before.or(more),
+                };
+            }
+            _ => {}
+        }
+        self.end.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| Gone)
+    }
+
+    async fn note(&mut self, subtype: &str, message: Option<String>, data: Value) -> Result<(), Gone> {
+        let data = match data {
+            Value::Object(data) => data,
+            _ => Map::new(),
+        };
+        self.tell(EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })).await
+    }
+
+    /// Something is not as it should be, and the session goes on.
+    async fn warn(&mut self, message: impl Into<String>) -> Result<(), Gone> {
+        let error = AgentError::new(AgentErrorKind::Unknown, message).of(AgentType::Builtin).warning();
+        self.tell(EventKind::Error(error)).await
+    }
+
+    async fn keep(&mut self, keep: Keep) -> Result<(), Gone> {
+        let kept = match (keep, self.machine.talk.messages().last()) {
+            (Keep::Last, Some(message)) => self.chat.add(message).await,
+            (Keep::Last, None) => Ok(()),
+            (Keep::All, _) => self.chat.replace(&self.machine.talk).await,
+        };
+        match kept {
+            Ok(()) => Ok(()),
+            Err(error) => self.warn(format!("the conversation is not kept for later: {error}")).await,
+        }
+    }
+}
+
+/// Between 0 and 1; not for secrets.
+fn jitter() -> f64 {
+    let (_, low) = uuid::Uuid::new_v4().as_u64_pair();
+    f64::from(u32::try_from(low & 0xffff_ffff).unwrap_or_default()) / f64::from(u32::MAX)
+}

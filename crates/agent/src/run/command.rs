@@ -1,0 +1,205 @@
+//! What clients ask: prompts, answers, cancel, mode, model, questions about the agent itself.
+
+use multitap_event::{AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, SystemSubtype};
+use serde_json::json;
+
+use super::{Gone, Runner};
+use crate::conversation::{Call, Conversation, Said};
+use crate::launch::choose;
+use crate::slash::{self, Slash};
+use crate::turn::{Input, Keep};
+
+/// The models that can be named without a provider.
+const MODELS: [&str; 1] = ["rehearsal"];
+
+impl Runner {
+    pub(super) async fn command(&mut self, command: Command) -> Result<(), Gone> {
+        match command {
+            Command::Prompt(prompt) => self.prompted(prompt).await,
+            Command::Steer(prompt) => {
+                let said = self.expand(said(prompt)).await;
+                self.step(Input::Steer(said)).await
+            }
+            Command::Decide(decide) => self.step(Input::Decided(decide)).await,
+            Command::Cancel => self.step(Input::Cancel).await,
+            Command::SetMode { mode } => match self.set_mode(&mode).await? {
+                Ok(_) => Ok(()),
+                Err(why) => self.warn(why).await,
+            },
+            Command::SetModel { model } => match self.set_model(&model).await? {
+                Ok(()) => Ok(()),
+                Err(why) => self.warn(why).await,
+            },
+            Command::SetThinking { tokens } => {
+                self.thinking = tokens;
+                Ok(())
+            }
+            Command::Query { what } => self.query(what).await,
+        }
+    }
+
+    async fn prompted(&mut self, prompt: Prompt) -> Result<(), Gone> {
+        if let Some(command) = prompt.text.strip_prefix('!').map(str::trim).filter(|command| !command.is_empty()) {
+            let arguments = json!({ "command": command });
+            let name = "run_shell_command".to_owned();
+            self.by_user = true;
+            return self.step(Input::Do(Call { id: "user".to_owned(), name, arguments, signature: None })).await;
+        }
+        match slash::parse(prompt.text.trim(), &self.own) {
+            Some(Ok(Slash::Prompt(text))) => {
+                let said = self.expand(Said { text, images: prompt.images }).await;
+                self.step(Input::Prompt(said)).await
+            }
+            Some(Ok(slash)) => self.slash(slash).await,
+            Some(Err(why)) => self.step(Input::Say(Err(why))).await,
+            None => {
+                let said = self.expand(said(prompt)).await;
+                self.step(Input::Prompt(said)).await
+            }
+        }
+    }
+
+    async fn set_mode(&mut self, word: &str) -> Result<Result<ApprovalMode, String>, Gone> {
+        let mode = match Mode::parse(AgentType::Builtin, word) {
+            Ok(Mode::Unified(mode)) => mode,
+            Ok(Mode::Native(native)) => return Ok(Err(format!("the built-in agent has no mode '{native}'"))),
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        self.policy.mode = mode;
+        let native_mode = mode.native(AgentType::Builtin).map(|mode| mode.word.to_owned());
+        self.tell(EventKind::ModeChanged { mode: Some(mode), native_mode, by: None }).await?;
+        Ok(Ok(mode))
+    }
+
+    async fn set_model(&mut self, name: &str) -> Result<Result<(), String>, Gone> {
+        match choose(Some(name)) {
+            Ok(model) => {
+                self.machine.limits.window = model.window();
+                self.model = model;
+                let model = self.model.name().to_owned();
+                self.tell(EventKind::ModelChanged { model, by: None }).await?;
+                Ok(Ok(()))
+            }
+            Err(error) => Ok(Err(error.to_string())),
+        }
+    }
+
+    async fn query(&mut self, what: Query) -> Result<(), Gone> {
+        match what {
+            Query::Commands => {
+                let data = json!({ "commands": slash::table(&self.own) });
+                self.note(SystemSubtype::COMMANDS, None, data).await
+            }
+            Query::Models => {
+                let models: Vec<_> = MODELS.iter().map(|name| json!({ "name": name })).collect();
+                let data = json!({ "models": models, "current": self.model.name() });
+                self.note(SystemSubtype::MODELS, None, data).await
+            }
+            Query::McpStatus => self.note(SystemSubtype::MCP_STATUS, None, json!({ "mcpServers": [] })).await,
+            Query::Account => {
+                let message = Some("the built-in agent has no account of its own".to_owned());
+                self.note(SystemSubtype::ACCOUNT, message, json!({})).await
+            }
+            Query::Context => {
+                let used = self.machine.used.unwrap_or_else(|| self.machine.talk.guessed_tokens());
+                let data = json!({ "usedTokens": used, "contextWindow": self.machine.limits.window });
+                self.note(SystemSubtype::CONTEXT, None, data).await
+            }
+        }
+    }
+
+    async fn slash(&mut self, slash: Slash) -> Result<(), Gone> {
+        let words = match slash {
+            Slash::Help => Ok(slash::help(&self.own)),
+            Slash::Tools => Ok(self.tools()),
+            Slash::Mcp => Ok("No MCP servers are set up.\n".to_owned()),
+            Slash::MemoryShow | Slash::MemoryRefresh => Ok("Nothing is kept in mind yet.\n".to_owned()),
+            Slash::MemoryAdd(fact) => {
+                self.by_user = true;
+                let (name, arguments) = ("save_memory".to_owned(), json!({ "fact": fact }));
+                let call = Call { id: "user".to_owned(), name, arguments, signature: None };
+                return self.step(Input::Do(call)).await;
+            }
+            Slash::Model(None) => Ok(format!("The model is {}.\n", self.model.name())),
+            Slash::Model(Some(name)) => {
+                self.set_model(&name).await?.map(|()| format!("The model is now {}.\n", self.model.name()))
+            }
+            Slash::Mode(None) => Ok(format!("The approval mode is {}.\n", self.policy.mode.option_word())),
+            Slash::Mode(Some(word)) => {
+                self.set_mode(&word).await?.map(|mode| format!("The approval mode is now {}.\n", mode.option_word()))
+            }
+            Slash::Compress if self.machine.talk.is_empty() => Ok("There is nothing to sum up yet.\n".to_owned()),
+            Slash::Compress => return self.step(Input::Compress).await,
+            Slash::ChatSave(name) => {
+                let saved = self.shelf.save(&name, &self.chat, &self.machine.talk).await;
+                saved.map(|()| format!("Kept as {name}.\n")).map_err(|error| error.to_string())
+            }
+            Slash::ChatList => self.chats().await,
+            Slash::ChatResume(name) => match self.shelf.load(&name).await {
+                Ok(talk) => {
+                    let count = talk.messages().len();
+                    self.take(talk).await?;
+                    Ok(format!("The conversation is {name} now, with {count} messages.\n"))
+                }
+                Err(error) => Err(error.to_string()),
+            },
+            Slash::ChatDelete(name) => {
+                let deleted = self.shelf.delete(&name).await;
+                deleted.map(|()| format!("{name} is gone.\n")).map_err(|error| error.to_string())
+            }
+            Slash::Stats => Ok(self.stats()),
+            Slash::Clear => {
+                self.take(Conversation::default()).await?;
+                Ok("The conversation is forgotten.\n".to_owned())
+            }
+            Slash::Share => Ok("Start Multitap with --a2a-port N to let others into this session.\n".to_owned()),
+            Slash::Quit => {
+                self.over = true;
+                Ok("Goodbye.\n".to_owned())
+            }
+            // A prompt is not for us.
+            Slash::Prompt(text) => Ok(text),
+        };
+        self.step(Input::Say(words)).await
+    }
+
+    /// Goes on with another conversation in the same session.
+    async fn take(&mut self, talk: Conversation) -> Result<(), Gone> {
+        self.machine.talk = talk;
+        self.machine.used = None;
+        self.keep(Keep::All).await
+    }
+
+    fn tools(&self) -> String {
+        let mut text = "Tools:\n".to_owned();
+        for spec in self.toolbox.specs() {
+            let first = spec.description.split(". ").next().unwrap_or_default();
+            text.push_str(&format!("  {:<24} {}\n", spec.name, first.trim_end_matches('.')));
+        }
+        text
+    }
+
+    async fn chats(&self) -> Result<String, String> {
+        let names = self.shelf.list().await.map_err(|error| error.to_string())?;
+        if names.is_empty() {
+            return Ok("No conversations are kept by name.\n".to_owned());
+        }
+        Ok(names.iter().map(|name| format!("  {name}\n")).collect())
+    }
+
+    fn stats(&self) -> String {
+        let used = self.machine.used.unwrap_or_else(|| self.machine.talk.guessed_tokens());
+        let window = self.machine.limits.window.map_or(String::new(), |window| format!(" of {window}"));
+        let (input, output) = self.usage.map_or((0, 0), |usage| (usage.input_tokens, usage.output_tokens));
+        format!(
+            "Model {}, {input} tokens read and {output} written in this session. The conversation has {} messages, \
+             about {used}{window} tokens.\n",
+            self.model.name(),
+            self.machine.talk.messages().len()
+        )
+    }
+}
+
+fn said(prompt: Prompt) -> Said {
+    Said { text: prompt.text, images: prompt.images }
+}

@@ -1,0 +1,70 @@
+//! `@PATH` in a prompt: the file's text goes along.
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::Runner;
+use crate::conversation::{Call, Said};
+use crate::tool::Doing;
+
+/// The most files that one prompt takes along.
+const MOST: usize = 32;
+
+impl Runner {
+    /// Puts what the prompt names behind it. What cannot be read stays a word like any other.
+    pub(super) async fn expand(&self, mut said: Said) -> Said {
+        let mut texts = Vec::new();
+        for path in mentioned(&said.text).into_iter().take(MOST) {
+            for name in ["read_file", "list_directory"] {
+                let arguments = json!({ "absolute_path": path, "path": path });
+                let call = Call { id: String::new(), name: name.to_owned(), arguments, signature: None };
+                let Ok(job) = self.toolbox.prepare(&call).await else { continue };
+                let (progress, _nobody) = tokio::sync::mpsc::channel(1);
+                let outcome = self.toolbox.run(job, Doing { progress, stop: CancellationToken::new() }).await;
+                if outcome.outcome == multitap_event::ToolOutcome::Completed {
+                    said.images.extend(outcome.images);
+                    texts.push(format!("\n\n--- {path} ---\n{}", outcome.text));
+                    break;
+                }
+            }
+        }
+        said.text.extend(texts);
+        said
+    }
+}
+
+/// The paths behind an `@` at the start of a word; `\ ` is a space in a path.
+fn mentioned(text: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut before = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '@' && (before.is_whitespace() || before == '(') {
+            let mut path = String::new();
+            while let Some(next) = chars.next_if(|next| !next.is_whitespace()) {
+                match next {
+                    '\\' => path.extend(chars.next()),
+                    other => path.push(other),
+                }
+            }
+            let path = path.trim_end_matches(|c| ",;:!?)".contains(c)).to_owned();
+            if !path.is_empty() && !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        before = c;
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_and_addresses_are_not() {
+        assert_eq!(mentioned("look at @src/main.rs, and (@a\\ b.txt)"), ["src/main.rs", "a b.txt"]);
+        assert_eq!(mentioned("@x @x"), ["x"]);
+        assert!(mentioned("me@example.org @ nothing").is_empty());
+    }
+}

@@ -1,0 +1,157 @@
+//! What takes time, each in a task of its own that reports back.
+
+use std::time::Duration;
+
+use multitap_event::{OptionId, ToolId, ToolKind};
+use tokio::sync::mpsc;
+
+use super::{Gone, Runner};
+use crate::conversation::{Call, Message};
+use crate::job::Job;
+use crate::model::{Delta, ModelError, Reply, Request};
+use crate::policy::Verdict;
+use crate::tool::{Doing, Progress};
+use crate::turn::{Input, Readied};
+
+/// How many pieces of a reply or of a tool's output may wait.
+const PIECES: usize = 64;
+
+/// What the conversation is summed up with.
+const SUM_UP: &str = "Sum up our conversation so far for yourself, so that you can go on without it: what I want, what \
+was decided and why, which files were read or changed and how, which commands were run and what they gave, what is \
+still open, and what you were about to do. Be complete and short. Write nothing else.";
+
+/// What a worker says.
+#[derive(Debug)]
+pub(super) enum Report {
+    /// Of the n-th question to the model.
+    Model(u64, Input),
+    Tool(Input),
+    Prepared(ToolId, Call, Result<Job, String>),
+}
+
+impl Runner {
+    pub(super) async fn report(&mut self, report: Report) -> Result<(), Gone> {
+        match report {
+            Report::Model(asking, input) if asking == self.asking => self.step(input).await,
+            Report::Model(..) => Ok(()),
+            Report::Tool(input) => self.step(input).await,
+            Report::Prepared(id, call, job) => {
+                let spec = self.toolbox.spec(&call.name);
+                let job = job.map(|job| {
+                    let verdict = self.policy.judge(&call.name, &job);
+                    // Nobody is asked about what they do themselves.
+                    let verdict = if self.by_user && verdict == Verdict::Ask { Verdict::Run } else { verdict };
+                    (job, verdict)
+                });
+                let kind = spec.as_ref().map_or(ToolKind::Other, |spec| spec.kind);
+                let server = spec.and_then(|spec| spec.server);
+                self.step(Input::Ready(id, Readied { kind, server, job })).await
+            }
+        }
+    }
+
+    fn request(&self) -> Request {
+        Request {
+            system: self.system_prompt(),
+            messages: self.machine.talk.messages().to_vec(),
+            tools: self.toolbox.specs(),
+            thinking: self.thinking,
+            output_schema: self.config.output_schema.clone(),
+        }
+    }
+
+    pub(super) fn ask_model(&mut self) {
+        let request = self.request();
+        let (asking, to_us) = (self.new_question(), self.to_us.clone());
+        let model = self.model.clone();
+        self.asked = Some(self.workers.spawn(async move {
+            let (deltas, mut pieces) = mpsc::channel(PIECES);
+            let forward = async {
+                while let Some(delta) = pieces.recv().await {
+                    to_us.send(Report::Model(asking, Input::Delta(delta))).await.ok(); // the runner is gone: so are we
+                }
+            };
+            let (replied, ()) = tokio::join!(model.ask(request, deltas), forward);
+            to_us.send(Report::Model(asking, Input::Replied(replied))).await.ok();
+        }));
+    }
+
+    pub(super) fn wait(&mut self, time: Duration) {
+        let (asking, to_us) = (self.new_question(), self.to_us.clone());
+        self.asked = Some(self.workers.spawn(async move {
+            tokio::time::sleep(time).await;
+            to_us.send(Report::Model(asking, Input::Again)).await.ok();
+        }));
+    }
+
+    pub(super) fn sum_up(&mut self) {
+        let mut request = Request { tools: Vec::new(), output_schema: None, ..self.request() };
+        request.messages.push(Message::user(SUM_UP));
+        let (asking, to_us) = (self.new_question(), self.to_us.clone());
+        let model = self.model.clone();
+        self.asked = Some(self.workers.spawn(async move {
+            let (deltas, mut pieces) = mpsc::channel(PIECES);
+            let gather = async {
+                let mut summary = String::new();
+                while let Some(delta) = pieces.recv().await {
+                    if let Delta::Text(text) = delta {
+                        summary.push_str(&text);
+                    }
+                }
+                summary
+            };
+            let (replied, summary): (Result<Reply, ModelError>, _) = tokio::join!(model.ask(request, deltas), gather);
+            to_us.send(Report::Model(asking, Input::Summed(replied.map(|_| summary)))).await.ok();
+        }));
+    }
+
+    fn new_question(&mut self) -> u64 {
+        self.stop_asking();
+        self.asking
+    }
+
+    /// Whatever the model was asked, its answer does not count any more.
+    pub(super) fn stop_asking(&mut self) {
+        self.asking += 1;
+        if let Some(asked) = self.asked.take() {
+            asked.abort();
+        }
+    }
+
+    pub(super) fn prepare(&mut self, id: ToolId, call: Call) {
+        let (toolbox, to_us) = (self.toolbox.clone(), self.to_us.clone());
+        self.workers.spawn(async move {
+            let job = toolbox.prepare(&call).await.map_err(|error| error.to_string());
+            to_us.send(Report::Prepared(id, call, job)).await.ok();
+        });
+    }
+
+    pub(super) fn redo(&mut self, id: ToolId, call: Call) {
+        let (toolbox, to_us) = (self.toolbox.clone(), self.to_us.clone());
+        self.workers.spawn(async move {
+            let job = toolbox.prepare(&call).await.map_err(|error| error.to_string());
+            to_us.send(Report::Tool(Input::Redone(id, job))).await.ok();
+        });
+    }
+
+    pub(super) fn run_job(&mut self, id: ToolId, job: Job) {
+        let (toolbox, to_us, stop) = (self.toolbox.clone(), self.to_us.clone(), self.stop.clone());
+        self.workers.spawn(async move {
+            let (progress, mut told) = mpsc::channel::<Progress>(PIECES);
+            let forward = async {
+                while let Some(progress) = told.recv().await {
+                    to_us.send(Report::Tool(Input::Progress(id.clone(), progress))).await.ok();
+                }
+            };
+            let (outcome, ()) = tokio::join!(toolbox.run(job, Doing { progress, stop }), forward);
+            to_us.send(Report::Tool(Input::Done(id, outcome))).await.ok();
+        });
+    }
+
+    /// An answer for good becomes a rule.
+    pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), Gone> {
+        self.policy.answered(option, tool, job);
+        Ok(())
+    }
+}

@@ -1,0 +1,267 @@
+//! Slash commands: one table, read by `/help`, by every door and by whatever completes them.
+//!
+//! Here is what there is and how a line is taken apart; the runner does what it says.
+
+mod own;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+pub(crate) use self::own::{Own, load};
+
+/// A command as clients are shown it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SlashCommand {
+    pub name: String,
+    pub description: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<SlashArgument>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sub_commands: Vec<SlashCommand>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SlashArgument {
+    pub name: String,
+    pub description: String,
+    pub is_required: bool,
+}
+
+/// What a line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Slash {
+    Help,
+    Tools,
+    Mcp,
+    MemoryShow,
+    MemoryAdd(String),
+    MemoryRefresh,
+    Model(Option<String>),
+    Mode(Option<String>),
+    Compress,
+    ChatSave(String),
+    ChatList,
+    ChatResume(String),
+    ChatDelete(String),
+    Stats,
+    Clear,
+    Share,
+    Quit,
+    /// The prompt that a command of the user's own makes.
+    Prompt(String),
+}
+
+/// Every command of ours. Those with sub-commands do nothing by themselves.
+const TABLE: &[Entry] = &[
+    Entry::plain("help", "Show the commands", &[]),
+    Entry::plain("tools", "Show the tools the agent has", &[]),
+    Entry::plain("mcp", "Show the MCP servers and how they are", &[]),
+    Entry::group(
+        "memory",
+        "What the agent always has in mind",
+        &[
+            Entry::plain("show", "Show it", &[]),
+            Entry::plain("add", "Add something to it", &[Argument("text", "What to keep in mind", true)]),
+            Entry::plain("refresh", "Read its files again", &[]),
+        ],
+    ),
+    Entry::plain("model", "Show the model, or change it", &[Argument("name", "Such as anthropic/NAME", false)]),
+    Entry::plain("mode", "Show the approval mode, or change it", &[Argument("name", "Such as auto-edit", false)]),
+    Entry::plain("compress", "Sum the conversation up to make room", &[]),
+    Entry::group(
+        "chat",
+        "Conversations kept by name",
+        &[
+            Entry::plain("save", "Keep this conversation", &[Argument("name", "Its name", true)]),
+            Entry::plain("list", "Show those that are kept", &[]),
+            Entry::plain("resume", "Go on from one that is kept", &[Argument("name", "Its name", true)]),
+            Entry::plain("delete", "Forget one that is kept", &[Argument("name", "Its name", true)]),
+        ],
+    ),
+    Entry::plain("stats", "Show what the session has used", &[]),
+    Entry::plain("clear", "Forget the conversation", &[]),
+    Entry::plain("share", "How others reach this session", &[]),
+    Entry::plain("quit", "End the session", &[]),
+];
+
+struct Entry {
+    name: &'static str,
+    description: &'static str,
+    arguments: &'static [Argument],
+    sub: &'static [Entry],
+}
+
+struct Argument(&'static str, &'static str, bool);
+
+impl Entry {
+    const fn plain(name: &'static str, description: &'static str, arguments: &'static [Argument]) -> Self {
+        Self { name, description, arguments, sub: &[] }
+    }
+
+    const fn group(name: &'static str, description: &'static str, sub: &'static [Self]) -> Self {
+        Self { name, description, arguments: &[], sub }
+    }
+
+    fn shown(&self) -> SlashCommand {
+        let argument = |Argument(name, description, is_required): &Argument| SlashArgument {
+            name: (*name).to_owned(),
+            description: (*description).to_owned(),
+            is_required: *is_required,
+        };
+        SlashCommand {
+            name: self.name.to_owned(),
+            description: self.description.to_owned(),
+            arguments: self.arguments.iter().map(argument).collect(),
+            sub_commands: self.sub.iter().map(Self::shown).collect(),
+        }
+    }
+
+    /// How it is written, for messages.
+    fn usage(&self, path: &str) -> String {
+        let arguments = self.arguments.iter().map(|Argument(name, _, required)| {
+            let name = name.to_uppercase();
+            if *required { format!(" {name}") } else { format!(" [{name}]") }
+        });
+        format!("{path}{}", arguments.collect::<String>())
+    }
+}
+
+/// Every command there is, the user's own last.
+pub(crate) fn table(own: &[Own]) -> Vec<SlashCommand> {
+    TABLE.iter().map(Entry::shown).chain(own.iter().map(Own::shown)).collect()
+}
+
+/// The commands of the built-in agent in that folder, for whoever shows or completes them before a session runs.
+pub fn commands(config: Option<&Path>, folder: &Path) -> Vec<SlashCommand> {
+    table(&load(config, folder))
+}
+
+/// Takes a line apart; nothing if it is no command. Says what is wrong with one that is.
+pub(crate) fn parse(line: &str, own: &[Own]) -> Option<Result<Slash, String>> {
+    let rest = line.strip_prefix('/')?;
+    let (name, rest) = word(rest);
+    // A path or a comment is no command.
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_:".contains(c)) {
+        return None;
+    }
+    if let Some(entry) = TABLE.iter().find(|entry| entry.name == name) {
+        return Some(find(entry, rest));
+    }
+    Some(match own.iter().find(|own| own.name == name) {
+        Some(own) => Ok(Slash::Prompt(own.prompt(rest))),
+        None => Err(format!("there is no command /{name}; /help shows those there are")),
+    })
+}
+
+fn find(entry: &Entry, rest: &str) -> Result<Slash, String> {
+    if entry.sub.is_empty() {
+        return slash(entry, &format!("/{}", entry.name), rest);
+    }
+    let (name, rest) = word(rest);
+    let path = format!("/{} {name}", entry.name);
+    match entry.sub.iter().find(|sub| sub.name == name) {
+        Some(sub) => slash(sub, &path, rest),
+        None => {
+            let known = entry.sub.iter().map(|sub| sub.name).collect::<Vec<_>>().join(", ");
+            Err(format!("/{} takes one of: {known}", entry.name))
+        }
+    }
+}
+
+fn slash(entry: &Entry, path: &str, rest: &str) -> Result<Slash, String> {
+    let given = Some(rest).filter(|rest| !rest.is_empty()).map(str::to_owned);
+    let required = entry.arguments.iter().any(|Argument(_, _, required)| *required);
+    if required && given.is_none() {
+        return Err(format!("say {}", entry.usage(path)));
+    }
+    if entry.arguments.is_empty() && given.is_some() {
+        return Err(format!("{path} takes nothing behind it"));
+    }
+    let text = given.clone().unwrap_or_default();
+    Ok(match path {
+        "/help" => Slash::Help,
+        "/tools" => Slash::Tools,
+        "/mcp" => Slash::Mcp,
+        "/memory show" => Slash::MemoryShow,
+        "/memory add" => Slash::MemoryAdd(text),
+        "/memory refresh" => Slash::MemoryRefresh,
+        "/model" => Slash::Model(given),
+        "/mode" => Slash::Mode(given),
+        "/compress" => Slash::Compress,
+        "/chat save" => Slash::ChatSave(text),
+        "/chat list" => Slash::ChatList,
+        "/chat resume" => Slash::ChatResume(text),
+        "/chat delete" => Slash::ChatDelete(text),
+        "/stats" => Slash::Stats,
+        "/clear" => Slash::Clear,
+        "/share" => Slash::Share,
+        "/quit" => Slash::Quit,
+        other => return Err(format!("{other} is not done here")),
+    })
+}
+
+/// The first word, and what stands behind it.
+fn word(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim())
+}
+
+/// All commands, for people.
+pub(crate) fn help(own: &[Own]) -> String {
+    let mut text = "Commands:\n".to_owned();
+    let mut row = |usage: String, description: &str| text.push_str(&format!("  {usage:<24} {description}\n"));
+    for entry in TABLE {
+        if entry.sub.is_empty() {
+            row(entry.usage(&format!("/{}", entry.name)), entry.description);
+        }
+        for sub in entry.sub {
+            row(sub.usage(&format!("/{} {}", entry.name, sub.name)), sub.description);
+        }
+    }
+    for own in own {
+        row(format!("/{}", own.name), &own.description);
+    }
+    text.push_str("Beside them: @PATH puts a file into the prompt, !COMMAND runs a command yourself.\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_of_the_table_is_done() {
+        for entry in TABLE {
+            for (path, entry) in match entry.sub {
+                [] => vec![(format!("/{}", entry.name), entry)],
+                subs => subs.iter().map(|sub| (format!("/{} {}", entry.name, sub.name), sub)).collect(),
+            } {
+                let line = if entry.arguments.is_empty() { path.clone() } else { format!("{path} x y") };
+                let parsed = parse(&line, &[]).unwrap_or_else(|| panic!("{line}"));
+                parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
+                assert!(help(&[]).contains(&path), "{path} is not in /help");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (line, error) in [
+            ("/nope", "there is no command /nope; /help shows those there are"),
+            ("/memory", "/memory takes one of: show, add, refresh"),
+            ("/memory add", "say /memory add TEXT"),
+            ("/help me", "/help takes nothing behind it"),
+            ("/chat save", "say /chat save NAME"),
+        ] {
+            assert_eq!(parse(line, &[]), Some(Err(error.to_owned())), "{line}");
+        }
+        assert_eq!(parse("/memory add x y", &[]), Some(Ok(Slash::MemoryAdd("x y".into()))));
+        for line in ["hello", "/usr/bin/ls", "/", "// a comment", ""] {
+            assert_eq!(parse(line, &[]), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Commands of the user's own: `commands/NAME.md` in the settings folder, and in `.multitap` of the project.
+
+use std::path::Path;
+
+use super::{SlashArgument, SlashCommand};
+
+/// The largest file that is taken.
+const MOST: u64 = 256 * 1024;
+/// Where the words behind the command go.
+const ARGUMENTS: [&str; 2] = ["$ARGUMENTS", "{{args}}"];
+
+/// One command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Own {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    template: String,
+}
+
+impl Own {
+    fn new(name: &str, text: &str) -> Self {
+        let (head, body) = head(text);
+        let described = head.and_then(|head| {
+            let line = head.lines().find_map(|line| line.strip_prefix("description:"))?;
+            Some(line.trim().trim_matches('"').to_owned())
+        });
+        let first = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let first = first.trim_start_matches('#').trim().chars().take(80).collect();
+        Self { name: name.to_owned(), description: described.unwrap_or(first), template: body.trim().to_owned() }
+    }
+
+    pub(super) fn shown(&self) -> SlashCommand {
+        let argument = SlashArgument {
+            name: "text".to_owned(),
+            description: "Put into the command's text".to_owned(),
+            is_required: false,
+        };
+        SlashCommand {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            arguments: vec![argument],
+            sub_commands: Vec::new(),
+        }
+    }
+
+    /// What it says, with the words that stood behind it.
+    pub(super) fn prompt(&self, words: &str) -> String {
+        if ARGUMENTS.iter().any(|place| self.template.contains(place)) {
+            return ARGUMENTS.iter().fold(self.template.clone(), |text, place| text.replace(place, words));
+        }
+        if words.is_empty() { self.template.clone() } else { format!("{}\n\n{words}", self.template) }
+    }
+}
+
+/// What stands between two lines `---` at the top, and the rest.
+fn head(text: &str) -> (Option<&str>, &str) {
+    let parted = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---"));
+    match parted {
+        Some((head, body)) => (Some(head), body),
+        None => (None, text),
+    }
+}
+
+/// The commands of the user and of the project; the project's win where both have one.
+pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
+    let mut all: Vec<Own> = Vec::new();
+    let places = config.map(|config| config.join("commands")).into_iter().chain([folder.join(".multitap/commands")]);
+    for place in places {
+        let Ok(entries) = std::fs::read_dir(&place) else { continue };
+        for entry in entries.flatten() {
+            let file_name = entry.file_name();
+            let Some(name) = file_name.to_str().and_then(|name| name.strip_suffix(".md")) else { continue };
+            let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+            let small = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MOST);
+            let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
+            if is_name && small {
+                all.retain(|own| own.name != name);
+                all.push(Own::new(name, &text));
+            }
+        }
+    }
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_a_command() {
+        let home = tempfile::tempdir().unwrap();
+        let project = tempfile::tempdir().unwrap();
+        let put = |folder: &Path, name: &str, text: &str| {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join(name), text).unwrap();
+        };
+        put(&home.path().join("commands"), "review.md", "# Review\nLook at $ARGUMENTS closely");
+        put(&home.path().join("commands"), "ship.md", "mine");
+        put(&project.path().join(".multitap/commands"), "ship.md", "---\ndescription: Ship it\n---\nShip.");
+        put(&project.path().join(".multitap/commands"), "bad name.md", "x");
+        let own = load(Some(home.path()), project.path());
+        let names: Vec<_> = own.iter().map(|own| (own.name.as_str(), own.description.as_str())).collect();
+        assert_eq!(names, [("review", "Review"), ("ship", "Ship it")]);
+        assert_eq!(own[0].prompt("src"), "# Review\nLook at src closely");
+        assert_eq!(own[1].prompt("now"), "Ship.\n\nnow");
+    }
+}

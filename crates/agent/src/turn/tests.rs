@@ -1,0 +1,467 @@
+use multitap_event::{ChoiceKind, QuestionId, ToolOutcome, option};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::conversation::Part;
+use crate::tools::Toolbox;
+
+/// A machine, and everything it ever wanted.
+struct Table {
+    machine: Machine,
+    told: Vec<EventKind>,
+    effects: Vec<Effect>,
+    ids: u64,
+}
+
+impl Table {
+    fn new(limits: Limits) -> Self {
+        let machine = Machine::new(Conversation::default(), limits);
+        Self { machine, told: Vec::new(), effects: Vec::new(), ids: 0 }
+    }
+
+    fn step(&mut self, input: Input) {
+        let ids = &mut self.ids;
+        let mut id = || {
+            *ids += 1;
+            format!("id-{ids}")
+        };
+        let mut now = Now { at: Timestamp::from_millis(0), id: &mut id, jitter: 0.5 };
+        self.effects.clear();
+        for effect in self.machine.step(input, &mut now) {
+            match effect {
+                Effect::Tell(kind) => self.told.push(kind),
+                other => self.effects.push(other),
+            }
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.step(Input::Delta(Delta::Text(text.to_owned())));
+    }
+
+    fn call(&mut self, name: &str, key: u32) {
+        let id = format!("call-{key}");
+        let call = Call { id, name: name.to_owned(), arguments: json!({ "key": key }), signature: None };
+        self.step(Input::Delta(Delta::Call(call)));
+    }
+
+    fn replied(&mut self) {
+        self.step(Input::Replied(Ok(Reply { usage: Some(TokenUsage::of(100, 10)), cut_short: None })));
+    }
+
+    fn prepared(&self) -> Vec<ToolId> {
+        let id = |effect: &Effect| if let Effect::Prepare(id, _) = effect { Some(id.clone()) } else { None };
+        self.effects.iter().filter_map(id).collect()
+    }
+
+    fn ready(&mut self, id: &ToolId, verdict: Verdict) {
+        let job = Ok((job(), verdict));
+        self.step(Input::Ready(id.clone(), Readied { kind: ToolKind::Other, server: None, job }));
+    }
+
+    fn question(&self) -> multitap_event::Question {
+        let asked = self.told.iter().rev().find_map(|kind| match kind {
+            EventKind::PermissionAsked(question) => Some(question.clone()),
+            _ => None,
+        });
+        asked.unwrap()
+    }
+
+    fn end(&self) -> &TurnEnd {
+        let end = self.told.iter().rev().find_map(|kind| match kind {
+            EventKind::TurnCompleted(end) => Some(end),
+            _ => None,
+        });
+        end.unwrap()
+    }
+
+    fn outcomes(&self) -> Vec<ToolOutcome> {
+        let outcome =
+            |kind: &EventKind| if let EventKind::ToolCompleted(done) = kind { Some(done.outcome) } else { None };
+        self.told.iter().filter_map(outcome).collect()
+    }
+
+    fn answers(&self) -> Vec<(String, bool)> {
+        let Some(Message::Results { answers }) =
+            self.machine.talk.messages().iter().rev().find(|message| matches!(message, Message::Results { .. }))
+        else {
+            panic!("no answers")
+        };
+        answers.iter().map(|answer| (answer.id.clone(), answer.failed)).collect()
+    }
+}
+
+/// A job without an effect on anything.
+fn job() -> Job {
+    let arguments = json!({ "todos": [{ "description": "a", "status": "pending" }] });
+    let call = Call { id: String::new(), name: "write_todos".to_owned(), arguments, signature: None };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(Toolbox::default().prepare(&call)).unwrap()
+}
+
+fn error(kind: ModelErrorKind) -> ModelError {
+    ModelError { kind, message: "the model is away".to_owned(), status: Some(529), retry_after: None }
+}
+
+/// A turn in which the model has made that many calls.
+fn working(names: &[&str]) -> Table {
+    let mut table = Table::new(Limits::default());
+    table.machine.looks = BTreeSet::from(["look".to_owned()]);
+    table.step(Input::Prompt(Said { text: "go".to_owned(), images: Vec::new() }));
+    for (key, name) in (0..).zip(names) {
+        table.call(name, key);
+    }
+    table.replied();
+    table
+}
+
+#[test]
+fn a_turn_ends_when_the_model_has_nothing_to_do() {
+    let mut table = Table::new(Limits::default());
+    table.step(Input::Prompt(Said { text: "hello".to_owned(), images: Vec::new() }));
+    assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::AskModel]);
+    table.say("good ");
+    table.say("day");
+    table.replied();
+    let end = table.end();
+    assert_eq!((end.status, end.text.as_deref(), end.num_turns), (TurnStatus::Completed, Some("good day"), Some(1)));
+    assert_eq!(end.usage, Some(TokenUsage::of(100, 10)));
+    assert_eq!(table.machine.talk.messages(), [Message::user("hello"), Message::assistant("good day")]);
+    assert!(!table.machine.is_busy());
+}
+
+#[test]
+fn those_that_look_run_together_and_all_others_alone() {
+    let mut table = working(&["look", "look", "change", "look"]);
+    let looking = table.prepared();
+    assert_eq!(looking.len(), 2);
+    for id in &looking {
+        table.ready(id, Verdict::Run);
+    }
+    table.step(Input::Done(looking[1].clone(), Outcome::done("second")));
+    assert!(table.prepared().is_empty(), "the change waits for both");
+    table.step(Input::Done(looking[0].clone(), Outcome::done("first")));
+    let changing = table.prepared();
+    assert_eq!(changing.len(), 1, "the look behind it waits");
+    table.ready(&changing[0], Verdict::Run);
+    table.step(Input::Done(changing[0].clone(), Outcome::done("third")));
+    let last = table.prepared();
+    table.ready(&last[0], Verdict::Run);
+    table.step(Input::Done(last[0].clone(), Outcome::failed("no")));
+    assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::AskModel]);
+    let order: Vec<_> = ["call-0", "call-1", "call-2"].map(|id| (id.to_owned(), false)).into();
+    assert_eq!(table.answers()[..3], order, "in the order of the calls");
+    assert_eq!(table.answers()[3], ("call-3".to_owned(), true));
+}
+
+#[test]
+fn only_an_offered_answer_runs_anything() {
+    for (option, runs) in
+        [(option::PROCEED_ONCE, true), (option::PROCEED_ALWAYS, true), (option::CANCEL, false), ("yes please", false)]
+    {
+        let mut table = working(&["change"]);
+        let id = table.prepared()[0].clone();
+        table.ready(&id, Verdict::Ask);
+        let question = table.question();
+        assert_eq!(question.tool_id.as_ref(), Some(&id));
+        table.step(Input::Decided(Decide::new(&QuestionId::from("another"), option)));
+        assert!(table.effects.is_empty(), "an answer to something else");
+        table.step(Input::Decided(Decide::new(&question.question_id, option).with_feedback("because")));
+        let started = table.effects.iter().any(|effect| matches!(effect, Effect::Run(..)));
+        assert_eq!(started, runs, "{option}");
+        let always = table.effects.iter().any(|effect| matches!(effect, Effect::Always { .. }));
+        let kind = question.choice(&option.into()).map(|choice| choice.kind);
+        assert_eq!(always, kind == Some(ChoiceKind::AllowAlways), "{option}");
+        if !runs {
+            assert_eq!(table.outcomes(), [ToolOutcome::Denied]);
+        }
+        table.step(Input::Decided(Decide::new(&question.question_id, option::PROCEED_ONCE)));
+        assert!(table.effects.is_empty(), "a second answer");
+    }
+}
+
+#[test]
+fn what_is_denied_is_told_at_the_end_and_the_model_goes_on() {
+    let mut table = working(&["change"]);
+    let id = table.prepared()[0].clone();
+    table.ready(&id, Verdict::Deny("plan mode".to_owned()));
+    assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::AskModel]);
+    table.say("then not");
+    table.replied();
+    assert_eq!(table.end().denials.len(), 1);
+    assert_eq!(table.end().status, TurnStatus::Completed);
+}
+
+#[test]
+fn what_passes_is_tried_again_with_longer_waits() {
+    let mut table = Table::new(Limits::default());
+    table.step(Input::Prompt(Said::default()));
+    let mut waits = Vec::new();
+    for _ in 1..ATTEMPTS {
+        table.step(Input::Replied(Err(error(ModelErrorKind::Overloaded))));
+        let [Effect::Wait(time)] = table.effects[..] else { panic!("{:?}", table.effects) };
+        waits.push(time.as_secs());
+        table.step(Input::Again);
+        assert_eq!(table.effects, [Effect::AskModel]);
+    }
+    assert_eq!(waits, [1, 2, 4, 8]);
+    table.step(Input::Replied(Err(error(ModelErrorKind::Overloaded))));
+    assert_eq!(table.end().status, TurnStatus::Failed);
+    let told = error(ModelErrorKind::RateLimited);
+    table.step(Input::Prompt(Said::default()));
+    table.step(Input::Replied(Err(ModelError { retry_after: Some(Duration::from_secs(77)), ..told })));
+    assert_eq!(table.effects, [Effect::Wait(Duration::from_secs(77))], "the provider knows best");
+}
+
+#[test]
+fn a_reply_that_broke_off_is_not_begun_again() {
+    let mut table = Table::new(Limits::default());
+    table.step(Input::Prompt(Said { text: "go".to_owned(), images: Vec::new() }));
+    table.say("half a");
+    table.call("change", 1);
+    table.step(Input::Replied(Err(error(ModelErrorKind::Connection))));
+    assert_eq!(table.end().status, TurnStatus::Failed);
+    assert_eq!(table.answers(), [("call-1".to_owned(), true)], "the conversation is whole");
+    table.step(Input::Prompt(Said { text: "go on".to_owned(), images: Vec::new() }));
+    assert!(table.effects.contains(&Effect::AskModel));
+}
+
+#[test]
+fn a_wrong_key_is_not_tried_again() {
+    let mut table = Table::new(Limits::default());
+    table.step(Input::Prompt(Said::default()));
+    table.step(Input::Replied(Err(error(ModelErrorKind::Key))));
+    assert_eq!(table.end().error.as_deref(), Some("the model is away"));
+}
+
+#[test]
+fn circles_and_limits_end_a_turn() {
+    let mut table = working(&["look"]);
+    for _ in 1..SAME_CALLS {
+        let id = table.prepared()[0].clone();
+        table.ready(&id, Verdict::Run);
+        table.step(Input::Done(id, Outcome::done("the same")));
+        table.call("look", 0);
+        table.replied();
+    }
+    assert_eq!(table.end().native_status.as_deref(), Some("loop_detected"));
+    assert_eq!(table.answers(), [("call-0".to_owned(), true)]);
+
+    let mut table = Table::new(Limits { max_turns: Some(1), window: None });
+    table.step(Input::Prompt(Said::default()));
+    table.call("look", 0);
+    table.replied();
+    let id = table.prepared()[0].clone();
+    table.ready(&id, Verdict::Run);
+    table.step(Input::Done(id, Outcome::done("found")));
+    assert_eq!(table.end().native_status.as_deref(), Some("max_turns"));
+}
+
+#[test]
+fn a_full_context_is_summed_up_first() {
+    let mut table = Table::new(Limits { max_turns: None, window: Some(120) });
+    table.step(Input::Prompt(Said { text: "one".to_owned(), images: Vec::new() }));
+    table.say("done");
+    table.replied();
+    table.step(Input::Prompt(Said { text: "two".to_owned(), images: Vec::new() }));
+    assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::SumUp]);
+    table.step(Input::Summed(Ok("one is done".to_owned())));
+    assert_eq!(table.effects, [Effect::Keep(Keep::All), Effect::AskModel]);
+    assert_eq!(table.machine.talk.messages().last(), Some(&Message::user("two")));
+    let is_compacted = |kind: &EventKind| matches!(kind, EventKind::System(note) if note.subtype == "compacted");
+    assert!(table.told.iter().any(is_compacted));
+}
+
+#[test]
+fn what_is_said_into_a_turn_goes_along_with_the_next_question() {
+    let mut table = working(&["look"]);
+    table.step(Input::Steer(Said { text: "and be quick".to_owned(), images: Vec::new() }));
+    let id = ToolId::from("id-3");
+    table.ready(&id, Verdict::Run);
+    table.step(Input::Done(id, Outcome::done("found")));
+    assert_eq!(table.machine.talk.messages().last(), Some(&Message::user("and be quick")));
+    table.step(Input::Steer(Said { text: "wait".to_owned(), images: Vec::new() }));
+    table.say("done");
+    table.replied();
+    assert!(table.machine.is_busy(), "it is answered before the turn ends");
+}
+
+#[test]
+fn tools_that_stop_say_how_far_they_were() {
+    let mut table = working(&["change", "look"]);
+    let id = table.prepared()[0].clone();
+    table.ready(&id, Verdict::Run);
+    table.step(Input::Cancel);
+    assert_eq!(table.effects, [Effect::Stop]);
+    assert!(table.machine.is_busy());
+    table.step(Input::Done(id, Outcome::done("it was written")));
+    assert_eq!(table.outcomes(), [ToolOutcome::Completed]);
+    assert_eq!(table.answers(), [("call-0".to_owned(), false), ("call-1".to_owned(), true)]);
+    assert_eq!(table.end().status, TurnStatus::Cancelled);
+}
+
+#[test]
+fn the_users_own_command_is_told_to_the_model_as_theirs() {
+    let mut table = Table::new(Limits::default());
+    let call = Call { id: "user".into(), name: "run".into(), arguments: json!({}), signature: None };
+    table.step(Input::Do(call));
+    let id = table.prepared()[0].clone();
+    table.ready(&id, Verdict::Run);
+    table.step(Input::Done(id, Outcome::done("files")));
+    assert_eq!(table.end().status, TurnStatus::Completed);
+    let [Message::User(said)] = table.machine.talk.messages() else { panic!() };
+    assert!(said.text.ends_with("files"));
+}
+
+/// Something that can happen to a machine, in any order, fitting or not.
+#[derive(Debug, Clone)]
+enum Happening {
+    Prompt,
+    Steer,
+    Do,
+    Say,
+    Compress,
+    Text,
+    Call(bool, u32),
+    Replied,
+    Failed(bool),
+    Again,
+    Ready(usize, u8),
+    Decide(bool),
+    Done(usize),
+    Summed(bool),
+    Cancel,
+    Force,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        3 => Just(Happening::Prompt),
+        1 => Just(Happening::Steer),
+        1 => Just(Happening::Do),
+        1 => Just(Happening::Say),
+        1 => Just(Happening::Compress),
+        3 => Just(Happening::Text),
+        6 => (any::<bool>(), 0..4_u32).prop_map(|(looks, key)| Happening::Call(looks, key)),
+        6 => Just(Happening::Replied),
+        1 => any::<bool>().prop_map(Happening::Failed),
+        2 => Just(Happening::Again),
+        8 => (0..4_usize, 0..4_u8).prop_map(|(which, verdict)| Happening::Ready(which, verdict)),
+        4 => any::<bool>().prop_map(Happening::Decide),
+        8 => (0..4_usize).prop_map(Happening::Done),
+        1 => any::<bool>().prop_map(Happening::Summed),
+        1 => Just(Happening::Cancel),
+        1 => Just(Happening::Force),
+    ]
+}
+
+/// Every call of every assistant message has its answer right behind it.
+fn is_whole(talk: &Conversation) -> bool {
+    let messages = talk.messages();
+    messages.iter().enumerate().all(|(at, message)| {
+        let Message::Assistant { parts } = message else { return true };
+        let call = |part: &Part| if let Part::Call(call) = part { Some(call.id.clone()) } else { None };
+        let calls: Vec<_> = parts.iter().filter_map(call).collect();
+        let answers: Vec<_> = match messages.get(at + 1) {
+            Some(Message::Results { answers }) => answers.iter().map(|answer| answer.id.clone()).collect(),
+            _ => Vec::new(),
+        };
+        calls == answers
+    })
+}
+
+proptest! {
+    /// Whatever happens in whatever order: the model is only ever asked with a whole conversation, every tool that
+    /// began ends once, every question closes, every turn that began ends once.
+    #[test]
+    fn anything_may_happen(happenings in proptest::collection::vec(happening(), 0..80)) {
+        let mut table = Table::new(Limits { max_turns: Some(6), window: Some(150) });
+        table.machine.looks = BTreeSet::from(["look".to_owned()]);
+        let mut known: Vec<ToolId> = Vec::new();
+        for happening in happenings {
+            let said = || Said { text: "words".to_owned(), images: Vec::new() };
+            let busy = table.machine.is_busy();
+            let id = |which: usize| known.get(known.len().saturating_sub(which + 1)).cloned();
+            match happening {
+                Happening::Prompt if !busy => table.step(Input::Prompt(said())),
+                Happening::Steer => table.step(Input::Steer(said())),
+                Happening::Do if !busy => {
+                    let call = Call { id: "user".into(), name: "run".into(), arguments: json!({}), signature: None };
+                    table.step(Input::Do(call));
+                }
+                Happening::Say if !busy => table.step(Input::Say(Ok("words".to_owned()))),
+                Happening::Compress if !busy => table.step(Input::Compress),
+                Happening::Text => table.say("words "),
+                Happening::Call(looks, key) => table.call(if looks { "look" } else { "change" }, key),
+                Happening::Replied => table.replied(),
+                Happening::Failed(passes) => {
+                    let kind = if passes { ModelErrorKind::Overloaded } else { ModelErrorKind::TooLong };
+                    table.step(Input::Replied(Err(error(kind))));
+                }
+                Happening::Again => table.step(Input::Again),
+                Happening::Ready(which, verdict) => if let Some(id) = id(which) {
+                    let job = match verdict {
+                        0 => Err("no such file".to_owned()),
+                        1 => Ok((job(), Verdict::Deny("no".to_owned()))),
+                        2 => Ok((job(), Verdict::Ask)),
+                        _ => Ok((job(), Verdict::Run)),
+                    };
+                    table.step(Input::Ready(id, Readied { kind: ToolKind::Other, server: None, job }));
+                },
+                Happening::Decide(yes) => {
+                    let asked = table.told.iter().rev().find_map(|kind| match kind {
+                        EventKind::PermissionAsked(question) => Some(question.question_id.clone()),
+                        _ => None,
+                    });
+                    if let Some(question) = asked {
+                        let option = if yes { option::PROCEED_ONCE } else { option::CANCEL };
+                        table.step(Input::Decided(Decide::new(&question, option)));
+                    }
+                }
+                Happening::Done(which) => if let Some(id) = id(which) {
+                    table.step(Input::Done(id, Outcome::done("done")));
+                },
+                Happening::Summed(well) => {
+                    let summary = if well { Ok("short".to_owned()) } else { Err(error(ModelErrorKind::Refused)) };
+                    table.step(Input::Summed(summary));
+                }
+                Happening::Cancel => table.step(Input::Cancel),
+                Happening::Force => table.step(Input::Force),
+                Happening::Prompt | Happening::Do | Happening::Say | Happening::Compress => continue,
+            }
+            known.extend(table.prepared());
+            if table.effects.contains(&Effect::AskModel) {
+                prop_assert!(is_whole(&table.machine.talk), "{:?}", table.machine.talk);
+            }
+        }
+        table.step(Input::Cancel);
+        table.step(Input::Force);
+        prop_assert!(!table.machine.is_busy());
+        prop_assert!(is_whole(&table.machine.talk), "{:?}", table.machine.talk);
+        let mut tools: Vec<ToolId> = Vec::new();
+        let mut questions = Vec::new();
+        let mut turns = 0;
+        for kind in &table.told {
+            match kind {
+                EventKind::ToolStarted(tool) => {
+                    prop_assert!(!tools.contains(&tool.tool_id));
+                    tools.push(tool.tool_id.clone());
+                }
+                EventKind::ToolCompleted(done) => {
+                    let at = tools.iter().position(|tool| *tool == done.tool_id);
+                    prop_assert!(at.is_some(), "it ended twice or never began");
+                    tools.retain(|tool| *tool != done.tool_id);
+                    questions.retain(|(_, tool)| *tool != Some(done.tool_id.clone()));
+                }
+                EventKind::PermissionAsked(asked) => questions.push((asked.question_id.clone(), asked.tool_id.clone())),
+                EventKind::PermissionWithdrawn(gone) => questions.retain(|(id, _)| *id != gone.question_id),
+                EventKind::TurnStarted { .. } => turns += 1,
+                EventKind::TurnCompleted(_) => turns -= 1,
+                _ => {}
+            }
+            prop_assert!((0..=1).contains(&turns), "turns follow one another");
+        }
+        prop_assert!(tools.is_empty() && questions.is_empty() && turns == 0);
+    }
+}

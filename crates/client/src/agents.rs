@@ -1,0 +1,80 @@
+//! The agents that Multitap knows, as the hub starts them: those of `multitap-adapter`, and its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use multitap_adapter::{Keeper, LaunchSpec};
+use multitap_event::{AgentKind, SessionConfig};
+use multitap_hub::{Launch, LaunchError, Launching};
+use tokio_util::task::TaskTracker;
+
+/// Starts CLIs, ACP agents and the built-in agent, and sees to it that they end.
+#[derive(Debug)]
+pub struct Agents {
+    keeper: Keeper,
+    /// Variables of ours that no agent may see.
+    hidden_env: Vec<String>,
+    folders: Folders,
+    tasks: TaskTracker,
+}
+
+/// Where the built-in agent finds and keeps its things.
+#[derive(Debug, Clone, Default)]
+pub struct Folders {
+    /// Its conversations; without it they are not kept.
+    pub data: Option<PathBuf>,
+    /// The user's memory and commands.
+    pub config: Option<PathBuf>,
+}
+
+impl Agents {
+    pub fn new(keeper: Keeper, hidden_env: Vec<String>, folders: Folders) -> Self {
+        Self { keeper, hidden_env, folders, tasks: TaskTracker::new() }
+    }
+
+    fn builtin(&self, config: SessionConfig) -> Launching {
+        let hidden = |name: &str| self.hidden_env.iter().any(|hidden| hidden == name);
+        let known =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let mut env: BTreeMap<_, _> = known.filter(|(name, _)| !hidden(name)).collect();
+        env.extend(config.environment.clone());
+        let setup = multitap_agent::Setup {
+            keeper: self.keeper.clone(),
+            hidden_env: self.hidden_env.clone(),
+            data: self.folders.data.clone(),
+            config: self.folders.config.clone(),
+            env,
+        };
+        let tasks = self.tasks.clone();
+        Box::pin(async move {
+            multitap_agent::launch(config, setup, &tasks).await.map_err(|error| match error {
+                multitap_agent::LaunchError::Unsupported(unsupported) => LaunchError::Unsupported(unsupported),
+                multitap_agent::LaunchError::Agent(error) => LaunchError::Agent(error),
+            })
+        })
+    }
+}
+
+impl Launch for Agents {
+    fn launch(&self, config: SessionConfig) -> Launching {
+        if config.agent == AgentKind::Builtin {
+            return self.builtin(config);
+        }
+        let spec = LaunchSpec { config, keeper: self.keeper.clone(), hidden_env: self.hidden_env.clone() };
+        let tasks = self.tasks.clone();
+        Box::pin(async move {
+            multitap_adapter::launch(spec, &tasks).await.map_err(|error| match error {
+                multitap_adapter::LaunchError::Unsupported(unsupported) => LaunchError::Unsupported(unsupported),
+                multitap_adapter::LaunchError::Agent(error) => LaunchError::Agent(error),
+            })
+        })
+    }
+
+    fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {
+            self.tasks.close();
+            self.tasks.wait().await;
+        })
+    }
+}
