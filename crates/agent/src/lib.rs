@@ -6,6 +6,7 @@
 //!
 //! Must not come in: the hub, doors, terminals, other agents.
 
+mod command;
 mod conversation;
 mod job;
 mod model;
