@@ -27,6 +27,7 @@ mod kept;
 #[cfg(unix)]
 mod life_line;
 mod lines;
+mod output;
 mod spawn;
 mod stderr;
 mod stdin;
