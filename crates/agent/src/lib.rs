@@ -12,6 +12,12 @@ mod job;
 mod model;
 mod policy;
 mod question;
+mod sandbox;
+#[cfg(test)]
+#[cfg(unix)]
+mod scene;
 mod tool;
 mod tools;
 mod turn;
+
+pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};

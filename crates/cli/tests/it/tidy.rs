@@ -23,6 +23,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("multitap-hub", &["multitap-event"]),
     ("multitap-store", &["multitap-event", "multitap-hub"]),
     ("multitap-adapter", &["multitap-event", "multitap-process"]),
+    ("multitap-agent", &["multitap-event", "multitap-process"]),
     ("multitap-process", &[]),
     ("multitap-event", &[]),
     ("multitap-testkit", &[]),
@@ -37,6 +38,9 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("rusqlite", &["multitap-store"]),
     ("ratatui", &["multitap-tui"]),
     ("process-wrap", &["multitap-process"]),
+    ("reqwest", &["multitap-agent"]),
+    ("landlock", &["multitap-agent"]),
+    ("nix", &["multitap-agent"]),
     ("anyhow", &["multitap", "multitap-testkit", "xtask"]),
     ("clap", &["multitap", "xtask"]),
 ];
