@@ -9,6 +9,7 @@
 mod command;
 mod conversation;
 mod job;
+mod memory;
 mod model;
 mod policy;
 mod question;
