@@ -16,6 +16,10 @@ struct Scene {
 
 impl Scene {
     fn new(keeper: Keeper) -> Self {
+        Self::confined(keeper, None)
+    }
+
+    fn confined(keeper: Keeper, sandbox: Option<Sandbox>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("work/sub")).unwrap();
         let mark = scene::Mark::new();
@@ -25,7 +29,7 @@ impl Scene {
             environment: vec![mark.variable(), ("OWN".to_owned(), "mine".to_owned())],
             hidden_env: vec!["CARGO_MANIFEST_DIR".to_owned()],
             private: folder.path().join("private"),
-            sandbox: None,
+            sandbox,
         });
         Self { folder, shell, mark }
     }
@@ -239,4 +243,19 @@ async fn what_runs_in_the_background_ends_when_the_session_is_dropped() {
     mark.counts(|count| count >= 3).await;
     drop(shell);
     mark.gone().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn in_a_sandbox_it_is_confined_and_ends_as_well() {
+    use crate::sandbox::Effort;
+    let keeper = scene::supervisor();
+    let mode = multitap_event::SandboxMode::ReadOnly;
+    let sandbox = Sandbox::set_up(mode, &[], Effort::Full, &keeper).await.unwrap();
+    let scene = Scene::confined(keeper, sandbox);
+    let (outcome, _) = scene.run("setsid sleep 300 & echo seen; echo x > file").await;
+    assert_eq!(outcome.exit_code, Some(1));
+    assert!(outcome.text.starts_with("seen\n") && outcome.text.contains("ermission denied"), "{}", outcome.text);
+    assert!(!scene.folder.path().join("work/file").exists());
+    assert_eq!(scene.mark.processes(), [0_u32; 0]);
 }
