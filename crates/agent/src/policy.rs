@@ -149,10 +149,8 @@ pub(crate) fn always(option: &str, tool: &str, job: &Job) -> Vec<Rule> {
                 Access::Remember { .. } => vec![Rule::Tool(tool.to_owned())],
                 Access::Shell { command, .. } => shell::always(command),
                 Access::Fetch { urls } => {
-                    let mut rules: Vec<Rule> =
-                        urls.iter().filter_map(|url| rule::host_of(url)).map(Rule::Host).collect();
-                    rules.dedup();
-                    rules
+                    let hosts: BTreeSet<String> = urls.iter().filter_map(|url| rule::host_of(url)).collect();
+                    hosts.into_iter().map(Rule::Host).collect()
                 }
                 Access::Mcp { server, tool, .. } => {
                     vec![Rule::McpTool { server: server.to_owned(), tool: tool.to_owned() }]
