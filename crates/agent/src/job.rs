@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use multitap_event::{AskedQuestion, Details, Edit};
 
 use crate::tools::ask::Ask;
+use crate::tools::fetch::Fetch;
+use crate::tools::memory::Remember;
+use crate::tools::shell::Command;
 use crate::tools::todos::Todos;
 
 /// One call, ready.
@@ -15,6 +18,9 @@ use crate::tools::todos::Todos;
 pub(crate) enum Job {
     Todos(Todos),
     Ask(Ask),
+    Shell(Command),
+    Fetch(Fetch),
+    Remember(Remember),
 }
 
 /// What a job would touch.
@@ -26,6 +32,10 @@ pub(crate) enum Access<'a> {
     Look,
     /// Changes a file inside the workspace.
     Change {
+        file: &'a Path,
+    },
+    /// Writes to the user's own memory file.
+    Remember {
         file: &'a Path,
     },
     Shell {
@@ -56,6 +66,9 @@ impl Job {
         match self {
             Self::Todos(todos) => todos.title(),
             Self::Ask(ask) => ask.question.clone(),
+            Self::Shell(command) => command.title(),
+            Self::Fetch(fetch) => fetch.title(),
+            Self::Remember(remember) => remember.title(),
         }
     }
 
@@ -63,6 +76,9 @@ impl Job {
         match self {
             Self::Todos(_) => Access::Own,
             Self::Ask(_) => Access::Ask,
+            Self::Shell(command) => Access::Shell { command: &command.command, directory: &command.directory },
+            Self::Fetch(fetch) => Access::Fetch { urls: &fetch.urls },
+            Self::Remember(remember) => Access::Remember { file: &remember.file },
         }
     }
 
@@ -78,20 +94,26 @@ impl Job {
                 };
                 Details::Input { questions: vec![asked] }
             }
+            Self::Shell(command) => command.details(),
+            Self::Fetch(fetch) => fetch.details(),
+            Self::Remember(remember) => remember.details(),
         }
     }
 
     /// What an answer may bring along.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
+            Self::Shell(_) => vec![Edit::NewContent, Edit::NewInput],
+            Self::Fetch(_) | Self::Remember(_) => vec![Edit::NewInput],
             Self::Todos(_) | Self::Ask(_) => Vec::new(),
         }
     }
 
     /// Does something else instead: another text for the file, another command.
-    pub(crate) fn with_content(self, _content: String) -> Result<Self, TakesNoContent> {
+    pub(crate) fn with_content(self, content: String) -> Result<Self, TakesNoContent> {
         match self {
-            Self::Todos(_) | Self::Ask(_) => Err(TakesNoContent(self.title())),
+            Self::Shell(command) => Ok(Self::Shell(command.with_command(content))),
+            Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) => Err(TakesNoContent(self.title())),
         }
     }
 
@@ -102,6 +124,7 @@ impl Job {
             Access::Own
             | Access::Look
             | Access::Change { .. }
+            | Access::Remember { .. }
             | Access::Fetch { .. }
             | Access::Mcp { .. }
             | Access::Ask => None,

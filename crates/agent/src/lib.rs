@@ -7,13 +7,19 @@
 //! Must not come in: the hub, doors, terminals, other agents.
 
 mod chat;
+mod command;
 mod conversation;
 mod job;
 mod launch;
+mod memory;
 mod model;
 mod policy;
 mod question;
 mod run;
+mod sandbox;
+#[cfg(test)]
+#[cfg(unix)]
+mod scene;
 mod slash;
 mod tls;
 mod tool;
@@ -21,4 +27,5 @@ mod tools;
 mod turn;
 
 pub use launch::{LaunchError, Setup, launch};
+pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use slash::{SlashArgument, SlashCommand, commands};

@@ -40,6 +40,9 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("rusqlite", &["multitap-store"]),
     ("ratatui", &["multitap-tui"]),
     ("process-wrap", &["multitap-process"]),
+    ("reqwest", &["multitap-agent"]),
+    ("landlock", &["multitap-agent"]),
+    ("nix", &["multitap-agent"]),
     ("anyhow", &["multitap", "multitap-testkit", "xtask"]),
     ("clap", &["multitap", "xtask"]),
 ];
