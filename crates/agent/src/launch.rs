@@ -13,7 +13,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::chat::{ChatError, Shelf};
 use crate::conversation::Conversation;
-use crate::model::{Model, rehearsal};
+use crate::model::Model;
+use crate::model::choice::{ChoiceError, Providers};
 use crate::policy::Policy;
 use crate::run::{Parts, Runner};
 use crate::slash;
@@ -67,7 +68,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         Some(Mode::Native(word)) => ApprovalMode::from_native(AgentType::Builtin, word).unwrap_or(ApprovalMode::Ask),
         None => ApprovalMode::Ask,
     };
-    let model = choose(config.model.as_deref())?;
+    let model = choose(config.model.as_deref(), &setup)?;
     let (mut agent_link, end) = link();
     agent_link.steers = true;
     let own = slash::load(setup.config.as_deref(), &folder);
@@ -89,11 +90,14 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
 }
 
 /// The model of that name.
-pub(crate) fn choose(name: Option<&str>) -> Result<Model, LaunchError> {
-    match name {
-        None | Some(rehearsal::NAME) => Ok(Model::Rehearsal),
-        Some(other) => Err(unsupported("--model", &format!("it knows no model '{other}'; there is rehearsal")).into()),
-    }
+pub(crate) fn choose(name: Option<&str>, setup: &Setup) -> Result<Model, Unsupported> {
+    let chosen = providers(setup).and_then(|providers| providers.choose(name));
+    chosen.map(Model::from).map_err(|error| unsupported("--model", &error.to_string()))
+}
+
+/// What the environment says of those who run models.
+pub(crate) fn providers(setup: &Setup) -> Result<Providers, ChoiceError> {
+    Providers::from_env(|name| setup.env.get(name).cloned())
 }
 
 fn unsupported(setting: &str, why: &str) -> Unsupported {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::catalog;
+use super::rehearsal::NAME as REHEARSAL;
 use super::vendor::{Api, Vendor};
 
 /// Something that must not be shown.
@@ -58,8 +59,8 @@ pub(crate) enum ChoiceError {
     UnknownProvider { word: String, rest: String },
     #[error("'{0}/' names a provider but no model, such as {0}/{1}")]
     NoName(&'static str, &'static str),
-    #[error("{vendor}/{model} needs a key: set {key_var}{instead}")]
-    NoKey { vendor: &'static str, model: String, key_var: &'static str, instead: &'static str },
+    #[error("{vendor}/{model} needs a key: set {key_vars}{instead}")]
+    NoKey { vendor: &'static str, model: String, key_vars: &'static str, instead: &'static str },
 }
 
 impl Providers {
@@ -121,8 +122,8 @@ impl Providers {
     }
 
     /// The models that can be named here, with their providers; the chosen one first.
-    pub(crate) fn offered(&self, chosen: &Choice) -> Vec<String> {
-        let mut names = vec![chosen.name()];
+    pub(crate) fn offered(&self, chosen: &str) -> Vec<String> {
+        let mut names = vec![chosen.to_owned()];
         for vendor in Vendor::ALL.into_iter().filter(|vendor| self.can_ask(*vendor)) {
             // What another server has is not known.
             if self.of(vendor).base_url.is_none() {
@@ -164,11 +165,10 @@ impl Providers {
             return Err(ChoiceError::NoKey {
                 vendor: vendor.word(),
                 model: model.to_owned(),
-                key_var: vendor.key_var(),
+                key_vars: vendor.key_vars(),
                 instead: match vendor {
-                    Vendor::Anthropic => "",
                     Vendor::OpenAi => " (or OPENAI_BASE_URL, for a server of your own that needs none)",
-                    Vendor::Gemini => " or GOOGLE_API_KEY",
+                    Vendor::Anthropic | Vendor::Gemini => "",
                 },
             });
         }
@@ -202,24 +202,11 @@ fn base_url(vendor: Vendor, given: Option<&str>) -> Result<String, ChoiceError> 
     Ok(if versioned { format!("{bare}/") } else { format!("{bare}{version}/") })
 }
 
-/// The word for the model that needs no network.
-pub(crate) const REHEARSAL: &str = "rehearsal";
-
 /// The model that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     Rehearsal,
     Live(Target),
-}
-
-impl Choice {
-    /// As `--model` takes it.
-    pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Rehearsal => REHEARSAL.to_owned(),
-            Self::Live(target) => target.name(),
-        }
-    }
 }
 
 /// One model of one provider, and how to reach it.

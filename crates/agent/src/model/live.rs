@@ -36,6 +36,7 @@ const CONNECT: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(crate) struct Live {
     target: Target,
+    name: String,
     /// Made when it is first needed: reading the system's certificates takes a moment.
     client: OnceLock<Result<Client, String>>,
     /// Keeps the requests of one conversation together in the provider's cache.
@@ -62,6 +63,7 @@ enum Summaries {
 impl Live {
     pub(crate) fn new(target: Target) -> Self {
         Self {
+            name: target.name(),
             target,
             client: OnceLock::new(),
             cache_key: uuid::Uuid::new_v4().to_string(),
@@ -70,8 +72,8 @@ impl Live {
     }
 
     /// The model with its provider, as `--model` takes it.
-    pub(crate) fn name(&self) -> String {
-        self.target.name()
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// How many tokens it holds, where that is known.

@@ -39,6 +39,14 @@ impl Vendor {
         }
     }
 
+    /// All that it is looked for in, for people.
+    pub(crate) fn key_vars(self) -> &'static str {
+        match self {
+            Self::Anthropic | Self::OpenAi => self.key_var(),
+            Self::Gemini => "GEMINI_API_KEY or GOOGLE_API_KEY",
+        }
+    }
+
     /// The variable that another address for it is looked for in.
     pub(crate) fn url_var(self) -> &'static str {
         match self {

@@ -5,12 +5,9 @@ use serde_json::json;
 
 use super::{Gone, Runner};
 use crate::conversation::{Call, Conversation, Said};
-use crate::launch::choose;
+use crate::launch::{choose, providers};
 use crate::slash::{self, Slash};
 use crate::turn::{Input, Keep};
-
-/// The models that can be named without a provider.
-const MODELS: [&str; 1] = ["rehearsal"];
 
 impl Runner {
     pub(super) async fn command(&mut self, command: Command) -> Result<(), Gone> {
@@ -72,7 +69,7 @@ impl Runner {
     }
 
     async fn set_model(&mut self, name: &str) -> Result<Result<(), String>, Gone> {
-        match choose(Some(name)) {
+        match choose(Some(name), &self.setup) {
             Ok(model) => {
                 self.machine.limits.window = model.window();
                 self.model = model;
@@ -80,7 +77,7 @@ impl Runner {
                 self.tell(EventKind::ModelChanged { model, by: None }).await?;
                 Ok(Ok(()))
             }
-            Err(error) => Ok(Err(error.to_string())),
+            Err(error) => Ok(Err(error.why)),
         }
     }
 
@@ -91,7 +88,9 @@ impl Runner {
                 self.note(SystemSubtype::COMMANDS, None, data).await
             }
             Query::Models => {
-                let models: Vec<_> = MODELS.iter().map(|name| json!({ "name": name })).collect();
+                let offered = providers(&self.setup).map(|providers| providers.offered(self.model.name()));
+                let models = offered.unwrap_or_default().into_iter().map(|name| json!({ "name": name }));
+                let models: Vec<_> = models.collect();
                 let data = json!({ "models": models, "current": self.model.name() });
                 self.note(SystemSubtype::MODELS, None, data).await
             }

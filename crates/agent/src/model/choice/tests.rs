@@ -10,8 +10,15 @@ fn providers(env: &[(&str, &str)]) -> Providers {
 const ALL_KEYS: &[(&str, &str)] =
     &[("ANTHROPIC_API_KEY", "sk-ant"), ("OPENAI_API_KEY", "sk-open"), ("GOOGLE_API_KEY", "sk-goog")];
 
+fn name(choice: &Choice) -> String {
+    match choice {
+        Choice::Rehearsal => REHEARSAL.to_owned(),
+        Choice::Live(target) => target.name(),
+    }
+}
+
 fn named(providers: &Providers, asked: &str) -> String {
-    providers.choose(Some(asked)).map_or_else(|error| error.to_string(), |choice| choice.name())
+    providers.choose(Some(asked)).map_or_else(|error| error.to_string(), |choice| name(&choice))
 }
 
 #[test]
@@ -107,7 +114,7 @@ fn the_address_decides_which_api_openai_speaks_unless_it_is_said() {
 fn what_can_be_named_is_what_can_be_asked() {
     let offered = |env: &[(&str, &str)], asked| {
         let providers = providers(env);
-        providers.offered(&providers.choose(asked).unwrap())
+        providers.offered(&name(&providers.choose(asked).unwrap()))
     };
     assert_eq!(offered(&[], None), ["rehearsal"]);
     let local = [("OPENAI_BASE_URL", "http://localhost:1/v1")];

@@ -2,6 +2,8 @@
 //!
 //! Must not come in: what is asked of the model beside them (`options`), the network.
 
+use std::collections::BTreeSet;
+
 use genai::chat::{
     Binary, CacheControl, ChatMessage, ChatRequest, ChatRole, ContentPart, CustomPart, Tool, ToolCall, ToolResponse,
 };
@@ -40,10 +42,31 @@ pub(super) fn request(target: &Target, request: &Request, recall: Recall) -> Cha
         chat = chat.with_system(request.system.clone());
     }
     chat.messages = messages;
-    if !request.tools.is_empty() {
-        chat = chat.with_tools(request.tools.iter().map(|spec| tool(target.api, spec)));
+    let tools: Vec<_> = match request.tools.as_slice() {
+        [] => called_before(target.api, &request.messages),
+        tools => tools.iter().map(|spec| tool(target.api, spec)).collect(),
+    };
+    if !tools.is_empty() {
+        chat = chat.with_tools(tools);
     }
     chat
+}
+
+/// The tools that must be named because calls of them are told of, though none may be called now.
+pub(super) fn called_before(api: Api, messages: &[Message]) -> Vec<Tool> {
+    if api != Api::Messages {
+        return Vec::new();
+    }
+    let parts = messages.iter().filter_map(|message| match message {
+        Message::Assistant { parts } => Some(parts),
+        Message::User(_) | Message::Results { .. } => None,
+    });
+    let names = parts.flatten().filter_map(|part| match part {
+        Part::Call(call) => Some(call.name.as_str()),
+        Part::Text { .. } | Part::Thought { .. } => None,
+    });
+    let names: BTreeSet<&str> = names.collect();
+    names.into_iter().map(|name| Tool::new(name).with_schema(json!({ "type": "object" }))).collect()
 }
 
 /// Marks the end of what will be sent again next time.

@@ -92,9 +92,9 @@ fn said(target: &Target, account: &Account, status: Option<u16>) -> ModelError {
     let (who, model) = (who(target), &target.model);
     let mut why = match kind {
         ModelErrorKind::Key => match (&target.key, status) {
-            (None, _) => format!("{who} wants a key: set {}", target.vendor.key_var()),
+            (None, _) => format!("{who} wants a key: set {}", target.vendor.key_vars()),
             (Some(_), Some(403)) => format!("{who} does not let this key use {model}"),
-            (Some(_), _) => format!("{who} does not accept the key that {} holds", target.vendor.key_var()),
+            (Some(_), _) => format!("{who} does not accept the key of {}", target.vendor.key_vars()),
         },
         ModelErrorKind::UnknownModel => format!("{who} has no model '{model}'"),
         ModelErrorKind::RateLimited => format!("{who} has been asked too much for now"),

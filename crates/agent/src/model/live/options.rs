@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use genai::chat::{
-    ChatOptions, ChatResponseFormat, JsonSchemaDialect, JsonSpec, ReasoningEffort, sanitize_json_schema,
+    ChatOptions, ChatResponseFormat, JsonSchemaDialect, JsonSpec, ReasoningEffort, ToolChoice, sanitize_json_schema,
 };
 use serde_json::{Map, Value, json};
 
 use super::Summaries;
+use super::encode::called_before;
 use crate::model::Request;
 use crate::model::catalog::{self, Off, Thinking};
 use crate::model::choice::Target;
@@ -28,6 +29,9 @@ pub(super) fn options(target: &Target, request: &Request, summaries: Summaries, 
         .with_stream_read_timeout(SILENCE);
     let model = target.model.as_str();
     match target.api {
+        Api::Messages if request.tools.is_empty() && !called_before(target.api, &request.messages).is_empty() => {
+            options.with_tool_choice(ToolChoice::None).with_extra_body(anthropic(model, request))
+        }
         Api::Messages => options.with_extra_body(anthropic(model, request)),
         Api::GenerateContent => options.with_extra_body(gemini(model, request)),
         Api::Responses => with_schema(openai(options, model, cache_key), request).with_extra_body(responses(

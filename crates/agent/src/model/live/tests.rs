@@ -322,6 +322,18 @@ async fn anthropic_is_told_what_to_keep() {
 }
 
 #[tokio::test]
+async fn a_conversation_with_calls_can_be_asked_about_without_tools() {
+    let server = ModelServer::start([thinking_turn(), Scripted::text("a summary")]).unwrap();
+    let (_, mut next) = turn(&server, "anthropic/claude-opus-5-5").await;
+    next.tools.clear();
+    ask(&live(&server.url(), "anthropic/claude-opus-5-5"), next).await.1.unwrap();
+    // Anthropic refuses calls of tools that it was not told of.
+    let body = &server.requests()[1].body;
+    assert_eq!(body["tools"], json!([{"name": "read_file", "input_schema": {"type": "object"}}]));
+    assert_eq!(body["tool_choice"], json!({"type": "none"}));
+}
+
+#[tokio::test]
 async fn hidden_thoughts_go_back_as_they_came() {
     let hidden = json!({"type": "redacted_thinking", "data": "b3BhcXVl"});
     let thought = |signature: &str| Part::Thought {

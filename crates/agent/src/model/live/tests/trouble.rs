@@ -65,7 +65,11 @@ async fn errors_have_a_kind_and_say_what_helps() {
         "{unknown}"
     );
     assert!(said("openai/local-model", 401).await.contains("wants a key: set OPENAI_API_KEY"));
-    assert!(said("gemini/gemini-3.8-flash", 401).await.contains("does not accept the key that GEMINI_API_KEY holds"));
+    assert!(
+        said("gemini/gemini-3.8-flash", 401)
+            .await
+            .contains("does not accept the key of GEMINI_API_KEY or GOOGLE_API_KEY")
+    );
 }
 
 #[tokio::test]
