@@ -7,10 +7,13 @@
 //! Must not come in: the hub, doors, terminals, other agents.
 
 mod conversation;
+mod diff;
 mod job;
 mod model;
 mod policy;
 mod question;
+mod seen;
 mod tool;
 mod tools;
 mod turn;
+mod workspace;
