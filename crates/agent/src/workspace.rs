@@ -2,14 +2,15 @@
 //!
 //! A path is followed as the system would follow it, link by link, before it is judged. What is then done with the
 //! place it leads to (`open`, `put`) goes down from the folder without following any link, so one that is put in the
-//! way later leads nowhere.
+//! way later leads nowhere. `walk` goes through all that lies below a place.
 //!
 //! Must not come in: tools, who may do what.
 
 pub(crate) mod open;
 pub(crate) mod put;
+pub(crate) mod walk;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -66,9 +67,9 @@ impl Inside {
         self.path.strip_prefix(&self.folder).unwrap_or(Path::new(""))
     }
 
-    /// That entry of this folder, found by reading the folder and so without a link before its last step.
-    pub(crate) fn entry(&self, path: &Path) -> Option<Self> {
-        path.starts_with(&self.path).then(|| Self { folder: self.folder.clone(), path: path.to_owned() })
+    /// That entry of this folder.
+    pub(crate) fn entry(&self, name: &OsStr) -> Self {
+        Self { folder: self.folder.clone(), path: self.path.join(name) }
     }
 }
 

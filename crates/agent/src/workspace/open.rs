@@ -1,7 +1,8 @@
-//! Opening a file of the workspace to read it: a plain file or nothing, and never through a link.
+//! Opening a file of the workspace to read it, a plain file or nothing, and listing a folder: never through a link.
 //!
 //! A pipe, a device or a file of the system's own is refused before it could make anybody wait.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 
@@ -23,23 +24,40 @@ pub(crate) enum OpenError {
     Io(#[from] io::Error),
 }
 
-#[cfg(unix)]
-pub(crate) use at::open;
+/// What stands in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    Link,
+    /// A pipe, a device and such.
+    Special,
+}
+
 #[cfg(unix)]
 pub(super) use at::{Missing, parent, plain};
+#[cfg(unix)]
+pub(crate) use at::{list, open};
 #[cfg(not(unix))]
-pub(crate) use by_path::open;
+pub(crate) use by_path::{list, open};
 
 #[cfg(unix)]
 mod at {
+    use std::ffi::{OsStr, OsString};
     use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::{Component, Path};
 
-    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, statat};
+    use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, statat};
     use rustix::io::Errno;
 
-    use super::{File, Inside, OpenError};
-    use std::ffi::OsStr;
-    use std::path::Component;
+    use super::{Entry, File, Inside, Kind, OpenError};
 
     /// What to do about folders on the way that are not there.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,10 +78,54 @@ mod at {
         plain(&folder, name).map(|(file, _)| file)
     }
 
+    /// What stands in that folder, in no order.
+    pub(crate) fn list(inside: &Inside) -> Result<Vec<Entry>, OpenError> {
+        let folder = descend(inside, inside.below(), Missing::Refuse)?;
+        let listed = openat(&folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let mut entries = Vec::new();
+        for entry in Dir::new(listed.map_err(refusal)?).map_err(refusal)? {
+            let entry = entry.map_err(refusal)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not tell it with the name.
+                FileType::Unknown => match statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                    Err(_) => continue, // gone in the meantime
+                },
+                told => told,
+            };
+            entries.push(Entry { name: OsString::from(name), kind: kind.into() });
+        }
+        Ok(entries)
+    }
+
+    impl From<FileType> for Kind {
+        fn from(kind: FileType) -> Self {
+            match kind {
+                FileType::RegularFile => Self::File,
+                FileType::Directory => Self::Folder,
+                FileType::Symlink => Self::Link,
+                FileType::Fifo
+                | FileType::Socket
+                | FileType::CharacterDevice
+                | FileType::BlockDevice
+                | FileType::Unknown => Self::Special,
+            }
+        }
+    }
+
     /// The folder it lies in, as a handle that no link can turn elsewhere, and its name there.
     pub(in crate::workspace) fn parent(inside: &Inside, missing: Missing) -> Result<(OwnedFd, &OsStr), OpenError> {
         let below = inside.below();
         let (Some(name), Some(way)) = (below.file_name(), below.parent()) else { return Err(OpenError::Folder) };
+        Ok((descend(inside, way, missing)?, name))
+    }
+
+    /// Goes down that way from the folder of the workspace.
+    fn descend(inside: &Inside, way: &Path, missing: Missing) -> Result<OwnedFd, OpenError> {
         let mut folder = openat(CWD, inside.folder(), FOLDER, Mode::empty()).map_err(refusal)?;
         for step in way.components() {
             let Component::Normal(step) = step else { return Err(OpenError::Link) };
@@ -80,7 +142,7 @@ mod at {
             }
             .map_err(|error| in_the_way(&folder, step, error))?;
         }
-        Ok((folder, name))
+        Ok(folder)
     }
 
     /// Opens that plain file of a folder.
@@ -129,7 +191,7 @@ mod at {
 
 #[cfg(not(unix))]
 mod by_path {
-    use super::{File, Inside, OpenError, io};
+    use super::{Entry, File, Inside, Kind, OpenError, io};
 
     /// Opens it for reading. Here a link is looked for first; there is no handle to go down by.
     pub(crate) fn open(inside: &Inside) -> Result<File, OpenError> {
@@ -148,5 +210,24 @@ mod by_path {
             return Err(OpenError::Special("something"));
         }
         File::open(inside.path()).map_err(missing)
+    }
+
+    /// What stands in that folder, in no order.
+    pub(crate) fn list(inside: &Inside) -> Result<Vec<Entry>, OpenError> {
+        if inside.path().canonicalize()? != inside.path() {
+            return Err(OpenError::Link);
+        }
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(inside.path())? {
+            let entry = entry?;
+            let kind = match entry.file_type()? {
+                kind if kind.is_symlink() => Kind::Link,
+                kind if kind.is_dir() => Kind::Folder,
+                kind if kind.is_file() => Kind::File,
+                _ => Kind::Special,
+            };
+            entries.push(Entry { name: entry.file_name(), kind });
+        }
+        Ok(entries)
     }
 }
