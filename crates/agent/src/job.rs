@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use multitap_event::{AskedQuestion, Details, Edit};
 
 use crate::tools::ask::Ask;
+use crate::tools::look::Look;
 use crate::tools::todos::Todos;
 
 /// One call, ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Job {
+    Look(Look),
     Todos(Todos),
     Ask(Ask),
 }
@@ -54,6 +56,7 @@ impl Job {
     /// One line for people.
     pub(crate) fn title(&self) -> String {
         match self {
+            Self::Look(look) => look.title(),
             Self::Todos(todos) => todos.title(),
             Self::Ask(ask) => ask.question.clone(),
         }
@@ -61,6 +64,7 @@ impl Job {
 
     pub(crate) fn access(&self) -> Access<'_> {
         match self {
+            Self::Look(_) => Access::Look,
             Self::Todos(_) => Access::Own,
             Self::Ask(_) => Access::Ask,
         }
@@ -69,7 +73,7 @@ impl Job {
     /// What a question about it shows.
     pub(crate) fn details(&self) -> Details {
         match self {
-            Self::Todos(todos) => Details::Text { text: todos.title(), arguments: serde_json::Map::new() },
+            Self::Look(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: serde_json::Map::new() },
             Self::Ask(ask) => {
                 let asked = AskedQuestion {
                     question: ask.question.clone(),
@@ -84,14 +88,14 @@ impl Job {
     /// What an answer may bring along.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
-            Self::Todos(_) | Self::Ask(_) => Vec::new(),
+            Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
         }
     }
 
     /// Does something else instead: another text for the file, another command.
     pub(crate) fn with_content(self, _content: String) -> Result<Self, TakesNoContent> {
         match self {
-            Self::Todos(_) | Self::Ask(_) => Err(TakesNoContent(self.title())),
+            Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Err(TakesNoContent(self.title())),
         }
     }
 

@@ -2,20 +2,34 @@
 //!
 //! Must not come in: models, turns, who may do what. A tool that is run has been allowed.
 
+mod argument;
 pub(crate) mod ask;
+pub(crate) mod files;
+mod glob;
+mod list;
+pub(crate) mod look;
+mod pattern;
+mod read;
+mod read_many;
+mod search;
+mod text;
 pub(crate) mod todos;
 
 use multitap_event::ToolKind;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use self::files::Files;
+use self::look::Look;
 use crate::conversation::Call;
 use crate::job::Job;
 use crate::tool::{Doing, Outcome, Spec};
 
 /// All tools of a session.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Toolbox {}
+#[derive(Debug, Clone)]
+pub(crate) struct Toolbox {
+    files: Files,
+}
 
 /// A call that cannot be run; the model is told why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,9 +37,13 @@ pub(crate) struct Toolbox {}
 pub(crate) struct BadCall(pub(crate) String);
 
 impl Toolbox {
+    pub(crate) fn new(files: Files) -> Self {
+        Self { files }
+    }
+
     /// What the model is told it can do.
     pub(crate) fn specs(&self) -> Vec<Spec> {
-        vec![todos::spec(), ask::spec()]
+        vec![read::spec(), read_many::spec(), list::spec(), glob::spec(), search::spec(), todos::spec(), ask::spec()]
     }
 
     pub(crate) fn spec(&self, name: &str) -> Option<Spec> {
@@ -34,7 +52,15 @@ impl Toolbox {
 
     /// Checks a call and works out what it would do.
     pub(crate) async fn prepare(&self, call: &Call) -> Result<Job, BadCall> {
+        let files = &self.files;
         match call.name.as_str() {
+            read::NAME => files.prepare(arguments(call)?, read::prepare).await.map(Look::Read).map(Job::Look),
+            read_many::NAME => {
+                files.prepare(arguments(call)?, read_many::prepare).await.map(Look::ReadMany).map(Job::Look)
+            }
+            list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(Look::List).map(Job::Look),
+            glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(Look::Glob).map(Job::Look),
+            search::NAME => files.prepare(arguments(call)?, search::prepare).await.map(Look::Search).map(Job::Look),
             todos::NAME => todos::prepare(arguments(call)?).map(Job::Todos),
             ask::NAME => ask::prepare(arguments(call)?).map(Job::Ask),
             other => {
@@ -45,8 +71,10 @@ impl Toolbox {
     }
 
     /// Does it. What it is given has been allowed.
-    pub(crate) async fn run(&self, job: Job, _doing: Doing) -> Outcome {
+    pub(crate) async fn run(&self, job: Job, doing: Doing) -> Outcome {
+        let files = &self.files;
         match job {
+            Job::Look(look) => files.run(look, &doing, Look::run).await,
             Job::Todos(todos) => todos.run(),
             // Answered by the ruling; nothing is left to do.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),
@@ -60,8 +88,13 @@ fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
         let name = &call.name;
         return Err(BadCall(format!("the arguments of {name} must be a JSON object, not: {}", call.arguments)));
     }
-    serde_json::from_value(call.arguments.clone())
-        .map_err(|error| BadCall(format!("the arguments of {} do not fit: {error}", call.name)))
+    serde_path_to_error::deserialize(&call.arguments).map_err(|error| {
+        let which = match error.path().to_string() {
+            path if path == "." => String::new(),
+            path => format!("{path}: "),
+        };
+        BadCall(format!("the arguments of {} do not fit: {which}{}", call.name, error.inner()))
+    })
 }
 
 /// A spec whose arguments are these properties.
