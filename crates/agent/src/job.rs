@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use multitap_event::{AskedQuestion, Details, Edit};
 
 use crate::tools::ask::Ask;
+use crate::tools::change::Change;
 use crate::tools::look::Look;
 use crate::tools::todos::Todos;
 
@@ -15,6 +16,7 @@ use crate::tools::todos::Todos;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Job {
     Look(Look),
+    Change(Change),
     Todos(Todos),
     Ask(Ask),
 }
@@ -57,6 +59,7 @@ impl Job {
     pub(crate) fn title(&self) -> String {
         match self {
             Self::Look(look) => look.title(),
+            Self::Change(change) => change.title(),
             Self::Todos(todos) => todos.title(),
             Self::Ask(ask) => ask.question.clone(),
         }
@@ -65,6 +68,7 @@ impl Job {
     pub(crate) fn access(&self) -> Access<'_> {
         match self {
             Self::Look(_) => Access::Look,
+            Self::Change(change) => change.access(),
             Self::Todos(_) => Access::Own,
             Self::Ask(_) => Access::Ask,
         }
@@ -73,6 +77,7 @@ impl Job {
     /// What a question about it shows.
     pub(crate) fn details(&self) -> Details {
         match self {
+            Self::Change(change) => change.details(),
             Self::Look(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: serde_json::Map::new() },
             Self::Ask(ask) => {
                 let asked = AskedQuestion {
@@ -88,13 +93,15 @@ impl Job {
     /// What an answer may bring along.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
+            Self::Change(change) => change.edits(),
             Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
         }
     }
 
     /// Does something else instead: another text for the file, another command.
-    pub(crate) fn with_content(self, _content: String) -> Result<Self, TakesNoContent> {
+    pub(crate) fn with_content(self, content: String) -> Result<Self, TakesNoContent> {
         match self {
+            Self::Change(change) => Ok(Self::Change(change.with_content(content))),
             Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Err(TakesNoContent(self.title())),
         }
     }

@@ -4,21 +4,27 @@
 
 mod argument;
 pub(crate) mod ask;
+pub(crate) mod change;
+mod ending;
 pub(crate) mod files;
 mod glob;
 mod list;
 pub(crate) mod look;
+mod mismatch;
 mod pattern;
 mod read;
 mod read_many;
+mod replace;
 mod search;
 mod text;
 pub(crate) mod todos;
+mod write;
 
 use multitap_event::ToolKind;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use self::change::Change;
 use self::files::Files;
 use self::look::Look;
 use crate::conversation::Call;
@@ -43,7 +49,17 @@ impl Toolbox {
 
     /// What the model is told it can do.
     pub(crate) fn specs(&self) -> Vec<Spec> {
-        vec![read::spec(), read_many::spec(), list::spec(), glob::spec(), search::spec(), todos::spec(), ask::spec()]
+        vec![
+            read::spec(),
+            read_many::spec(),
+            list::spec(),
+            glob::spec(),
+            search::spec(),
+            write::spec(),
+            replace::spec(),
+            todos::spec(),
+            ask::spec(),
+        ]
     }
 
     pub(crate) fn spec(&self, name: &str) -> Option<Spec> {
@@ -61,6 +77,8 @@ impl Toolbox {
             list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(Look::List).map(Job::Look),
             glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(Look::Glob).map(Job::Look),
             search::NAME => files.prepare(arguments(call)?, search::prepare).await.map(Look::Search).map(Job::Look),
+            write::NAME => files.prepare(arguments(call)?, write::prepare).await.map(Job::Change),
+            replace::NAME => files.prepare(arguments(call)?, replace::prepare).await.map(Job::Change),
             todos::NAME => todos::prepare(arguments(call)?).map(Job::Todos),
             ask::NAME => ask::prepare(arguments(call)?).map(Job::Ask),
             other => {
@@ -75,6 +93,7 @@ impl Toolbox {
         let files = &self.files;
         match job {
             Job::Look(look) => files.run(look, &doing, Look::run).await,
+            Job::Change(change) => files.run(change, &doing, Change::run).await,
             Job::Todos(todos) => todos.run(),
             // Answered by the ruling; nothing is left to do.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),

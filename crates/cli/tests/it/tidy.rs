@@ -36,6 +36,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("sqlx", &["multitap-store"]),
     ("rusqlite", &["multitap-store"]),
     ("ratatui", &["multitap-tui"]),
+    ("ignore", &["multitap-agent"]),
+    ("grep-searcher", &["multitap-agent"]),
     ("process-wrap", &["multitap-process"]),
     ("anyhow", &["multitap", "multitap-testkit", "xtask"]),
     ("clap", &["multitap", "xtask"]),
