@@ -89,6 +89,13 @@ pub(super) mod tests {
         pub(crate) tools: Toolbox,
     }
 
+    /// The most memory this process has had at once, in MiB; nothing where the system does not say.
+    pub(crate) fn peak_memory() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak.map_or(0, |peak| peak.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024)
+    }
+
     impl Scene {
         pub(crate) fn new(files: &[(&str, &str)]) -> Self {
             let dir = tempfile::tempdir().unwrap();

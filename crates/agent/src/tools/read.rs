@@ -125,7 +125,7 @@ impl Read {
 mod tests {
     use multitap_event::ToolOutcome;
 
-    use super::super::files::tests::Scene;
+    use super::super::files::tests::{Scene, peak_memory};
     use super::*;
 
     async fn read(scene: &Scene, arguments: serde_json::Value) -> String {
@@ -213,6 +213,7 @@ mod tests {
     #[tokio::test]
     async fn a_huge_file_is_read_in_little_memory() {
         let scene = Scene::new(&[]);
+        let before = peak_memory();
         let huge = std::fs::File::create(scene.path("huge")).unwrap();
         huge.set_len(1 << 30).unwrap();
         assert!(refusal(&scene, json!({ "path": "huge" })).await.contains("binary data"));
@@ -222,6 +223,9 @@ mod tests {
         let text = read(&scene, json!({ "path": "later", "limit": 1 })).await;
         assert_eq!(text, "[Lines 1 to 1. To read on, use offset 1.]\na line of text\n");
         assert!(refusal(&scene, json!({ "path": "later" })).await.contains("binary data"));
+        // Nor is the hole taken for lines that can be passed over.
+        assert!(refusal(&scene, json!({ "path": "later", "offset": 2000 })).await.contains("binary data"));
+        assert!(peak_memory() < before + 300, "{} MiB", peak_memory());
     }
 
     #[tokio::test]

@@ -286,7 +286,7 @@ impl Sink for Lines<'_> {
 mod tests {
     use multitap_event::ToolOutcome;
 
-    use super::super::files::tests::Scene;
+    use super::super::files::tests::{Scene, peak_memory};
     use super::*;
 
     async fn search(scene: &Scene, arguments: serde_json::Value) -> String {
@@ -331,11 +331,13 @@ mod tests {
     #[tokio::test]
     async fn a_huge_file_is_searched_in_little_memory() {
         let scene = Scene::new(&[("a", "needle\n")]);
+        let before = peak_memory();
         scene.write("hole", "");
         File::options().write(true).open(scene.path("hole")).unwrap().set_len(1 << 30).unwrap();
         scene.write("line", vec![b'x'; 3 * MOST_MEMORY]);
         let text = search(&scene, json!({ "pattern": "needle" })).await;
         assert_eq!(text, "1 line fits 'needle' in 1 file:\n\na\n1: needle\n[Could not be read: 1 files or folders.]");
+        assert!(peak_memory() < before + 300, "{} MiB", peak_memory());
     }
 
     #[tokio::test]

@@ -103,7 +103,7 @@ mod at {
         };
         let passing = passing_name();
         let written = write_new(&folder, &passing, old.as_ref(), text)
-            .and_then(|()| take_name(&folder, &passing, name, old.is_some()));
+            .and_then(|()| take_name(&folder, &passing, name, old.as_ref()));
         if written.is_err() {
             // Nothing is left behind; if even that fails, the first failure is the one to tell.
             unlinkat(&folder, &passing, AtFlags::empty()).ok();
@@ -129,20 +129,28 @@ mod at {
         Ok(())
     }
 
-    fn take_name(folder: &OwnedFd, passing: &str, name: &OsStr, replaces: bool) -> Result<(), PutError> {
-        #[cfg(target_os = "linux")]
-        if !replaces {
-            use rustix::fs::{RenameFlags, renameat_with};
-            match renameat_with(folder, passing, folder, name, RenameFlags::NOREPLACE) {
+    fn take_name(folder: &OwnedFd, passing: &str, name: &OsStr, old: Option<&Stat>) -> Result<(), PutError> {
+        let other = |error: Errno| PutError::from(io::Error::from(error));
+        if old.is_none() {
+            match rename_to_new(folder, passing, name) {
                 Err(Errno::EXIST) => return Err(PutError::Changed),
-                // Not every file system can promise it.
-                Err(Errno::INVAL | Errno::NOSYS) => {}
-                renamed => return renamed.map_err(|error| io::Error::from(error).into()),
+                // Not every system and not every file system can promise it.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+                renamed => return renamed.map_err(other),
             }
         }
-        #[cfg(not(target_os = "linux"))]
-        let _ = (replaces, Errno::EXIST);
-        renameat(folder, passing, folder, name).map_err(|error| io::Error::from(error).into())
+        renameat(folder, passing, folder, name).map_err(other)
+    }
+
+    /// Gives it a name that nothing has yet.
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    fn rename_to_new(folder: &OwnedFd, passing: &str, name: &OsStr) -> rustix::io::Result<()> {
+        rustix::fs::renameat_with(folder, passing, folder, name, rustix::fs::RenameFlags::NOREPLACE)
+    }
+
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    fn rename_to_new(_: &OwnedFd, _: &str, _: &OsStr) -> rustix::io::Result<()> {
+        Err(Errno::NOSYS)
     }
 }
 
