@@ -3,12 +3,14 @@
 //! What a question about it shows and what the policy judges is read from here, so that people, rules and the tool
 //! itself look at the same thing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use multitap_event::{AskedQuestion, Details, Edit};
 
 use crate::tools::ask::Ask;
+use crate::tools::change::Change;
 use crate::tools::fetch::Fetch;
+use crate::tools::look::Look;
 use crate::tools::memory::Remember;
 use crate::tools::shell::Command;
 use crate::tools::todos::Todos;
@@ -16,6 +18,8 @@ use crate::tools::todos::Todos;
 /// One call, ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Job {
+    Look(Look),
+    Change(Change),
     Todos(Todos),
     Ask(Ask),
     Shell(Command),
@@ -64,6 +68,8 @@ impl Job {
     /// One line for people.
     pub(crate) fn title(&self) -> String {
         match self {
+            Self::Look(look) => look.title(),
+            Self::Change(change) => change.title(),
             Self::Todos(todos) => todos.title(),
             Self::Ask(ask) => ask.question.clone(),
             Self::Shell(command) => command.title(),
@@ -74,6 +80,8 @@ impl Job {
 
     pub(crate) fn access(&self) -> Access<'_> {
         match self {
+            Self::Look(_) => Access::Look,
+            Self::Change(change) => change.access(),
             Self::Todos(_) => Access::Own,
             Self::Ask(_) => Access::Ask,
             Self::Shell(command) => Access::Shell { command: &command.command, directory: &command.directory },
@@ -85,7 +93,8 @@ impl Job {
     /// What a question about it shows.
     pub(crate) fn details(&self) -> Details {
         match self {
-            Self::Todos(todos) => Details::Text { text: todos.title(), arguments: serde_json::Map::new() },
+            Self::Change(change) => change.details(),
+            Self::Look(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: serde_json::Map::new() },
             Self::Ask(ask) => {
                 let asked = AskedQuestion {
                     question: ask.question.clone(),
@@ -103,31 +112,21 @@ impl Job {
     /// What an answer may bring along.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
+            Self::Change(change) => change.edits(),
             Self::Shell(_) => vec![Edit::NewContent, Edit::NewInput],
             Self::Fetch(_) | Self::Remember(_) => vec![Edit::NewInput],
-            Self::Todos(_) | Self::Ask(_) => Vec::new(),
+            Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
         }
     }
 
     /// Does something else instead: another text for the file, another command.
     pub(crate) fn with_content(self, content: String) -> Result<Self, TakesNoContent> {
         match self {
+            Self::Change(change) => Ok(Self::Change(change.with_content(content))),
             Self::Shell(command) => Ok(Self::Shell(command.with_command(content))),
-            Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) => Err(TakesNoContent(self.title())),
-        }
-    }
-
-    /// The folder it runs in, where that matters.
-    pub(crate) fn directory(&self) -> Option<PathBuf> {
-        match self.access() {
-            Access::Shell { directory, .. } => Some(directory.to_owned()),
-            Access::Own
-            | Access::Look
-            | Access::Change { .. }
-            | Access::Remember { .. }
-            | Access::Fetch { .. }
-            | Access::Mcp { .. }
-            | Access::Ask => None,
+            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) => {
+                Err(TakesNoContent(self.title()))
+            }
         }
     }
 }

@@ -9,6 +9,7 @@
 mod chat;
 mod command;
 mod conversation;
+mod diff;
 mod job;
 mod launch;
 mod memory;
@@ -20,12 +21,14 @@ mod sandbox;
 #[cfg(test)]
 #[cfg(unix)]
 mod scene;
+mod seen;
 mod slash;
 mod tls;
 mod tool;
 mod tools;
 mod turn;
+mod workspace;
 
-pub use launch::{LaunchError, Setup, launch};
+pub use launch::{LaunchError, Save, Setup, launch};
 pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use slash::{SlashArgument, SlashCommand, commands};

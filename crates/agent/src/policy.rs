@@ -4,15 +4,14 @@
 
 mod rule;
 mod shell;
-mod sources;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use multitap_event::{ApprovalMode, OptionId, option};
 
-pub(crate) use self::rule::{BadRule, Rule};
+pub(crate) use self::rule::Rule;
 use self::shell::Blocked;
-pub(crate) use self::sources::{Sources, Wish};
 use crate::command::{Script, Trust};
 use crate::job::{Access, Job};
 
@@ -40,17 +39,26 @@ pub(crate) struct Policy {
     allow: Vec<Rule>,
     block: Vec<Rule>,
     trust: Trust,
+    /// Nothing may be written, whoever allows it.
+    read_only: bool,
 }
 
 impl Policy {
     pub(crate) fn new(mode: ApprovalMode, allow: Vec<Rule>, block: Vec<Rule>) -> Self {
-        Self { mode, allow, block, trust: Trust::Trusted }
+        Self { mode, allow, block, trust: Trust::Trusted, read_only: false }
     }
 
     /// The same, in a folder that may be trusted or not.
     #[must_use]
     pub(crate) fn in_folder(mut self, trust: Trust) -> Self {
         self.trust = trust;
+        self
+    }
+
+    /// The same, in a sandbox in which nothing may be written.
+    #[must_use]
+    pub(crate) fn reading_only(mut self) -> Self {
+        self.read_only = true;
         self
     }
 
@@ -71,6 +79,9 @@ impl Policy {
             | Access::Shell { .. }
             | Access::Fetch { .. }
             | Access::Mcp { .. } => {}
+        }
+        if self.read_only && matches!(access, Access::Change { .. } | Access::Remember { .. }) {
+            return Verdict::Deny("the sandbox of this session is read-only".to_owned());
         }
         let mut must_ask = false;
         if let Access::Shell { command, .. } = access {
@@ -110,7 +121,7 @@ impl Policy {
             || self.allow.iter().any(|rule| rule.allows(tool, access))
             || match (self.mode, access) {
                 (ApprovalMode::AutoAll, _) | (_, Access::Mcp { trusted: true, .. }) => true,
-                (ApprovalMode::AutoEdit, Access::Change { .. }) => true,
+                (ApprovalMode::AutoEdit, Access::Change { file }) => !is_delicate(file),
                 (ApprovalMode::AskDangerous, access) => self.only_looks(access),
                 _ => false,
             }
@@ -134,6 +145,11 @@ impl Policy {
         }
         Some(Always { rules, save: option.as_str() == option::PROCEED_ALWAYS_AND_SAVE })
     }
+}
+
+/// Whether to change that file is as good as to run something: what git and Multitap themselves obey.
+fn is_delicate(file: &Path) -> bool {
+    file.components().any(|part| matches!(part.as_os_str().to_str(), Some(".git" | ".multitap")))
 }
 
 /// The rules that an answer for good about a job makes; none for an answer that is not one.

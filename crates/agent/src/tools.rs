@@ -2,11 +2,26 @@
 //!
 //! Must not come in: models, turns, who may do what. A tool that is run has been allowed.
 
+mod argument;
 pub(crate) mod ask;
+pub(crate) mod change;
+mod ending;
 pub(crate) mod fetch;
+pub(crate) mod files;
+mod glob;
+mod list;
+pub(crate) mod look;
 pub(crate) mod memory;
+mod mismatch;
+mod pattern;
+mod read;
+mod read_many;
+mod replace;
+mod search;
 pub(crate) mod shell;
+mod text;
 pub(crate) mod todos;
+mod write;
 
 use std::path::PathBuf;
 
@@ -14,19 +29,22 @@ use multitap_event::ToolKind;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use self::change::Change;
+use self::files::Files;
+use self::look::Look;
 use crate::conversation::Call;
 use crate::job::Job;
 use crate::tool::{Doing, Outcome, Spec};
 
 /// What our own tools are called.
 pub(crate) const NAMES: [&str; 12] = [
-    "read_file",
-    "read_many_files",
-    "list_directory",
-    "glob",
-    "search_file_content",
-    "write_file",
-    "replace",
+    read::NAME,
+    read_many::NAME,
+    list::NAME,
+    glob::NAME,
+    search::NAME,
+    write::NAME,
+    replace::NAME,
     shell::NAME,
     fetch::NAME,
     memory::NAME,
@@ -35,8 +53,9 @@ pub(crate) const NAMES: [&str; 12] = [
 ];
 
 /// All tools of a session. A part that is not there has no tools.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
+    pub(crate) files: Files,
     pub(crate) shell: Option<shell::Shell>,
     pub(crate) web: Option<fetch::Screen>,
     /// The user's own memory file.
@@ -49,9 +68,25 @@ pub(crate) struct Toolbox {
 pub(crate) struct BadCall(pub(crate) String);
 
 impl Toolbox {
+    /// Tools for these files and nothing else.
+    pub(crate) fn new(files: Files) -> Self {
+        Self { files, shell: None, web: None, memory: None }
+    }
+
     /// What the model is told it can do.
     pub(crate) fn specs(&self) -> Vec<Spec> {
-        let own = [todos::spec(), ask::spec()].into_iter();
+        let own = [
+            read::spec(),
+            read_many::spec(),
+            list::spec(),
+            glob::spec(),
+            search::spec(),
+            write::spec(),
+            replace::spec(),
+            todos::spec(),
+            ask::spec(),
+        ]
+        .into_iter();
         let shell = self.shell.iter().map(|_| shell::spec());
         let web = self.web.iter().map(|_| fetch::spec());
         let memory = self.memory.iter().map(|_| memory::spec());
@@ -64,7 +99,17 @@ impl Toolbox {
 
     /// Checks a call and works out what it would do.
     pub(crate) async fn prepare(&self, call: &Call) -> Result<Job, BadCall> {
+        let files = &self.files;
         match call.name.as_str() {
+            read::NAME => files.prepare(arguments(call)?, read::prepare).await.map(Look::Read).map(Job::Look),
+            read_many::NAME => {
+                files.prepare(arguments(call)?, read_many::prepare).await.map(Look::ReadMany).map(Job::Look)
+            }
+            list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(Look::List).map(Job::Look),
+            glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(Look::Glob).map(Job::Look),
+            search::NAME => files.prepare(arguments(call)?, search::prepare).await.map(Look::Search).map(Job::Look),
+            write::NAME => files.prepare(arguments(call)?, write::prepare).await.map(Job::Change),
+            replace::NAME => files.prepare(arguments(call)?, replace::prepare).await.map(Job::Change),
             shell::NAME => {
                 let shell = self.shell.as_ref().ok_or_else(|| self.unknown(call))?;
                 shell.prepare(arguments(call)?).map(Job::Shell)
@@ -91,6 +136,8 @@ impl Toolbox {
     /// Does it. What it is given has been allowed.
     pub(crate) async fn run(&self, job: Job, doing: Doing) -> Outcome {
         match job {
+            Job::Look(look) => self.files.run(look, &doing, Look::run).await,
+            Job::Change(change) => self.files.run(change, &doing, Change::run).await,
             Job::Todos(todos) => todos.run(),
             Job::Shell(command) => match &self.shell {
                 Some(shell) => shell.run(command, doing).await,
@@ -113,8 +160,13 @@ fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
         let name = &call.name;
         return Err(BadCall(format!("the arguments of {name} must be a JSON object, not: {}", call.arguments)));
     }
-    serde_json::from_value(call.arguments.clone())
-        .map_err(|error| BadCall(format!("the arguments of {} do not fit: {error}", call.name)))
+    serde_path_to_error::deserialize(&call.arguments).map_err(|error| {
+        let which = match error.path().to_string() {
+            path if path == "." => String::new(),
+            path => format!("{path}: "),
+        };
+        BadCall(format!("the arguments of {} do not fit: {which}{}", call.name, error.inner()))
+    })
 }
 
 /// A spec whose arguments are these properties.

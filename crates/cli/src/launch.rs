@@ -12,7 +12,7 @@ use multitap_event::{
 use multitap_process::Keeper;
 
 use crate::args::{BusyArg, SessionArgs};
-use crate::exit::{Exit, Problem};
+use crate::exit::Problem;
 use crate::image;
 use crate::settings::{Settings, Wanted};
 
@@ -181,6 +181,7 @@ pub(crate) fn config(
     config.working_directory = Some(folder);
     config.model.clone_from(&args.model);
     config.sandbox = args.sandbox;
+    config.sandbox_best_effort = args.sandbox_best_effort;
     config.allowed_tools.clone_from(&args.allow_tool);
     config.blocked_tools.clone_from(&args.block_tool);
     config.max_turns = args.max_turns;

@@ -7,6 +7,7 @@
 
 mod jsonc;
 mod permission;
+pub(crate) mod save;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) agent: Option<Wanted>,
     pub(crate) keep_raw: bool,
     pub(crate) permissions: Permissions,
+    /// The user trusts the folder of the session.
+    pub(crate) trusted: bool,
     agents: BTreeMap<AgentType, AgentSettings>,
     /// What the user should know about the files; nothing to stop for.
     pub(crate) warnings: Vec<String>,
@@ -106,6 +109,7 @@ impl Settings {
         }
         if let Some(folder) = folder {
             let trusted = settings.permissions.trusts(folder);
+            settings.trusted = trusted;
             settings.read(&folder.join(".multitap/settings.json"), Source::Project { trusted })?;
         }
         if let Ok(word) = std::env::var("MULTITAP_KEEP_RAW") {

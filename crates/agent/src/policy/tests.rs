@@ -152,31 +152,6 @@ fn hosts_are_allowed_one_by_one() {
 }
 
 #[test]
-fn a_folder_that_is_not_trusted_gives_no_rights() {
-    let wish = |mode, allow: &[&str], block: &[&str]| Wish { mode, allow: rules(allow), block: rules(block) };
-    let sources = |session: Option<ApprovalMode>, user, project, trust| Sources {
-        session: wish(session, &[], &[]),
-        user: wish(user, &["shell(make:*)"], &[]),
-        project: wish(project, &["shell(npm:*)"], &["shell(rm)"]),
-        trust,
-    };
-    let yolo = Some(ApprovalMode::AutoAll);
-
-    let (policy, ignored) = sources(None, None, yolo, Trust::Untrusted).policy();
-    assert_eq!((policy.mode, ignored.len()), (ApprovalMode::Ask, 2), "{ignored:?}");
-    assert_eq!(policy.judge(SHELL, &line("npm x")), Verdict::Ask);
-    assert_eq!(policy.judge(SHELL, &line("make x")), Verdict::Run);
-    denied(&policy.judge(SHELL, &line("rm x")), "blocked");
-
-    let (policy, ignored) = sources(None, None, yolo, Trust::Trusted).policy();
-    assert_eq!((policy.mode, ignored.len()), (ApprovalMode::AutoAll, 0));
-    let (policy, _) = sources(yolo, None, None, Trust::Untrusted).policy();
-    assert_eq!(policy.mode, ApprovalMode::AutoAll);
-    let (policy, _) = sources(None, yolo, Some(ApprovalMode::Plan), Trust::Untrusted).policy();
-    assert_eq!(policy.mode, ApprovalMode::Plan);
-}
-
-#[test]
 fn git_is_not_believed_in_a_folder_that_is_not_trusted() {
     let policy = Policy::new(ApprovalMode::AskDangerous, Vec::new(), Vec::new());
     assert_eq!(policy.judge(SHELL, &line("git status")), Verdict::Run);

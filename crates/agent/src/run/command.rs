@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{Gone, Runner};
 use crate::conversation::{Call, Conversation, Said};
 use crate::launch::{choose, providers};
+use crate::memory::Memory;
 use crate::slash::{self, Slash};
 use crate::turn::{Input, Keep};
 
@@ -112,7 +113,11 @@ impl Runner {
             Slash::Help => Ok(slash::help(&self.own)),
             Slash::Tools => Ok(self.tools()),
             Slash::Mcp => Ok("No MCP servers are set up.\n".to_owned()),
-            Slash::MemoryShow | Slash::MemoryRefresh => Ok("Nothing is kept in mind yet.\n".to_owned()),
+            Slash::MemoryShow => Ok(self.remembered()),
+            Slash::MemoryRefresh => {
+                self.remember_again();
+                Ok(self.remembered())
+            }
             Slash::MemoryAdd(fact) => {
                 self.by_user = true;
                 let (name, arguments) = ("save_memory".to_owned(), json!({ "fact": fact }));
@@ -167,6 +172,19 @@ impl Runner {
         self.machine.talk = talk;
         self.machine.used = None;
         self.keep(Keep::All).await
+    }
+
+    fn remembered(&self) -> String {
+        match self.memory.text() {
+            text if text.is_empty() => "Nothing is kept in mind yet.\n".to_owned(),
+            text => format!("{text}\n"),
+        }
+    }
+
+    /// Reads the memory files as they are now.
+    pub(super) fn remember_again(&mut self) {
+        let home = self.setup.env.get("HOME").map(std::path::PathBuf::from);
+        self.memory = Memory::load(self.setup.config.as_deref(), home.as_deref(), &self.folder);
     }
 
     fn tools(&self) -> String {

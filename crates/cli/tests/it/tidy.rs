@@ -39,6 +39,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("sqlx", &["multitap-store"]),
     ("rusqlite", &["multitap-store"]),
     ("ratatui", &["multitap-tui"]),
+    ("ignore", &["multitap-agent"]),
+    ("grep-searcher", &["multitap-agent"]),
     ("process-wrap", &["multitap-process"]),
     ("reqwest", &["multitap-agent"]),
     ("landlock", &["multitap-agent"]),
