@@ -26,7 +26,9 @@
 //!
 //! With 64 sessions at once, medians of 12 rounds on the same cores, which others kept busy: rows ordered by session
 //! instead of an index (`session << 32 | seq` as the row id) made 12 500 events/s where the index made 15 600. Flushing
-//! on a thread of its own while the next group is written made 15 600 where flushing in line made 24 200.
+//! on a thread of its own while the next group is written made 15 600 where flushing in line made 24 200. Flushing 64 KiB
+//! took 0.25 ms by `fdatasync` and 0.29 by `fsync` at the end of a file, 0.09 and 0.14 within it, as in a write-ahead log
+//! that is used again (the best of 12 medians each); so SQLite is built to call the first (`.cargo/config.toml`).
 //!
 //! What this program said there, three runs under heavy load (one of them of 300 000 events): append and pages at the
 //! end 0.8 to 1.7 times what they cost at ten thousand (the spread is the machine's: in the quietest run 0.84 and 0.99);
@@ -173,8 +175,11 @@ async fn durable(rounds: usize) -> Outcome<()> {
         println!("{what:<20} {rate:>9.0} {p50:>8.2} {p99:>8.2}");
     }
     let ratio = |of: fn(&Round) -> f64| median(ours.iter().zip(&plain).map(|(a, b)| of(a) / of(b)).collect());
-    println!("ratio, round by round {:>8.2} {:>8.2} {:>8.2}", ratio(|r| r.rate), ratio(|r| r.p50), ratio(|r| r.p99));
+    let (rate, p50, p99) = (ratio(|r| r.rate), ratio(|r| r.p50), ratio(|r| r.p99));
+    println!("ratio, round by round {rate:>8.2} {p50:>8.2} {p99:>8.2}");
     println!("goal                  >=  0.70 <=  1.50 <=  2.00");
+    let met = |met: bool| if met { "met" } else { "missed" };
+    println!("{:>30} {:>8} {:>8}", met(rate >= 0.7), met(p50 <= 1.5), met(p99 <= 2.0));
     Ok(())
 }
 
