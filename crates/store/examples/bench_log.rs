@@ -33,7 +33,11 @@
 //! What this program said there, three runs under heavy load (one of them of 300 000 events): append and pages at the
 //! end 0.8 to 1.7 times what they cost at ten thousand (the spread is the machine's: in the quietest run 0.84 and 0.99);
 //! open to the last page in 1.4 to 11 ms, after a crash in 4 to 48 ms; durable before acknowledged 0.68 to 1.02 of the
-//! plain file's events/s, p50 1.0 to 4.4 times, p99 0.9 to 1.3 times its.
+//! plain file's events/s, p50 1.0 to 4.4 times, p99 0.9 to 1.3 times its. The quieter the machine, the further the file is
+//! ahead: at a load of 3 to 4, six runs, events/s 0.47 to 0.79 of its (mostly 0.5), p50 1.6 to 2.3 times, p99 1.5 to 3.0.
+//! Counted by `strace`: some 52 writes for each flush, the keeper's among them, where the file has one. Likely why: a
+//! commit of many sessions changes a leaf of the index for each, and SQLite writes a page with two calls. Not tried yet:
+//! fewer pages a commit.
 
 #![expect(clippy::print_stdout, reason = "what it measured")]
 
