@@ -82,17 +82,15 @@ async fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Runs this program once more and gives what it printed: numbers, one a line.
+/// This program once more.
+fn itself(args: &[&str], stdin: StdinMode) -> Outcome<Program> {
+    let (program, args) = (std::env::current_exe()?, args.iter().map(Into::into).collect());
+    Ok(Program { program, args, env: Vec::new(), env_remove: Vec::new(), cwd: None, stdin })
+}
+
+/// Runs it and gives what it printed: numbers, one a line.
 async fn again<const N: usize>(args: [&str; N]) -> Outcome<Vec<u64>> {
-    let program = Program {
-        program: std::env::current_exe()?,
-        args: args.iter().map(Into::into).collect(),
-        env: Vec::new(),
-        env_remove: Vec::new(),
-        cwd: None,
-        stdin: StdinMode::Null,
-    };
-    let mut child = spawn(program, &Keeper::Group).await?;
+    let mut child = spawn(itself(&args, StdinMode::Null)?, &Keeper::Group).await?;
     let mut told = Vec::new();
     while let Some(Line::Text(line)) = child.stdout.next().await? {
         told.push(line.trim().parse()?);
