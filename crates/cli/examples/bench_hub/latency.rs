@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use multitap_client::Adapters;
+use multitap_client::{Agents, Builtin};
 use multitap_event::{AgentKind, AgentProgram, ClientRef, Door, EventKind, SessionConfig};
 use multitap_hub::{Hub, Join, JoinFrom, Open, Told};
 use multitap_process::{Keeper, Line, Patience, StdinMode, spawn};
@@ -76,7 +76,7 @@ async fn from_the_link(seconds: u64) -> Outcome<Vec<f64>> {
 async fn from_stdout(seconds: u64) -> Outcome<Vec<f64>> {
     let folder = tempfile::tempdir()?;
     let store = Arc::new(Store::open(folder.path().join("log.db"))?);
-    let hub = Hub::new(store.clone(), Arc::new(Adapters::new(Keeper::Group, Vec::new())));
+    let hub = Hub::new(store.clone(), Arc::new(Agents::new(Keeper::Group, Vec::new(), Builtin::default())));
     let args = vec![agent::WORD.to_owned(), (seconds * RATE).to_string()];
     let mut config = SessionConfig::new(AgentKind::Claude).with_prompt("go");
     config.working_directory = Some(folder.path().to_owned());
