@@ -3,7 +3,7 @@
 use multitap_testkit::fake::Fake;
 use serde_json::Value;
 
-use crate::scene::{MULTITAP, Scene, types};
+use crate::scene::{MULTITAP, Scene};
 
 #[test]
 fn help_tells_a_newcomer_what_to_do() {
