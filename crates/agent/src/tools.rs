@@ -170,7 +170,7 @@ fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
 }
 
 /// A spec whose arguments are these properties.
-fn spec(name: &str, kind: ToolKind, description: &str, properties: Value, required: &[&str]) -> Spec {
+fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, required: &[&str]) -> Spec {
     Spec {
         name: name.to_owned(),
         description: description.to_owned(),
