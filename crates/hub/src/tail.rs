@@ -63,7 +63,7 @@ pub(crate) struct Reader {
     pub(crate) client: ClientId,
     /// The number of the last event it took.
     cursor: AtomicU64,
-    /// When it last came for more, in milliseconds since `born`.
+    /// When it last came, or there was nothing to come for, in milliseconds since `born`.
     came: AtomicU64,
     born: Instant,
     /// How long it may stay away while there is something to read.
@@ -106,9 +106,10 @@ impl Reader {
         self.came.store(since, Ordering::Release);
     }
 
-    fn is_stuck(&self, last: u64) -> bool {
+    /// Whether it stayed away too long, if there is something to read.
+    fn is_stuck(&self) -> bool {
         let away = self.born.elapsed().saturating_sub(Duration::from_millis(self.came.load(Ordering::Acquire)));
-        self.cursor() < last && self.patience.is_some_and(|patience| away > patience)
+        self.patience.is_some_and(|patience| away > patience)
     }
 }
 
@@ -182,7 +183,10 @@ impl Tail {
         let last = self.head().last;
         let mut inner = self.lock();
         let out = |reader: &mut Arc<Reader>| {
-            if reader.is_stuck(last) {
+            if reader.cursor() >= last {
+                // There is nothing it could have come for: its time runs from the next event on.
+                reader.came();
+            } else if reader.is_stuck() {
                 reader.cut.store(true, Ordering::Release);
             }
             reader.gone.load(Ordering::Acquire) || reader.cut.load(Ordering::Acquire)
