@@ -220,13 +220,8 @@ impl Tail {
             return Found::Behind { first };
         }
         let Ok(skip) = usize::try_from(after + 1 - first) else { return Found::Nothing };
-        let mut size = 0;
-        let fits = |entry: &&Entry| {
-            let first = size == 0;
-            size += entry.bytes();
-            first || size <= bytes
-        };
-        let found: Vec<Entry> = inner.entries.iter().skip(skip).take(limit).take_while(fits).cloned().collect();
+        let found = inner.entries.iter().skip(skip).take(limit).take_while(within(bytes));
+        let found: Vec<Entry> = found.cloned().collect();
         if found.is_empty() { Found::Nothing } else { Found::Entries(found) }
     }
 
@@ -239,9 +234,28 @@ impl Tail {
         }
     }
 
+    /// The last ones at hand before a place, in their order.
+    pub(crate) fn at_hand_before(&self, seq: u64, limit: usize, bytes: usize) -> Vec<Entry> {
+        let inner = self.lock();
+        let before = inner.entries.iter().rev().skip_while(|entry| entry.seq() >= seq);
+        let mut found: Vec<Entry> = before.take(limit).take_while(within(bytes)).cloned().collect();
+        found.reverse();
+        found
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Nothing is left half done in there.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes entries of about so many bytes, but at least one.
+fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
+    let mut size = 0;
+    move |entry| {
+        let first = size == 0;
+        size += entry.bytes();
+        first || size <= bytes
     }
 }
 

@@ -197,6 +197,27 @@ async fn a_client_with_nothing_to_read_is_not_stuck() {
     }
 }
 
+/// Where nothing is kept as well: a page ends just before its place, however little fits into it.
+#[tokio::test]
+async fn a_page_before_a_place_ends_there() {
+    let scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    for _ in 0..20 {
+        scene.tells(text(&"x".repeat(1000))).await;
+    }
+    let mut last = 0;
+    while last < 22 {
+        last = scene.session.last();
+        tokio::task::yield_now().await;
+    }
+    let part = Part { edge: Edge::Before(last), limit: 10, bytes: 8000 };
+    let page = scene.session.page(part).await.unwrap();
+    let numbers: Vec<u64> = page.entries.iter().map(multitap_hub::Entry::seq).collect();
+    assert!((2..10).contains(&numbers.len()), "{numbers:?}");
+    assert_eq!(numbers, (last - numbers.len() as u64..last).collect::<Vec<_>>());
+    assert_eq!(next(&mut feed).await.seq, 1, "nothing was read yet");
+}
+
 #[tokio::test]
 async fn what_is_at_hand_can_be_taken_without_waiting() {
     let journal = Memory::new();
