@@ -233,7 +233,6 @@ impl SessionTask {
         {
             tracing::warn!(session = %self.id, %error, "cannot let go of the log");
         }
-        self.tail.close();
     }
 
     /// Makes it an event: numbers it, applies it, and sends it on its way.

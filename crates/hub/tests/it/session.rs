@@ -232,6 +232,19 @@ async fn a_session_outlives_its_agent() {
     assert_eq!(told[..3], ["promptQueued", "sessionStarted", "userMessage"], "{told:?}");
 }
 
+/// Whoever has waited for the end may go on at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_session_that_was_closed_can_be_opened() {
+    let mut stage = Stage::new(Some(Memory::new()));
+    let lingers = |open| Open { linger: multitap_hub::Linger::UntilClosed, ..open };
+    let id = stage.hub.open(lingers(open())).await.unwrap().id().clone();
+    for _ in 0..300 {
+        drop(stage.agent().await);
+        stage.hub.close(&id).await;
+        stage.hub.open(lingers(stored())).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn the_first_prompt_of_a_session_goes_out_when_the_agent_is_there() {
     let stage = Stage::new(None);
