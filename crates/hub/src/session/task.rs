@@ -206,7 +206,7 @@ impl SessionTask {
     }
 
     fn is_done(&self) -> bool {
-        let ends = self.closing || (self.linger == Linger::WithAgent && !self.renew);
+        let ends = self.closing || ((self.finishing || self.linger == Linger::WithAgent) && !self.renew);
         ends && matches!(self.agent, Agent::Gone)
     }
 

@@ -232,6 +232,18 @@ async fn a_session_outlives_its_agent() {
     assert_eq!(told[..3], ["promptQueued", "sessionStarted", "userMessage"], "{told:?}");
 }
 
+#[tokio::test]
+async fn a_session_that_outlives_its_agent_can_be_finished() {
+    let journal = Memory::new();
+    let mut scene = Scene::lingering(&journal).await;
+    scene.prompt("one").await;
+    scene.session.finish().await.unwrap();
+    scene.hears_prompt().await;
+    scene.tells(turn_ended()).await;
+    assert_eq!(soon(scene.agent.commands.recv()).await, None, "the agent is let go");
+    scene.agent_ends().await;
+}
+
 /// Whoever has waited for the end may go on at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_session_that_was_closed_can_be_opened() {
