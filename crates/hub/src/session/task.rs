@@ -327,6 +327,8 @@ impl SessionTask {
             _ => {}
         }
         let started = matches!(draft.kind, EventKind::SessionStarted(_));
+        // This one does what was wanted; if it goes, somebody has to want it again.
+        self.wanted &= !started;
         self.stamp(draft);
         if started && let Some(error) = self.unkept.take() {
             self.say_unkept(&error);
