@@ -281,7 +281,9 @@ impl SessionTask {
                 self.tail.retain(Retain::Ring);
                 self.tell(log_note("the log is kept again, and nothing of it was lost", true));
             }
-            Landed::Lost(items) => {
+            Landed::Lost(mut items) => {
+                // The other one's log has none of it: nobody hears that it is kept, and the agent does nothing of it.
+                items.retain(|item| matches!(item, Item::Entry(_)));
                 let message = "another process has taken this session over: it ends here";
                 self.tail.retain(Retain::Volatile);
                 self.release(items);
