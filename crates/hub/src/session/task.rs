@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, EventKind, Prompt, QuestionId, SessionConfig,
-    SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
+    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, EventKind, Prompt, PromptId, QuestionId,
+    SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -85,8 +85,10 @@ pub(crate) struct SessionTask {
     config: SessionConfig,
     by: ClientRef,
     history: Option<History>,
-    /// The first prompt, until the agent is there.
+    /// The first prompt of this opening, until the agent is there.
     first: Option<Prompt>,
+    /// Prompts that an earlier process left waiting: they come before it.
+    waited: Vec<PromptId>,
     linger: Linger,
     question_timeout: Option<Duration>,
     deadlines: Vec<(QuestionId, Instant)>,
@@ -120,6 +122,7 @@ impl SessionTask {
     pub(crate) fn new(beginning: Beginning) -> Self {
         let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, .. } = beginning;
         let first = config.prompt.take();
+        let waited = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         let outbox = Outbox::new(id.clone(), beginning.journal.clone(), &state);
         let (journal, owner) = beginning.journal.unzip();
         Self {
@@ -130,6 +133,7 @@ impl SessionTask {
             by,
             history,
             first,
+            waited,
             linger,
             question_timeout,
             deadlines: Vec::new(),
@@ -380,7 +384,9 @@ impl SessionTask {
             return;
         }
         let Ok(permit) = self.agent.permit() else { return };
-        if let Some(prompt) = self.first.take() {
+        let front = self.state.queue.front().and_then(|queued| queued.prompt.prompt_id.as_ref());
+        let has_waited = front.is_some_and(|id| self.waited.contains(id));
+        if let Some(prompt) = self.first.take_if(|_| !has_waited) {
             let by = self.by.clone();
             self.hand_over(permit, prompt, by);
         } else if let Some(queued) = self.state.queue.front().cloned() {
@@ -455,7 +461,7 @@ impl SessionTask {
 
 /// What the log says of a prompt that goes to the agent, which has an id from now on.
 fn spoken(prompt: &mut Prompt, from: ClientRef) -> UserMessage {
-    let id = prompt.prompt_id.get_or_insert_with(multitap_event::PromptId::fresh).clone();
+    let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
     UserMessage {
         content: prompt.text.clone(),
         images: prompt.images.clone(),

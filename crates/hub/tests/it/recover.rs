@@ -66,6 +66,20 @@ async fn a_waiting_prompt_runs_when_the_session_is_taken_up_and_the_other_is_not
     assert_eq!(journal.log(&id).len(), events.len());
 }
 
+/// Whoever takes it up with a prompt comes after those who have waited.
+#[tokio::test]
+async fn what_has_waited_comes_before_the_next_prompt() {
+    let journal = Memory::new();
+    crashed(&journal).await;
+    let open = Open { config: config().with_prompt("three"), ..stored() };
+    let mut scene = Stage::new(Some(journal.clone())).open(open).await;
+    scene.prompt("four").await;
+    for prompt in ["two", "three", "four"] {
+        assert_eq!(scene.hears_prompt().await.text, prompt);
+        scene.tells(turn_ended()).await;
+    }
+}
+
 /// Of those who saw the end it is not said that something cut them off.
 #[tokio::test]
 async fn whoever_stayed_to_the_end_just_left() {
