@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use multitap_adapter::LaunchError;
 use multitap_event::{
-    AgentErrorKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode, PermissionPath, Prompt,
+    AgentErrorKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpReach, Mode, PermissionPath, Prompt,
     Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
@@ -164,8 +164,7 @@ async fn interop_edits_as_somebody_else_wants_them() {
 async fn interop_mcp_servers_and_what_is_allowed_of_them() {
     let place = place!();
     let fake = Fake::mcp().unwrap();
-    let server =
-        McpServer::Stdio { command: fake.program().display().to_string(), args: Vec::new(), env: BTreeMap::new() };
+    let server = McpReach::program(fake.program().display().to_string(), Vec::new()).into();
     let config = SessionConfig { mcp_servers: BTreeMap::from([("tiny".to_owned(), server)]), ..place.config() };
     let mut scene = place.start(config).await;
     scene.send(Command::Query { what: Query::McpStatus }).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use multitap_adapter::{LaunchError, read};
 use multitap_event::{
-    AgentErrorKind, AgentKind, AgentType, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode,
+    AgentErrorKind, AgentKind, AgentType, ApprovalMode, Command, Decide, Details, EventKind, Image, McpReach, Mode,
     Prompt, Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::interop;
@@ -153,7 +153,7 @@ const SERVER: &str = include_str!("asking_server.py");
 fn with_server(place: &Place, config: SessionConfig) -> SessionConfig {
     let script = place.scratch.write("server.py", SERVER).unwrap();
     let args = vec![script.display().to_string()];
-    let server = McpServer::Stdio { command: "python3".to_owned(), args, env: BTreeMap::new() };
+    let server = McpReach::program("python3", args).into();
     SessionConfig { mcp_servers: BTreeMap::from([("tiny".to_owned(), server)]), ..config }
 }
 
@@ -438,7 +438,7 @@ async fn interop_codex_exec_takes_servers_prompts_and_forks() {
         ..place.config()
     };
     let mut config = with_server(&place, base);
-    if let Some(McpServer::Stdio { env, .. }) = config.mcp_servers.get_mut("tiny") {
+    if let Some(McpReach::Stdio { env, .. }) = config.mcp_servers.get_mut("tiny").map(|server| &mut server.reach) {
         env.insert("SUFFIX".to_owned(), " from the environment".to_owned());
     }
     let mut scene = place.start(config.clone()).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use multitap_adapter::LaunchError;
 use multitap_event::{
-    AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpServer, Mode, Resume, SessionConfig,
+    AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpReach, Mode, Resume, SessionConfig,
     ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
@@ -138,7 +138,7 @@ async fn interop_a_command_shows_its_output() {
 async fn interop_a_server_is_allowed_as_a_whole() {
     let Some(gemini) = Gemini::new() else { return };
     let fake = Fake::mcp().unwrap();
-    let server = McpServer::Stdio { command: fake.program().display().to_string(), args: Vec::new(), env: [].into() };
+    let server = McpReach::program(fake.program().display().to_string(), Vec::new()).into();
     let config = SessionConfig { mcp_servers: [("tiny".to_owned(), server)].into(), ..gemini.config() };
     let mut scene = gemini.place.start(config).await;
     scene.prompt(r#"[[mcp:tiny:echo:{"message":"hi"}]]"#).await;
