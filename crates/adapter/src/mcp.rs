@@ -15,11 +15,14 @@ struct Known {
     cwd: bool,
 }
 
-fn known(agent: AgentType) -> Known {
+/// For a server of that name.
+fn known(agent: AgentType, name: &str) -> Known {
+    // Gemini's rules misread a server with an underscore, and would not hold.
+    let by_rule = !name.contains('_');
     let (timeout, trust, include, exclude) = match agent {
         AgentType::Claude => (true, true, false, true),
         AgentType::Codex | AgentType::Builtin => (true, true, true, true),
-        AgentType::Gemini => (false, true, false, true),
+        AgentType::Gemini => (false, by_rule, false, by_rule),
         AgentType::Acp => (false, false, false, false),
     };
     // The others start servers in their own folder, and a shell is needed to go elsewhere.
@@ -30,12 +33,18 @@ fn known(agent: AgentType) -> Known {
 /// Refuses by name what would be something else if it were left out.
 pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let agent = config.agent.agent_type();
-    let known = known(agent);
     for (name, server) in &config.mcp_servers {
+        let known = known(agent, name);
+        let no_rule = match agent {
+            AgentType::Gemini => "its rules do not hold for a server with an underscore in its name",
+            AgentType::Claude | AgentType::Codex | AgentType::Acp | AgentType::Builtin => {
+                "it takes all tools of a server"
+            }
+        };
         let elsewhere = matches!(&server.reach, McpReach::Stdio { cwd: Some(_), .. });
         let given = [
             ("includeTools", !known.include && server.include_tools.is_some(), "it takes all tools of a server"),
-            ("excludeTools", !known.exclude && !server.exclude_tools.is_empty(), "it takes all tools of a server"),
+            ("excludeTools", !known.exclude && !server.exclude_tools.is_empty(), no_rule),
             ("cwd", !known.cwd && elsewhere, "it starts servers in its own folder"),
         ];
         if let Some((key, _, why)) = given.into_iter().find(|(_, given, _)| *given) {
@@ -50,8 +59,8 @@ pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
 /// or waits as long as its own settings say.
 pub fn left_out(config: &SessionConfig) -> Vec<String> {
     let agent = config.agent.agent_type();
-    let known = known(agent);
     let of = |(name, server): (&String, &McpServer)| {
+        let known = known(agent, name);
         let left = [
             ("timeout", !known.timeout && server.timeout.is_some(), "waits as its own settings say"),
             ("trust", !known.trust && server.trust, "asks as its own settings say"),
@@ -95,7 +104,12 @@ mod tests {
             "claude cannot honour mcpServers.x.includeTools: it takes all tools of a server"
         );
         check(&config(AgentKind::Codex, include)).unwrap();
-        check(&config(acp(), |server| server.exclude_tools = vec!["a".to_owned()])).unwrap_err();
+        let exclude = |server: &mut McpServer| server.exclude_tools = vec!["a".to_owned()];
+        check(&config(acp(), exclude)).unwrap_err();
+        let mut gemini = config(AgentKind::Gemini, exclude);
+        check(&gemini).unwrap();
+        gemini.mcp_servers = gemini.mcp_servers.into_values().map(|server| ("a_b".to_owned(), server)).collect();
+        assert!(check(&gemini).unwrap_err().to_string().contains("a server with an underscore in its name"));
         let comfort = |server: &mut McpServer| {
             (server.timeout, server.trust) = (Some(Duration::from_secs(1)), true);
         };

@@ -71,12 +71,10 @@ fn policy(config: &SessionConfig) -> String {
         format!("[[rule]]\ntoolName = {}\n{prefix}{ALLOW}", text(name))
     };
     let servers = config.mcp_servers.iter().flat_map(|(name, server)| {
-        let of = format!("[[rule]]\nmcpName = {}\n", text(name));
-        let deny = server
-            .exclude_tools
-            .iter()
-            .map(|tool| format!("{of}toolName = {}\ndecision = \"deny\"\npriority = 900\n\n", text(tool)));
-        deny.chain(server.trust.then(|| format!("{of}{ALLOW}"))).collect::<Vec<_>>()
+        // A rule without `toolName` would make the whole file void.
+        let of = |tool: &str| format!("[[rule]]\nmcpName = {}\ntoolName = {}\n", text(name), text(tool));
+        let deny = server.exclude_tools.iter().map(|tool| of(tool) + "decision = \"deny\"\npriority = 900\n\n");
+        deny.chain(server.trust.then(|| of("*") + ALLOW)).collect::<Vec<_>>()
     });
     config.blocked_tools.iter().map(deny).chain(config.allowed_tools.iter().map(allow)).chain(servers).collect()
 }

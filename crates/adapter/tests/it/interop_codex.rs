@@ -192,6 +192,27 @@ async fn interop_codex_mcp_tools_ask_and_their_servers_too() {
     scene.close().await;
 }
 
+/// A trusted server runs unasked, and what is not included or is excluded does not run.
+#[tokio::test]
+async fn interop_codex_what_is_set_for_an_mcp_server_holds() {
+    let place = place!();
+    let mut config = with_server(&place, SessionConfig { mode: mode(ApprovalMode::Ask), ..place.config() });
+    if let Some(server) = config.mcp_servers.get_mut("tiny") {
+        (server.trust, server.timeout) = (true, Some(std::time::Duration::from_secs(20)));
+        server.include_tools = Some(vec!["echo".to_owned()]);
+        if let McpReach::Stdio { args, cwd, .. } = &mut server.reach {
+            (*args, *cwd) = (vec!["server.py".to_owned()], Some(".".into()));
+        }
+    }
+    let mut scene = place.start(config).await;
+    scene.turn(r#"[[mcp:tiny:echo:{"message":"hi"}]][[next]][[mcp:tiny:form:{}]]"#).await;
+    assert!(!scene.told.iter().any(|kind| matches!(kind, EventKind::PermissionAsked(_))), "{:#?}", scene.told);
+    let done = results(&scene.told);
+    assert_eq!(done[0].result, Some(json!("echo: hi")), "{:#?}", scene.told);
+    assert!(done.iter().skip(1).all(|tool| tool.outcome != ToolOutcome::Completed), "{:#?}", scene.told);
+    scene.close().await;
+}
+
 #[tokio::test]
 async fn interop_codex_a_turn_is_cancelled() {
     let place = place!();
