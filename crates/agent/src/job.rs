@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use multitap_event::{AskedQuestion, Details, Edit};
 
 use crate::tools::ask::Ask;
+use crate::tools::mcp::Mcp;
 use crate::tools::todos::Todos;
 
 /// One call, ready.
@@ -15,6 +16,7 @@ use crate::tools::todos::Todos;
 pub(crate) enum Job {
     Todos(Todos),
     Ask(Ask),
+    Mcp(Mcp),
 }
 
 /// What a job would touch.
@@ -56,6 +58,7 @@ impl Job {
         match self {
             Self::Todos(todos) => todos.title(),
             Self::Ask(ask) => ask.question.clone(),
+            Self::Mcp(mcp) => mcp.title(),
         }
     }
 
@@ -63,6 +66,7 @@ impl Job {
         match self {
             Self::Todos(_) => Access::Own,
             Self::Ask(_) => Access::Ask,
+            Self::Mcp(Mcp { server, tool, trusted, .. }) => Access::Mcp { server, tool, trusted: *trusted },
         }
     }
 
@@ -78,6 +82,9 @@ impl Job {
                 };
                 Details::Input { questions: vec![asked] }
             }
+            Self::Mcp(Mcp { server, tool, arguments, .. }) => {
+                Details::Mcp { server: server.clone(), tool: tool.clone(), arguments: arguments.clone() }
+            }
         }
     }
 
@@ -85,13 +92,14 @@ impl Job {
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
             Self::Todos(_) | Self::Ask(_) => Vec::new(),
+            Self::Mcp(_) => vec![Edit::NewInput],
         }
     }
 
     /// Does something else instead: another text for the file, another command.
     pub(crate) fn with_content(self, _content: String) -> Result<Self, TakesNoContent> {
         match self {
-            Self::Todos(_) | Self::Ask(_) => Err(TakesNoContent(self.title())),
+            Self::Todos(_) | Self::Ask(_) | Self::Mcp(_) => Err(TakesNoContent(self.title())),
         }
     }
 

@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::chat::{ChatError, Shelf};
 use crate::conversation::Conversation;
+use crate::mcp::{Place, Servers};
 use crate::model::{Model, rehearsal};
 use crate::policy::Policy;
 use crate::run::{Parts, Runner};
@@ -70,11 +71,19 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     let model = choose(config.model.as_deref())?;
     let (mut agent_link, end) = link();
     agent_link.steers = true;
+    let place = Place {
+        keeper: setup.keeper.clone(),
+        hidden_env: setup.hidden_env.clone(),
+        folder: folder.clone(),
+        env: config.environment.clone(),
+    };
+    let (mcp, servers) = Servers::start(&config.mcp_servers, &place);
     let own = slash::load(setup.config.as_deref(), &folder);
     let parts = Parts {
         end,
         policy: Policy::new(mode, Vec::new(), Vec::new()),
-        toolbox: Toolbox::default(),
+        toolbox: Toolbox { mcp },
+        servers,
         folder,
         config,
         setup,

@@ -3,6 +3,7 @@
 //! Must not come in: models, turns, who may do what. A tool that is run has been allowed.
 
 pub(crate) mod ask;
+pub(crate) mod mcp;
 pub(crate) mod todos;
 
 use multitap_event::ToolKind;
@@ -11,11 +12,14 @@ use serde_json::{Value, json};
 
 use crate::conversation::Call;
 use crate::job::Job;
+use crate::mcp::Servers;
 use crate::tool::{Doing, Outcome, Spec};
 
 /// All tools of a session.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Toolbox {}
+pub(crate) struct Toolbox {
+    pub(crate) mcp: Servers,
+}
 
 /// A call that cannot be run; the model is told why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +29,9 @@ pub(crate) struct BadCall(pub(crate) String);
 impl Toolbox {
     /// What the model is told it can do.
     pub(crate) fn specs(&self) -> Vec<Spec> {
-        vec![todos::spec(), ask::spec()]
+        let mut specs = vec![todos::spec(), ask::spec()];
+        specs.extend(self.mcp.specs());
+        specs
     }
 
     pub(crate) fn spec(&self, name: &str) -> Option<Spec> {
@@ -38,6 +44,9 @@ impl Toolbox {
             todos::NAME => todos::prepare(arguments(call)?).map(Job::Todos),
             ask::NAME => ask::prepare(arguments(call)?).map(Job::Ask),
             other => {
+                if let Some(found) = mcp::prepare(&self.mcp, call) {
+                    return found.map(Job::Mcp);
+                }
                 let known = self.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
                 Err(BadCall(format!("there is no tool '{other}': there are {known}")))
             }
@@ -45,11 +54,12 @@ impl Toolbox {
     }
 
     /// Does it. What it is given has been allowed.
-    pub(crate) async fn run(&self, job: Job, _doing: Doing) -> Outcome {
+    pub(crate) async fn run(&self, job: Job, doing: Doing) -> Outcome {
         match job {
             Job::Todos(todos) => todos.run(),
             // Answered by the ruling; nothing is left to do.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),
+            Job::Mcp(call) => self.mcp.call(call, doing).await,
         }
     }
 }
