@@ -195,6 +195,7 @@ pub(crate) fn config(
     config.permission_path = own.permission;
     config.transport = own.transport;
     config.checkpointing = own.checkpointing;
+    config.mcp_servers.clone_from(&settings.mcp_servers);
     if CLIS.contains(&agent) {
         config.program = Some(agent_program(agent, settings));
     } else {

@@ -2,16 +2,17 @@
 //!
 //! The user's file may say everything. The project's comes with somebody else's code, so it may only say what cannot
 //! do harm: which of the known agents to prefer, and whether to keep native lines. It never chooses a program, its
-//! arguments, its environment or who grants permission.
+//! arguments, its environment, MCP servers or who grants permission.
 
 mod jsonc;
+mod mcp;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use etcetera::BaseStrategy as _;
-use multitap_event::{AgentKind, AgentType, PermissionPath, Transport, UnknownAgent};
+use multitap_event::{AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent};
 use serde_json::{Map, Value};
 
 /// What the files and the environment say.
@@ -20,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) agent: Option<Wanted>,
     pub(crate) keep_raw: bool,
     agents: BTreeMap<AgentType, AgentSettings>,
+    /// The MCP servers that every agent is given.
+    pub(crate) mcp_servers: BTreeMap<String, McpServer>,
     /// What the user should know about the files; nothing to stop for.
     pub(crate) warnings: Vec<String>,
     /// The files that were read.
@@ -134,7 +137,8 @@ impl Settings {
                 ("agent", _) => self.agent = Some(agent(value, source)?),
                 ("keepRaw", _) => self.keep_raw = boolean(value, key)?,
                 ("agents", Source::User) => self.take_agents(value, notes)?,
-                ("agents", Source::Project) => notes.push(format!(
+                ("mcpServers", Source::User) => self.mcp_servers = mcp::servers(value, notes)?,
+                ("agents" | "mcpServers", Source::Project) => notes.push(format!(
                     "'{key}' is ignored here: a project may not choose programs or permissions; put it into {}",
                     home().map_or_else(
                         || "your own settings".to_owned(),
@@ -313,8 +317,10 @@ mod tests {
 
     #[test]
     fn a_project_chooses_no_programs() {
-        let text = r#"{"agent": "claude", "keepRaw": true, "agents": {"claude": {"command": "/tmp/evil"}}}"#;
+        let text = r#"{"agent": "claude", "keepRaw": true, "agents": {"claude": {"command": "/tmp/evil"}},
+            "mcpServers": {"evil": {"command": "/tmp/evil"}}}"#;
         let (settings, notes) = take(text, Source::Project).unwrap();
+        assert!(settings.mcp_servers.is_empty() && notes[1].starts_with("'mcpServers' is ignored here"), "{notes:?}");
         assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
         assert_eq!(settings.of(AgentType::Claude).command, None);
         assert!(notes[0].starts_with("'agents' is ignored here"), "{notes:?}");
