@@ -18,16 +18,16 @@ const BENCH: [&str; 6] = ["bench", "--quiet", "--package", "multitap-adapter", "
 pub(crate) fn bench(args: &[String]) -> Result<()> {
     let options = match args.split_first() {
         Some((name, options)) if name == "parse" => options,
-        Some((name, options)) if name == "log" => return of_the_store("bench_log", options),
-        Some((name, options)) if name == "hub" => return of_the_store("bench_hub", options),
+        Some((name, options)) if name == "log" => return example("multitap-store", "bench_log", options),
+        Some((name, options)) if name == "hub" => return example("multitap", "bench_hub", options),
         Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there are parse, log and hub"),
         _ => args,
     };
     parse(options)
 }
 
-fn of_the_store(example: &str, options: &[String]) -> Result<()> {
-    let run = ["run", "--quiet", "--release", "--package", "multitap-store", "--example", example, "--"];
+fn example(package: &str, example: &str, options: &[String]) -> Result<()> {
+    let run = ["run", "--quiet", "--release", "--package", package, "--example", example, "--"];
     succeed(cargo(&run).args(options))
 }
 

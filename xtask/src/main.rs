@@ -24,7 +24,8 @@ cargo xtask record AGENT CASE… record fixtures from a real CLI into crates/ada
 cargo xtask bench [parse]      how fast native lines become events, beside a plain derive, with the goals
                                (--scale N: more lines; --repeats N; --json; valgrind counts instructions)
 cargo xtask bench log          what keeping events costs, beside a plain file, with the goals
-cargo xtask bench hub          what a kept session costs its clients: fan-out, latency, one that stalls
+cargo xtask bench hub [PART…]  what a kept session costs, with the goals: fan-out, latency, stalled, history
+                               (only the parts named, if any; --seconds N; --events N in the history)
 cargo xtask soak               the tests that can be run longer, in full: killed writers, crashed sessions
 cargo xtask help               this text
 
@@ -59,7 +60,7 @@ fn chore() -> Result<()> {
 }
 
 fn soak() -> Result<()> {
-    for (package, tests) in [("multitap-store", "crash"), ("multitap", "kept")] {
+    for (package, tests) in [("multitap-store", "crash"), ("multitap", "crash")] {
         let mut command = cargo(&["test", "--package", package, "--test", "it", "--", tests]);
         succeed(command.env("MULTITAP_SOAK", "1"))?;
     }

@@ -3,19 +3,29 @@
 //! What a question about it shows and what the policy judges is read from here, so that people, rules and the tool
 //! itself look at the same thing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use multitap_event::{AskedQuestion, Details, Edit};
 
 use crate::tools::ask::Ask;
+use crate::tools::change::Change;
+use crate::tools::fetch::Fetch;
+use crate::tools::look::Look;
 use crate::tools::mcp::Mcp;
+use crate::tools::memory::Remember;
+use crate::tools::shell::Command;
 use crate::tools::todos::Todos;
 
 /// One call, ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Job {
+    Look(Look),
+    Change(Change),
     Todos(Todos),
     Ask(Ask),
+    Shell(Command),
+    Fetch(Fetch),
+    Remember(Remember),
     Mcp(Mcp),
 }
 
@@ -28,6 +38,10 @@ pub(crate) enum Access<'a> {
     Look,
     /// Changes a file inside the workspace.
     Change {
+        file: &'a Path,
+    },
+    /// Writes to the user's own memory file.
+    Remember {
         file: &'a Path,
     },
     Shell {
@@ -56,16 +70,26 @@ impl Job {
     /// One line for people.
     pub(crate) fn title(&self) -> String {
         match self {
+            Self::Look(look) => look.title(),
+            Self::Change(change) => change.title(),
             Self::Todos(todos) => todos.title(),
             Self::Ask(ask) => ask.question.clone(),
+            Self::Shell(command) => command.title(),
+            Self::Fetch(fetch) => fetch.title(),
+            Self::Remember(remember) => remember.title(),
             Self::Mcp(mcp) => mcp.title(),
         }
     }
 
     pub(crate) fn access(&self) -> Access<'_> {
         match self {
+            Self::Look(_) => Access::Look,
+            Self::Change(change) => change.access(),
             Self::Todos(_) => Access::Own,
             Self::Ask(_) => Access::Ask,
+            Self::Shell(command) => Access::Shell { command: &command.command, directory: &command.directory },
+            Self::Fetch(fetch) => Access::Fetch { urls: &fetch.urls },
+            Self::Remember(remember) => Access::Remember { file: &remember.file },
             Self::Mcp(Mcp { server, tool, trusted, .. }) => Access::Mcp { server, tool, trusted: *trusted },
         }
     }
@@ -73,7 +97,8 @@ impl Job {
     /// What a question about it shows.
     pub(crate) fn details(&self) -> Details {
         match self {
-            Self::Todos(todos) => Details::Text { text: todos.title(), arguments: serde_json::Map::new() },
+            Self::Change(change) => change.details(),
+            Self::Look(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: serde_json::Map::new() },
             Self::Ask(ask) => {
                 let asked = AskedQuestion {
                     question: ask.question.clone(),
@@ -82,6 +107,9 @@ impl Job {
                 };
                 Details::Input { questions: vec![asked] }
             }
+            Self::Shell(command) => command.details(),
+            Self::Fetch(fetch) => fetch.details(),
+            Self::Remember(remember) => remember.details(),
             Self::Mcp(Mcp { server, tool, arguments, .. }) => {
                 Details::Mcp { server: server.clone(), tool: tool.clone(), arguments: arguments.clone() }
             }
@@ -91,28 +119,21 @@ impl Job {
     /// What an answer may bring along.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         match self {
-            Self::Todos(_) | Self::Ask(_) => Vec::new(),
-            Self::Mcp(_) => vec![Edit::NewInput],
+            Self::Change(change) => change.edits(),
+            Self::Shell(_) => vec![Edit::NewContent, Edit::NewInput],
+            Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => vec![Edit::NewInput],
+            Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
         }
     }
 
     /// Does something else instead: another text for the file, another command.
-    pub(crate) fn with_content(self, _content: String) -> Result<Self, TakesNoContent> {
+    pub(crate) fn with_content(self, content: String) -> Result<Self, TakesNoContent> {
         match self {
-            Self::Todos(_) | Self::Ask(_) | Self::Mcp(_) => Err(TakesNoContent(self.title())),
-        }
-    }
-
-    /// The folder it runs in, where that matters.
-    pub(crate) fn directory(&self) -> Option<PathBuf> {
-        match self.access() {
-            Access::Shell { directory, .. } => Some(directory.to_owned()),
-            Access::Own
-            | Access::Look
-            | Access::Change { .. }
-            | Access::Fetch { .. }
-            | Access::Mcp { .. }
-            | Access::Ask => None,
+            Self::Change(change) => Ok(Self::Change(change.with_content(content))),
+            Self::Shell(command) => Ok(Self::Shell(command.with_command(content))),
+            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {
+                Err(TakesNoContent(self.title()))
+            }
         }
     }
 }

@@ -3,22 +3,31 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentLink, AgentType, ApprovalMode, Mode, PermissionPath, Resume, SessionConfig,
-    Timestamp, Transport, Unsupported, link,
+    AgentError, AgentErrorKind, AgentLink, AgentType, ApprovalMode, Mode, PermissionPath, Resume, SandboxMode,
+    SessionConfig, Timestamp, Transport, Unsupported, link,
 };
 use multitap_process::Keeper;
 use tokio_util::task::TaskTracker;
 
 use crate::chat::{ChatError, Shelf};
+use crate::command::Trust;
 use crate::conversation::Conversation;
 use crate::mcp::{Place, Servers};
-use crate::model::{Model, rehearsal};
-use crate::policy::Policy;
+use crate::memory::{self, Memory};
+use crate::model::Model;
+use crate::model::choice::{ChoiceError, Providers};
+use crate::policy::{Policy, Rule};
 use crate::run::{Parts, Runner};
+use crate::sandbox::{Effort, Sandbox};
 use crate::slash;
 use crate::tools::Toolbox;
+use crate::tools::fetch::Screen;
+use crate::tools::files::Files;
+use crate::tools::shell::{Shell, Surroundings};
+use crate::workspace::Workspace;
 
 /// What the agent needs beside the session's own configuration.
 #[derive(Clone)]
@@ -33,7 +42,16 @@ pub struct Setup {
     pub config: Option<PathBuf>,
     /// Variables that name keys and addresses of models.
     pub env: BTreeMap<String, String>,
+    /// Whether the folder's own files may be run as git runs them, without asking.
+    pub trusted: bool,
+    /// Whether `web_fetch` may reach this machine and the network around it.
+    pub private_addresses: bool,
+    /// Writes a rule to the user's settings; without it, rules last for the session.
+    pub save: Option<Save>,
 }
+
+/// Keeps a rule that allows something; says why it could not.
+pub type Save = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 impl fmt::Debug for Setup {
     /// Variables may be keys.
@@ -63,14 +81,23 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     let folder = folder(&config)?;
     let shelf = Shelf::new(setup.data.clone());
     let (chat, talk) = take_up(&shelf, &config, &folder).await?;
-    let mode = match &config.mode {
-        Some(Mode::Unified(mode)) => *mode,
-        Some(Mode::Native(word)) => ApprovalMode::from_native(AgentType::Builtin, word).unwrap_or(ApprovalMode::Ask),
-        None => ApprovalMode::Ask,
-    };
-    let model = choose(config.model.as_deref())?;
-    let (mut agent_link, end) = link();
-    agent_link.steers = true;
+    let policy = policy(&config, &setup)?;
+    let model = choose(config.model.as_deref(), &setup)?;
+    let home = setup.env.get("HOME").map(PathBuf::from);
+    let workspace =
+        Workspace::new(&folder, &config.add_dirs, home.clone()).map_err(|error| failed(error.to_string()))?;
+    let private = tempfile::Builder::new().prefix("multitap-agent-").tempdir();
+    let private = private.map_err(|error| failed(format!("no private folder can be made: {error}")))?;
+    let folders: Vec<_> = workspace.folders().map(Path::to_owned).collect();
+    let sandbox = sandbox(&config, &folders, &setup.keeper).await?;
+    let shell = Shell::new(Surroundings {
+        folders,
+        keeper: setup.keeper.clone(),
+        environment: config.environment.clone().into_iter().collect(),
+        hidden_env: setup.hidden_env.clone(),
+        private: private.path().to_owned(),
+        sandbox: sandbox.clone(),
+    });
     let place = Place {
         keeper: setup.keeper.clone(),
         hidden_env: setup.hidden_env.clone(),
@@ -78,11 +105,21 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         env: config.environment.clone(),
     };
     let (mcp, servers) = Servers::start(&config.mcp_servers, &place);
-    let own = slash::load(setup.config.as_deref(), &folder);
+    let toolbox = Toolbox {
+        mcp,
+        shell: Some(shell),
+        web: Some(Screen { allow_private: setup.private_addresses, ..Screen::default() }),
+        memory: setup.config.as_ref().map(|config| config.join(memory::NAMES[0])),
+        ..Toolbox::new(Files::new(workspace))
+    };
+    let (mut agent_link, end) = link();
+    agent_link.steers = true;
     let parts = Parts {
+        memory: Memory::load(setup.config.as_deref(), home.as_deref(), &folder),
+        own: slash::load(setup.config.as_deref(), &folder),
         end,
-        policy: Policy::new(mode, Vec::new(), Vec::new()),
-        toolbox: Toolbox { mcp },
+        policy,
+        toolbox,
         servers,
         folder,
         config,
@@ -91,18 +128,49 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         chat,
         talk,
         model,
-        own,
+        private,
+        enforced: sandbox.map(|sandbox| sandbox.enforced()),
     };
     tasks.spawn(Runner::new(parts).run());
     Ok(agent_link)
 }
 
+/// Who may do what, as the session is configured.
+fn policy(config: &SessionConfig, setup: &Setup) -> Result<Policy, Unsupported> {
+    let mode = match &config.mode {
+        Some(Mode::Unified(mode)) => *mode,
+        Some(Mode::Native(word)) => ApprovalMode::from_native(AgentType::Builtin, word)
+            .ok_or_else(|| unsupported("--approval-mode", &format!("it has no mode '{word}'")))?,
+        None => ApprovalMode::Ask,
+    };
+    let rules = |setting: &str, rules: &[String]| -> Result<Vec<Rule>, Unsupported> {
+        rules.iter().map(|rule| rule.parse().map_err(|error| unsupported(setting, &format!("{error}")))).collect()
+    };
+    let (allow, block) = (rules("--allow-tool", &config.allowed_tools)?, rules("--block-tool", &config.blocked_tools)?);
+    let trust = if setup.trusted { Trust::Trusted } else { Trust::Untrusted };
+    let policy = Policy::new(mode, allow, block).in_folder(trust);
+    Ok(if config.sandbox == Some(SandboxMode::ReadOnly) { policy.reading_only() } else { policy })
+}
+
+/// The sandbox that was asked for. What cannot be enforced stops the start, unless less is accepted.
+async fn sandbox(config: &SessionConfig, folders: &[PathBuf], keeper: &Keeper) -> Result<Option<Sandbox>, LaunchError> {
+    let Some(mode) = config.sandbox else { return Ok(None) };
+    let effort = if config.sandbox_best_effort { Effort::Best } else { Effort::Full };
+    Sandbox::set_up(mode, folders, effort, keeper).await.map_err(|error| {
+        let why = format!("{error}; --sandbox-best-effort accepts less");
+        unsupported(&format!("--sandbox {}", mode.option_word()), &why).into()
+    })
+}
+
 /// The model of that name.
-pub(crate) fn choose(name: Option<&str>) -> Result<Model, LaunchError> {
-    match name {
-        None | Some(rehearsal::NAME) => Ok(Model::Rehearsal),
-        Some(other) => Err(unsupported("--model", &format!("it knows no model '{other}'; there is rehearsal")).into()),
-    }
+pub(crate) fn choose(name: Option<&str>, setup: &Setup) -> Result<Model, Unsupported> {
+    let chosen = providers(setup).and_then(|providers| providers.choose(name));
+    chosen.map(Model::from).map_err(|error| unsupported("--model", &error.to_string()))
+}
+
+/// What the environment says of those who run models.
+pub(crate) fn providers(setup: &Setup) -> Result<Providers, ChoiceError> {
+    Providers::from_env(|name| setup.env.get(name).cloned())
 }
 
 fn unsupported(setting: &str, why: &str) -> Unsupported {

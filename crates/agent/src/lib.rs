@@ -7,19 +7,29 @@
 //! Must not come in: the hub, doors, terminals, other agents.
 
 mod chat;
+mod command;
 mod conversation;
+mod diff;
 mod job;
 mod launch;
 mod mcp;
+mod memory;
 mod model;
 mod policy;
 mod question;
 mod run;
+mod sandbox;
+#[cfg(test)]
+#[cfg(unix)]
+mod scene;
+mod seen;
 mod slash;
 mod tls;
 mod tool;
 mod tools;
 mod turn;
+mod workspace;
 
-pub use launch::{LaunchError, Setup, launch};
+pub use launch::{LaunchError, Save, Setup, launch};
+pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use slash::{SlashArgument, SlashCommand, commands};

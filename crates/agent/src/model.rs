@@ -2,14 +2,21 @@
 //!
 //! One request in, pieces of a reply out. Nothing here knows turns, tools that run, or permissions.
 
+pub(crate) mod catalog;
+pub(crate) mod choice;
+pub(crate) mod live;
 pub(crate) mod rehearsal;
+pub(crate) mod vendor;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::TokenUsage;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use self::choice::Choice;
+use self::live::Live;
 use crate::conversation::{Call, Message};
 use crate::tool::Spec;
 
@@ -88,6 +95,16 @@ pub(crate) type Deltas = mpsc::Sender<Delta>;
 #[derive(Debug, Clone)]
 pub(crate) enum Model {
     Rehearsal,
+    Live(Arc<Live>),
+}
+
+impl From<Choice> for Model {
+    fn from(choice: Choice) -> Self {
+        match choice {
+            Choice::Rehearsal => Self::Rehearsal,
+            Choice::Live(target) => Self::Live(Arc::new(Live::new(target))),
+        }
+    }
 }
 
 impl Model {
@@ -95,6 +112,7 @@ impl Model {
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Rehearsal => rehearsal::NAME,
+            Self::Live(live) => live.name(),
         }
     }
 
@@ -102,6 +120,7 @@ impl Model {
     pub(crate) fn window(&self) -> Option<u64> {
         match self {
             Self::Rehearsal => None,
+            Self::Live(live) => live.window(),
         }
     }
 
@@ -109,6 +128,7 @@ impl Model {
     pub(crate) async fn ask(&self, request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
         match self {
             Self::Rehearsal => rehearsal::ask(request, deltas).await,
+            Self::Live(live) => live.ask(request, deltas).await,
         }
     }
 }

@@ -2,8 +2,17 @@
 //!
 //! Pure. It judges a job by what the job would touch, never by what the model says about it.
 
+mod rule;
+mod shell;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use multitap_event::{ApprovalMode, OptionId, option};
 
+pub(crate) use self::rule::Rule;
+use self::shell::Blocked;
+use crate::command::{Script, Trust};
 use crate::job::{Access, Job};
 
 /// What is to happen with a job.
@@ -15,15 +24,12 @@ pub(crate) enum Verdict {
     Deny(String),
 }
 
-/// Something that is allowed or blocked.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Rule {
-    /// That tool, whatever it is called with.
-    Tool(String),
-    /// All tools of that MCP server.
-    Server(String),
-    /// File changes.
-    Edits,
+/// What an answer for good allows from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Always {
+    pub(crate) rules: Vec<Rule>,
+    /// To be kept in the user's settings.
+    pub(crate) save: bool,
 }
 
 /// The rules of a session.
@@ -32,18 +38,35 @@ pub(crate) struct Policy {
     pub(crate) mode: ApprovalMode,
     allow: Vec<Rule>,
     block: Vec<Rule>,
+    trust: Trust,
+    /// Nothing may be written, whoever allows it.
+    read_only: bool,
 }
 
 impl Policy {
     pub(crate) fn new(mode: ApprovalMode, allow: Vec<Rule>, block: Vec<Rule>) -> Self {
-        Self { mode, allow, block }
+        Self { mode, allow, block, trust: Trust::Trusted, read_only: false }
+    }
+
+    /// The same, in a folder that may be trusted or not.
+    #[must_use]
+    pub(crate) fn in_folder(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
+    /// The same, in a sandbox in which nothing may be written.
+    #[must_use]
+    pub(crate) fn reading_only(mut self) -> Self {
+        self.read_only = true;
+        self
     }
 
     /// Judges one call of that tool.
     pub(crate) fn judge(&self, tool: &str, job: &Job) -> Verdict {
         let access = job.access();
-        if self.block.iter().any(|rule| rule.covers(tool, access)) {
-            return Verdict::Deny(format!("{tool} is blocked for this session"));
+        if let Some(rule) = self.block.iter().find(|rule| rule.touches(tool, access)) {
+            return Verdict::Deny(format!("{tool} is blocked for this session (by the rule {rule})"));
         }
         match access {
             Access::Own | Access::Look => return Verdict::Run,
@@ -51,50 +74,109 @@ impl Policy {
                 return Verdict::Deny("nobody may be asked in this mode".to_owned());
             }
             Access::Ask => return Verdict::Ask,
-            Access::Change { .. } | Access::Shell { .. } | Access::Fetch { .. } | Access::Mcp { .. } => {}
+            Access::Change { .. }
+            | Access::Remember { .. }
+            | Access::Shell { .. }
+            | Access::Fetch { .. }
+            | Access::Mcp { .. } => {}
+        }
+        if self.read_only && matches!(access, Access::Change { .. } | Access::Remember { .. }) {
+            return Verdict::Deny("the sandbox of this session is read-only".to_owned());
+        }
+        let mut must_ask = false;
+        if let Access::Shell { command, .. } = access {
+            match shell::blocked(&self.block, command) {
+                Blocked::No => {}
+                Blocked::By(rule) => {
+                    return Verdict::Deny(format!("the command is blocked for this session (by the rule {rule})"));
+                }
+                Blocked::CannotTell => must_ask = true,
+            }
         }
         if self.mode == ApprovalMode::Plan {
-            return Verdict::Deny("the session is in plan mode: look and plan, change nothing".to_owned());
+            // Looking at things is what plans are made of; but nobody allowed it yet.
+            return match self.only_looks(access) {
+                true => Verdict::Ask,
+                false => Verdict::Deny("the session is in plan mode: look and plan, change nothing".to_owned()),
+            };
         }
-        if self.allow.iter().any(|rule| rule.covers(tool, access)) {
-            return Verdict::Run;
-        }
-        let unasked = match (self.mode, access) {
-            (ApprovalMode::AutoAll, _) | (_, Access::Mcp { trusted: true, .. }) => true,
-            (ApprovalMode::AutoEdit, Access::Change { .. }) => true,
-            _ => false,
-        };
         match self.mode {
-            _ if unasked => Verdict::Run,
+            _ if !must_ask && self.unasked(tool, access) => Verdict::Run,
+            ApprovalMode::DontAsk if must_ask => Verdict::Deny(
+                "what the command would run cannot be told, some commands are blocked, and nobody may be asked"
+                    .to_owned(),
+            ),
             ApprovalMode::DontAsk => Verdict::Deny(format!("no rule allows {tool}, and nobody may be asked")),
             _ => Verdict::Ask,
         }
     }
 
-    /// Takes in an answer for good; the rule it made, if it made one.
-    pub(crate) fn answered(&mut self, option: &OptionId, tool: &str, job: &Job) -> Option<Rule> {
-        let rule = match (option.as_str(), job.access()) {
-            (option::PROCEED_ALWAYS_SERVER, Access::Mcp { server, .. }) => Rule::Server(server.to_owned()),
-            (option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_AND_SAVE, Access::Change { .. }) => Rule::Edits,
-            (
-                option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_TOOL | option::PROCEED_ALWAYS_AND_SAVE,
-                Access::Shell { .. } | Access::Fetch { .. } | Access::Mcp { .. },
-            ) => Rule::Tool(tool.to_owned()),
-            _ => return None,
+    /// Whether a rule or the mode lets it run.
+    fn unasked(&self, tool: &str, access: Access<'_>) -> bool {
+        let by_rule = match access {
+            Access::Shell { command, .. } => shell::allowed(&self.allow, command),
+            _ => false,
         };
-        if !self.allow.contains(&rule) {
-            self.allow.push(rule.clone());
+        by_rule
+            || self.allow.iter().any(|rule| rule.allows(tool, access))
+            || match (self.mode, access) {
+                (ApprovalMode::AutoAll, _) | (_, Access::Mcp { trusted: true, .. }) => true,
+                (ApprovalMode::AutoEdit, Access::Change { file }) => !is_delicate(file),
+                (ApprovalMode::AskDangerous, access) => self.only_looks(access),
+                _ => false,
+            }
+    }
+
+    fn only_looks(&self, access: Access<'_>) -> bool {
+        let Access::Shell { command, directory } = access else { return false };
+        Script::parse(command).is_ok_and(|script| script.only_looks(directory, self.trust))
+    }
+
+    /// Takes in an answer for good; what it allows from now on, if it allows anything.
+    pub(crate) fn answered(&mut self, option: &OptionId, tool: &str, job: &Job) -> Option<Always> {
+        let rules = always(option.as_str(), tool, job);
+        if rules.is_empty() {
+            return None;
         }
-        Some(rule)
+        for rule in &rules {
+            if !self.allow.contains(rule) {
+                self.allow.push(rule.clone());
+            }
+        }
+        Some(Always { rules, save: option.as_str() == option::PROCEED_ALWAYS_AND_SAVE })
     }
 }
 
-impl Rule {
-    fn covers(&self, tool: &str, access: Access<'_>) -> bool {
-        match self {
-            Self::Tool(name) => name == tool,
-            Self::Server(name) => matches!(access, Access::Mcp { server, .. } if server == name),
-            Self::Edits => matches!(access, Access::Change { .. }),
+/// Whether to change that file is as good as to run something: what git and Multitap themselves obey.
+fn is_delicate(file: &Path) -> bool {
+    file.components().any(|part| matches!(part.as_os_str().to_str(), Some(".git" | ".multitap")))
+}
+
+/// The rules that an answer for good about a job makes; none for an answer that is not one.
+pub(crate) fn always(option: &str, tool: &str, job: &Job) -> Vec<Rule> {
+    match (option, job.access()) {
+        (option::PROCEED_ALWAYS_SERVER, Access::Mcp { server, .. }) => vec![Rule::Server(server.to_owned())],
+        (option::PROCEED_ALWAYS_TOOL, Access::Shell { .. } | Access::Fetch { .. } | Access::Change { .. }) => {
+            vec![Rule::Tool(tool.to_owned())]
         }
+        (option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_TOOL | option::PROCEED_ALWAYS_AND_SAVE, access) => {
+            match access {
+                Access::Change { .. } => vec![Rule::Edits],
+                Access::Remember { .. } => vec![Rule::Tool(tool.to_owned())],
+                Access::Shell { command, .. } => shell::always(command),
+                Access::Fetch { urls } => {
+                    let hosts: BTreeSet<String> = urls.iter().filter_map(|url| rule::host_of(url)).collect();
+                    hosts.into_iter().map(Rule::Host).collect()
+                }
+                Access::Mcp { server, tool, .. } => {
+                    vec![Rule::McpTool { server: server.to_owned(), tool: tool.to_owned() }]
+                }
+                Access::Own | Access::Look | Access::Ask => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,18 +3,18 @@
 use multitap_event::{Choice, ChoiceKind, Decide, Details, Question, QuestionId, ToolId, option};
 use serde_json::Value;
 
-use crate::job::Job;
+use crate::job::{Access, Job};
+use crate::policy::{Rule, always};
 
 /// The question that asks for leave to do it.
 pub(crate) fn question(id: QuestionId, tool_id: ToolId, tool_name: &str, job: &Job) -> Question {
-    let details = job.details();
     Question {
         question_id: id,
         tool_id: Some(tool_id),
         tool_name: Some(tool_name.to_owned()),
         title: job.title(),
-        options: choices(&details),
-        details,
+        options: choices(tool_name, job),
+        details: job.details(),
         edits: job.edits(),
         reason: None,
     }
@@ -25,39 +25,34 @@ fn answer_option(index: usize) -> String {
     format!("answer_{}", index + 1)
 }
 
-fn choices(details: &Details) -> Vec<Choice> {
-    let once = |name: &str| Choice::new(option::PROCEED_ONCE, name, ChoiceKind::AllowOnce);
-    let always = |id: &str, name: String| Choice::new(id, name, ChoiceKind::AllowAlways);
+fn choices(tool: &str, job: &Job) -> Vec<Choice> {
     let cancel = |name: &str| Choice::new(option::CANCEL, name, ChoiceKind::RejectOnce);
-    let mut choices = match details {
-        Details::Input { questions } => {
-            let labels = questions.iter().flat_map(|asked| &asked.labels).enumerate();
-            let mut choices: Vec<_> = labels
-                .map(|(index, label)| Choice::new(&answer_option(index), label.clone(), ChoiceKind::AllowOnce))
-                .collect();
-            if choices.is_empty() {
-                choices.push(once("Answer"));
-            }
-            choices.push(cancel("Do not answer"));
-            return choices;
+    if let Details::Input { questions } = job.details() {
+        let labels = questions.into_iter().flat_map(|asked| asked.labels).enumerate();
+        let mut choices: Vec<_> =
+            labels.map(|(index, label)| Choice::new(&answer_option(index), label, ChoiceKind::AllowOnce)).collect();
+        if choices.is_empty() {
+            choices.push(Choice::new(option::PROCEED_ONCE, "Answer", ChoiceKind::AllowOnce));
         }
-        Details::Command { .. } => vec![
-            once("Allow once"),
-            always(option::PROCEED_ALWAYS, "Allow commands like this for this session".to_owned()),
-        ],
-        Details::FileEdit { .. } => {
-            vec![once("Allow once"), always(option::PROCEED_ALWAYS, "Allow all edits in this session".to_owned())]
-        }
-        Details::Mcp { server, tool, .. } => vec![
-            once("Allow once"),
-            always(option::PROCEED_ALWAYS_TOOL, format!("Allow {tool} of {server} for this session")),
-            always(option::PROCEED_ALWAYS_SERVER, format!("Allow all tools of {server} for this session")),
-        ],
-        Details::Plan { .. } | Details::Text { .. } => {
-            vec![once("Allow once"), always(option::PROCEED_ALWAYS, "Allow this tool for this session".to_owned())]
-        }
+        choices.push(cancel("Do not answer"));
+        return choices;
+    }
+    let mut choices = vec![Choice::new(option::PROCEED_ONCE, "Allow once", ChoiceKind::AllowOnce)];
+    let for_session: &[&str] = match job.access() {
+        Access::Mcp { .. } => &[option::PROCEED_ALWAYS_TOOL, option::PROCEED_ALWAYS_SERVER],
+        _ => &[option::PROCEED_ALWAYS],
     };
-    choices.push(always(option::PROCEED_ALWAYS_AND_SAVE, "Always allow, and keep it in my settings".to_owned()));
+    for option in for_session.iter().copied().chain([option::PROCEED_ALWAYS_AND_SAVE]) {
+        // What a button says is what the rule will be.
+        let rules = always(option, tool, job);
+        let shown = rules.iter().map(Rule::shown).collect::<Vec<_>>().join(", ");
+        let name = match option {
+            _ if rules.is_empty() => continue,
+            option::PROCEED_ALWAYS_AND_SAVE => format!("Always allow {shown}, and keep it in my settings"),
+            _ => format!("Allow {shown} for this session"),
+        };
+        choices.push(Choice::new(option, name, ChoiceKind::AllowAlways));
+    }
     choices.push(cancel("Deny"));
     choices
 }
@@ -73,4 +68,29 @@ pub(crate) fn answer(question: &Question, decide: &Decide) -> String {
     let words = decide.feedback.iter().filter(|words| !words.is_empty()).cloned();
     let all: Vec<_> = by_option.map(str::to_owned).into_iter().chain(given).chain(words).collect();
     if all.is_empty() { "The user gave no answer.".to_owned() } else { all.join("\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::tools::shell::Command;
+
+    #[test]
+    fn what_a_button_says_is_what_the_rule_will_be() {
+        let names = |command: &str| {
+            let job = Job::Shell(Command::of(command, Path::new("/work")));
+            let question = question("q".into(), "t".into(), "run_shell_command", &job);
+            question.options.into_iter().map(|choice| choice.name).collect::<Vec<_>>()
+        };
+        let expected = [
+            "Allow once",
+            "Allow `git log …`, `head …` for this session",
+            "Always allow `git log …`, `head …`, and keep it in my settings",
+            "Deny",
+        ];
+        assert_eq!(names("git log | head"), expected);
+        assert_eq!(names("rm $X")[1], "Allow exactly this command for this session");
+    }
 }

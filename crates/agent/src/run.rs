@@ -15,6 +15,7 @@ use multitap_event::{
     SessionEndReason, SessionStart, SystemNote, SystemSubtype, Timestamp, TokenUsage, TurnStatus,
 };
 use serde_json::{Map, Value, json};
+use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -25,8 +26,10 @@ use crate::chat::{Chat, Shelf};
 use crate::conversation::Conversation;
 use crate::launch::Setup;
 use crate::mcp::Change;
+use crate::memory::Memory;
 use crate::model::Model;
 use crate::policy::Policy;
+use crate::sandbox::Enforced;
 use crate::slash::Own;
 use crate::tools::Toolbox;
 use crate::turn::{Effect, Input, Keep, Limits, Machine, Now};
@@ -54,6 +57,11 @@ pub(crate) struct Parts {
     /// How MCP servers get on.
     pub(crate) servers: mpsc::Receiver<Change>,
     pub(crate) own: Vec<Own>,
+    pub(crate) memory: Memory,
+    /// A folder of the session's own, gone with it.
+    pub(crate) private: TempDir,
+    /// What the sandbox keeps commands from.
+    pub(crate) enforced: Option<Enforced>,
 }
 
 /// The owner of a session with the built-in agent.
@@ -69,6 +77,9 @@ pub(crate) struct Runner {
     toolbox: Toolbox,
     servers: mpsc::Receiver<Change>,
     own: Vec<Own>,
+    memory: Memory,
+    _private: TempDir,
+    enforced: Option<Enforced>,
     machine: Machine,
     thinking: Option<u32>,
     reports: mpsc::Receiver<Report>,
@@ -109,6 +120,9 @@ impl Runner {
             toolbox: parts.toolbox,
             servers: parts.servers,
             own: parts.own,
+            memory: parts.memory,
+            _private: parts.private,
+            enforced: parts.enforced,
             machine,
             thinking: None,
             reports,
@@ -133,6 +147,9 @@ impl Runner {
         self.stop.cancel();
         self.workers.shutdown().await;
         self.toolbox.mcp.close().await;
+        if let Some(shell) = &self.toolbox.shell {
+            shell.close().await;
+        }
     }
 
     async fn converse(&mut self) -> Result<(), Gone> {
@@ -181,7 +198,16 @@ impl Runner {
         .await?;
         let tools: Vec<_> = self.toolbox.specs().into_iter().map(|spec| spec.name).collect();
         let data = json!({ "tools": tools, "model": self.model.name(), "cwd": self.folder });
-        self.note(SystemSubtype::INIT, None, data).await
+        self.note(SystemSubtype::INIT, None, data).await?;
+        if let Some(enforced) = self.enforced {
+            let message = Some(format!("commands run in a sandbox: {enforced}"));
+            let data = serde_json::to_value(enforced).unwrap_or_default();
+            self.note("sandbox", message, data).await?;
+        }
+        for left_out in self.memory.left_out.clone() {
+            self.warn(format!("not kept in mind: {left_out}")).await?;
+        }
+        Ok(())
     }
 
     /// Waits a while for MCP servers, so that the first turn has their tools. Those that take longer join later.

@@ -2,22 +2,67 @@
 //!
 //! Must not come in: models, turns, who may do what. A tool that is run has been allowed.
 
+mod argument;
 pub(crate) mod ask;
+pub(crate) mod change;
+mod ending;
+pub(crate) mod fetch;
+pub(crate) mod files;
+mod glob;
+mod list;
+pub(crate) mod look;
 pub(crate) mod mcp;
+pub(crate) mod memory;
+mod mismatch;
+mod pattern;
+mod read;
+mod read_many;
+mod replace;
+mod search;
+pub(crate) mod shell;
+mod text;
 pub(crate) mod todos;
+mod write;
+
+use std::path::PathBuf;
 
 use multitap_event::ToolKind;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use self::change::Change;
+use self::files::Files;
+use self::look::Look;
 use crate::conversation::Call;
 use crate::job::Job;
 use crate::mcp::Servers;
 use crate::tool::{Doing, Outcome, Spec};
 
-/// All tools of a session.
-#[derive(Debug, Clone, Default)]
+/// What our own tools are called.
+pub(crate) const NAMES: [&str; 12] = [
+    read::NAME,
+    read_many::NAME,
+    list::NAME,
+    glob::NAME,
+    search::NAME,
+    write::NAME,
+    replace::NAME,
+    shell::NAME,
+    fetch::NAME,
+    memory::NAME,
+    todos::NAME,
+    ask::NAME,
+];
+
+/// All tools of a session. A part that is not there has no tools.
+#[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
+    pub(crate) files: Files,
+    pub(crate) shell: Option<shell::Shell>,
+    pub(crate) web: Option<fetch::Screen>,
+    /// The user's own memory file.
+    pub(crate) memory: Option<PathBuf>,
+    /// Those of MCP servers.
     pub(crate) mcp: Servers,
 }
 
@@ -27,11 +72,29 @@ pub(crate) struct Toolbox {
 pub(crate) struct BadCall(pub(crate) String);
 
 impl Toolbox {
+    /// Tools for these files and nothing else.
+    pub(crate) fn new(files: Files) -> Self {
+        Self { files, shell: None, web: None, memory: None, mcp: Servers::default() }
+    }
+
     /// What the model is told it can do.
     pub(crate) fn specs(&self) -> Vec<Spec> {
-        let mut specs = vec![todos::spec(), ask::spec()];
-        specs.extend(self.mcp.specs());
-        specs
+        let own = [
+            read::spec(),
+            read_many::spec(),
+            list::spec(),
+            glob::spec(),
+            search::spec(),
+            write::spec(),
+            replace::spec(),
+            todos::spec(),
+            ask::spec(),
+        ]
+        .into_iter();
+        let shell = self.shell.iter().map(|_| shell::spec());
+        let web = self.web.iter().map(|_| fetch::spec());
+        let memory = self.memory.iter().map(|_| memory::spec());
+        own.chain(shell).chain(web).chain(memory).chain(self.mcp.specs()).collect()
     }
 
     pub(crate) fn spec(&self, name: &str) -> Option<Spec> {
@@ -40,23 +103,55 @@ impl Toolbox {
 
     /// Checks a call and works out what it would do.
     pub(crate) async fn prepare(&self, call: &Call) -> Result<Job, BadCall> {
+        let files = &self.files;
         match call.name.as_str() {
+            read::NAME => files.prepare(arguments(call)?, read::prepare).await.map(Look::Read).map(Job::Look),
+            read_many::NAME => {
+                files.prepare(arguments(call)?, read_many::prepare).await.map(Look::ReadMany).map(Job::Look)
+            }
+            list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(Look::List).map(Job::Look),
+            glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(Look::Glob).map(Job::Look),
+            search::NAME => files.prepare(arguments(call)?, search::prepare).await.map(Look::Search).map(Job::Look),
+            write::NAME => files.prepare(arguments(call)?, write::prepare).await.map(Job::Change),
+            replace::NAME => files.prepare(arguments(call)?, replace::prepare).await.map(Job::Change),
+            shell::NAME => {
+                let shell = self.shell.as_ref().ok_or_else(|| self.unknown(call))?;
+                shell.prepare(arguments(call)?).map(Job::Shell)
+            }
+            fetch::NAME => {
+                let web = self.web.as_ref().ok_or_else(|| self.unknown(call))?;
+                fetch::prepare(arguments(call)?, web).map(Job::Fetch)
+            }
+            memory::NAME => {
+                let file = self.memory.as_ref().ok_or_else(|| self.unknown(call))?;
+                memory::prepare(arguments(call)?, file).await.map(Job::Remember)
+            }
             todos::NAME => todos::prepare(arguments(call)?).map(Job::Todos),
             ask::NAME => ask::prepare(arguments(call)?).map(Job::Ask),
-            other => {
-                if let Some(found) = mcp::prepare(&self.mcp, call) {
-                    return found.map(Job::Mcp);
-                }
-                let known = self.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
-                Err(BadCall(format!("there is no tool '{other}': there are {known}")))
-            }
+            _ => mcp::prepare(&self.mcp, call).unwrap_or_else(|| Err(self.unknown(call))).map(Job::Mcp),
         }
+    }
+
+    fn unknown(&self, call: &Call) -> BadCall {
+        let known = self.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
+        BadCall(format!("there is no tool '{}': there are {known}", call.name))
     }
 
     /// Does it. What it is given has been allowed.
     pub(crate) async fn run(&self, job: Job, doing: Doing) -> Outcome {
         match job {
+            Job::Look(look) => self.files.run(look, &doing, Look::run).await,
+            Job::Change(change) => self.files.run(change, &doing, Change::run).await,
             Job::Todos(todos) => todos.run(),
+            Job::Shell(command) => match &self.shell {
+                Some(shell) => shell.run(command, doing).await,
+                None => Outcome::failed("this session has no shell"),
+            },
+            Job::Fetch(fetch) => match &self.web {
+                Some(web) => fetch.run(web, doing).await,
+                None => Outcome::failed("this session has no web"),
+            },
+            Job::Remember(remember) => remember.run().await,
             // Answered by the ruling; nothing is left to do.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),
             Job::Mcp(call) => self.mcp.call(call, doing).await,
@@ -70,12 +165,17 @@ fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
         let name = &call.name;
         return Err(BadCall(format!("the arguments of {name} must be a JSON object, not: {}", call.arguments)));
     }
-    serde_json::from_value(call.arguments.clone())
-        .map_err(|error| BadCall(format!("the arguments of {} do not fit: {error}", call.name)))
+    serde_path_to_error::deserialize(&call.arguments).map_err(|error| {
+        let which = match error.path().to_string() {
+            path if path == "." => String::new(),
+            path => format!("{path}: "),
+        };
+        BadCall(format!("the arguments of {} do not fit: {which}{}", call.name, error.inner()))
+    })
 }
 
 /// A spec whose arguments are these properties.
-fn spec(name: &str, kind: ToolKind, description: &str, properties: Value, required: &[&str]) -> Spec {
+fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, required: &[&str]) -> Spec {
     Spec {
         name: name.to_owned(),
         description: description.to_owned(),

@@ -213,10 +213,10 @@ const HEADLESS: &str = "Without a terminal UI (-p)";
 /// What can be chosen for a session. Nothing chosen: the agent's own settings stand.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArgs {
-    /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed]
+    /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed, else builtin]
     ///
     /// COMMAND starts any agent that speaks the Agent Client Protocol on its stdin and stdout, such as
-    /// "acp:goose acp"; acp alone starts the one that your settings name. This version does not drive builtin yet; it is named so that scripts can be written for it.
+    /// "acp:goose acp"; acp alone starts the one that your settings name. builtin is Multitap's own, with a model of Anthropic, OpenAI or Google, or a rehearsal that needs none.
     #[arg(long, value_name = "NAME", env = "MULTITAP_AGENT", hide_env_values = true, help_heading = AGENT)]
     pub(crate) agent: Option<String>,
 
@@ -279,6 +279,10 @@ pub(crate) struct SessionArgs {
     /// What the agent's tools may touch
     #[arg(long, value_name = "SANDBOX", value_parser = sandbox(), help_heading = PERMISSIONS)]
     pub(crate) sandbox: Option<SandboxMode>,
+
+    /// Start also if a part of the sandbox cannot be enforced here; the session says which (builtin)
+    #[arg(long, requires = "sandbox", help_heading = PERMISSIONS)]
+    pub(crate) sandbox_best_effort: bool,
 
     /// A tool that runs unasked, in the agent's own words, such as "Bash(git log:*)" (may be repeated)
     #[arg(long, value_name = "TOOL", help_heading = PERMISSIONS)]

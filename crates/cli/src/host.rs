@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
-use multitap_client::{AgentSession, Agents, Folders, StartError};
+use multitap_client::{AgentSession, Agents, Builtin, StartError};
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig};
 use multitap_hub::{History, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Unusable, Which};
 use multitap_store::Store;
@@ -14,8 +14,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::exit::Problem;
 use crate::launch::{HIDDEN_ENV, keeper};
-use crate::live::LiveNote;
-use crate::settings;
+use crate::live::{self, LiveNote};
+use crate::settings::{self, Settings};
 
 /// How many events of an earlier conversation may wait to be taken in.
 const HISTORY: usize = 256;
@@ -53,7 +53,7 @@ pub(crate) fn open_store() -> Result<Store, JournalError> {
 
 impl Host {
     /// Opens the log. One that cannot be used does not keep sessions from running, and they say so.
-    pub(crate) async fn open() -> Result<Self, Problem> {
+    pub(crate) async fn open(settings: &Settings) -> Result<Self, Problem> {
         let opened = tokio::task::spawn_blocking(open_store);
         let (journal, store): (Arc<dyn Journal>, _) = match opened.await.context("open the log")? {
             Ok(store) => {
@@ -63,8 +63,14 @@ impl Host {
             Err(error) => (Arc::new(Unusable(error)), None),
         };
         let hidden = HIDDEN_ENV.map(str::to_owned).to_vec();
-        let folders = Folders { data: data().map(|data| data.join("builtin")), config: settings::home() };
-        let hub = Hub::new(journal.clone(), Arc::new(Agents::new(keeper()?, hidden, folders)));
+        let builtin = Builtin {
+            data: data().map(|data| data.join("builtin")),
+            config: settings::home(),
+            trusted: settings.trusted,
+            private_addresses: settings.permissions.private_addresses,
+            save: settings::home().map(|home| settings::save::into(home.join("settings.json"))),
+        };
+        let hub = Hub::new(journal.clone(), Arc::new(Agents::new(keeper()?, hidden, builtin)));
         if store.is_some()
             && let Err(error) = hub.recover().await
         {
@@ -124,8 +130,14 @@ impl Host {
 
 fn not_opened(error: OpenError) -> StartError {
     match error {
-        OpenError::Journal(error @ JournalError::LiveElsewhere { .. }) => {
-            let message = format!("{error}; it can be taken up when that process has ended");
+        OpenError::Journal(JournalError::LiveElsewhere { session, holder }) => {
+            let address = data().and_then(|data| live::address(&data, &session, holder.pid));
+            let join = address.map(|_| format!("join it there with `multitap attach {session}`, ")).unwrap_or_default();
+            let message = format!(
+                "session {session} is live in process {}: {join}take it up when that process has ended, or, if its agent \
+                 can fork, go on with a copy of it now with --fork",
+                holder.pid
+            );
             StartError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message)))
         }
         other => other.into(),

@@ -12,7 +12,7 @@ use multitap_event::{
 use multitap_process::Keeper;
 
 use crate::args::{BusyArg, SessionArgs};
-use crate::exit::{Exit, Problem};
+use crate::exit::Problem;
 use crate::image;
 use crate::settings::{Settings, Wanted};
 
@@ -181,6 +181,7 @@ pub(crate) fn config(
     config.working_directory = Some(folder);
     config.model.clone_from(&args.model);
     config.sandbox = args.sandbox;
+    config.sandbox_best_effort = args.sandbox_best_effort;
     config.allowed_tools.clone_from(&args.allow_tool);
     config.blocked_tools.clone_from(&args.block_tool);
     config.max_turns = args.max_turns;
@@ -196,7 +197,15 @@ pub(crate) fn config(
     config.transport = own.transport;
     config.checkpointing = own.checkpointing;
     config.mcp_servers.clone_from(&settings.mcp_servers);
-    if CLIS.contains(&agent) {
+    if agent == AgentType::Builtin {
+        // What it may do is ours to say; other agents have settings of their own.
+        let permissions = &settings.permissions;
+        config.mode = config.mode.or(permissions.mode.map(Mode::Unified));
+        config.allowed_tools.extend(permissions.allowed.iter().cloned());
+        config.blocked_tools.extend(permissions.excluded.iter().cloned());
+        config.model = config.model.or(own.model);
+        config.environment = own.env.into_iter().chain(std::mem::take(&mut config.environment)).collect();
+    } else if CLIS.contains(&agent) {
         config.program = Some(agent_program(agent, settings));
     } else {
         // The agent's own name says its program; what is set beside it holds, and what was chosen wins. Arguments

@@ -8,6 +8,8 @@ use tracing_subscriber::EnvFilter;
 pub(crate) fn init() {
     let chosen = ["MULTITAP_LOG", "RUST_LOG"].into_iter().find_map(|name| std::env::var(name).ok());
     let filter = chosen.filter(|filter| !filter.is_empty()).unwrap_or_else(|| "warn".to_owned());
+    // The library that speaks to models repeats what they and their providers say.
+    let filter = if filter.contains("genai") { filter } else { format!("{filter},genai=off") };
     let (filter, bad) = match EnvFilter::try_new(&filter) {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new("warn"), Some(error)),

@@ -28,6 +28,9 @@ fn main() -> ExitCode {
     if args.next_if(|arg| arg == multitap_process::SUPERVISE).is_some() {
         return multitap_process::supervise(args);
     }
+    if args.next_if(|arg| arg == multitap_agent::SANDBOXED).is_some() {
+        return multitap_agent::sandboxed(args);
+    }
     let cli = Cli::parse();
     logging::init();
     match command(cli) {

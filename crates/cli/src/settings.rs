@@ -1,11 +1,14 @@
 //! Settings: a file of the user's, and one of the project's.
 //!
 //! The user's file may say everything. The project's comes with somebody else's code, so it may only say what cannot
-//! do harm: which of the known agents to prefer, and whether to keep native lines. It never chooses a program, its
-//! arguments, its environment, MCP servers or who grants permission.
+//! do harm: which of the known agents to prefer, whether to keep native lines, and what must not be done. It never
+//! chooses a program, its arguments, its environment, MCP servers or who grants permission, unless the user trusts the
+//! folder, and then only what concerns permissions.
 
 mod jsonc;
 mod mcp;
+mod permission;
+pub(crate) mod save;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,11 +18,16 @@ use etcetera::BaseStrategy as _;
 use multitap_event::{AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent};
 use serde_json::{Map, Value};
 
+use self::permission::Permissions;
+
 /// What the files and the environment say.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) agent: Option<Wanted>,
     pub(crate) keep_raw: bool,
+    pub(crate) permissions: Permissions,
+    /// The user trusts the folder of the session.
+    pub(crate) trusted: bool,
     agents: BTreeMap<AgentType, AgentSettings>,
     /// The MCP servers that every agent is given.
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
@@ -55,6 +63,8 @@ pub(crate) struct AgentSettings {
     pub(crate) permission: PermissionPath,
     pub(crate) transport: Transport,
     pub(crate) checkpointing: bool,
+    /// Of the built-in agent.
+    pub(crate) model: Option<String>,
 }
 
 impl std::fmt::Debug for AgentSettings {
@@ -79,7 +89,10 @@ pub(crate) struct SettingsError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     User,
-    Project,
+    Project {
+        /// The user's own settings say that the folder may say what is done unasked.
+        trusted: bool,
+    },
 }
 
 /// The folder for our own settings.
@@ -98,7 +111,9 @@ impl Settings {
             settings.read(&home.join("settings.json"), Source::User)?;
         }
         if let Some(folder) = folder {
-            settings.read(&folder.join(".multitap/settings.json"), Source::Project)?;
+            let trusted = settings.permissions.trusts(folder);
+            settings.trusted = trusted;
+            settings.read(&folder.join(".multitap/settings.json"), Source::Project { trusted })?;
         }
         if let Ok(word) = std::env::var("MULTITAP_KEEP_RAW") {
             settings.keep_raw = !matches!(word.as_str(), "" | "0" | "false");
@@ -138,7 +153,8 @@ impl Settings {
                 ("keepRaw", _) => self.keep_raw = boolean(value, key)?,
                 ("agents", Source::User) => self.take_agents(value, notes)?,
                 ("mcpServers", Source::User) => self.mcp_servers = mcp::servers(value, notes)?,
-                ("agents" | "mcpServers", Source::Project) => notes.push(format!(
+                ("approvalMode" | "tools" | "trustedFolders", _) => self.permissions.take(key, value, source, notes)?,
+                ("agents" | "mcpServers", Source::Project { .. }) => notes.push(format!(
                     "'{key}' is ignored here: a project may not choose programs or permissions; put it into {}",
                     home().map_or_else(
                         || "your own settings".to_owned(),
@@ -168,6 +184,7 @@ impl Settings {
                     "permission" => settings.permission = permission(value, &path)?,
                     "transport" => settings.transport = transport(value, &path)?,
                     "checkpointing" => settings.checkpointing = boolean(value, &path)?,
+                    "model" if agent == AgentType::Builtin => settings.model = Some(text(value, &path)?),
                     _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
                 }
             }
@@ -181,7 +198,7 @@ fn agent(value: &Value, source: Source) -> Result<Wanted, String> {
     match source {
         Source::User => expand(word).parse().map_err(|error| format!("'agent': {error}")),
         // `acp:COMMAND` is a program, and a project chooses none.
-        Source::Project => match word.parse() {
+        Source::Project { .. } => match word.parse() {
             Ok(Wanted::Kind(AgentKind::Acp { .. })) => Err("'agent': a project may not choose a command".to_owned()),
             Ok(wanted) => Ok(wanted),
             Err(error) => Err(format!("'agent': {error}")),
@@ -319,15 +336,15 @@ mod tests {
     fn a_project_chooses_no_programs() {
         let text = r#"{"agent": "claude", "keepRaw": true, "agents": {"claude": {"command": "/tmp/evil"}},
             "mcpServers": {"evil": {"command": "/tmp/evil"}}}"#;
-        let (settings, notes) = take(text, Source::Project).unwrap();
+        let (settings, notes) = take(text, Source::Project { trusted: false }).unwrap();
         assert!(settings.mcp_servers.is_empty() && notes[1].starts_with("'mcpServers' is ignored here"), "{notes:?}");
         assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
         assert_eq!(settings.of(AgentType::Claude).command, None);
         assert!(notes[0].starts_with("'agents' is ignored here"), "{notes:?}");
-        take(r#"{"agent": "acp:/tmp/evil"}"#, Source::Project).unwrap_err();
+        take(r#"{"agent": "acp:/tmp/evil"}"#, Source::Project { trusted: false }).unwrap_err();
         take(r#"{"agent": "acp:/usr/bin/goose acp"}"#, Source::User).unwrap();
         // The command that goes with this one is the user's.
-        let (settings, _) = take(r#"{"agent": "acp"}"#, Source::Project).unwrap();
+        let (settings, _) = take(r#"{"agent": "acp"}"#, Source::Project { trusted: false }).unwrap();
         assert_eq!(settings.agent, Some(Wanted::SetAcp));
     }
 

@@ -1,10 +1,12 @@
 //! The agents that Multitap knows, as the hub starts them: those of `multitap-adapter`, and its own.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
 
 use multitap_adapter::{Keeper, LaunchSpec};
+pub use multitap_agent::Save;
 use multitap_event::{AgentKind, SessionConfig};
 use multitap_hub::{Launch, LaunchError, Launching};
 use tokio_util::task::TaskTracker;
@@ -15,22 +17,38 @@ pub struct Agents {
     keeper: Keeper,
     /// Variables of ours that no agent may see.
     hidden_env: Vec<String>,
-    folders: Folders,
+    builtin: Builtin,
     tasks: TaskTracker,
 }
 
-/// Where the built-in agent finds and keeps its things.
-#[derive(Debug, Clone, Default)]
-pub struct Folders {
+/// What the built-in agent needs to know: where it finds and keeps its things, and what it may do.
+#[derive(Clone, Default)]
+pub struct Builtin {
     /// Its conversations; without it they are not kept.
     pub data: Option<PathBuf>,
     /// The user's memory and commands.
     pub config: Option<PathBuf>,
+    /// Whether the folder is one that the user trusts.
+    pub trusted: bool,
+    /// Whether it may fetch from this machine and the network around it.
+    pub private_addresses: bool,
+    /// Writes a rule to the user's settings.
+    pub save: Option<Save>,
+}
+
+impl fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builtin")
+            .field("data", &self.data)
+            .field("config", &self.config)
+            .field("trusted", &self.trusted)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Agents {
-    pub fn new(keeper: Keeper, hidden_env: Vec<String>, folders: Folders) -> Self {
-        Self { keeper, hidden_env, folders, tasks: TaskTracker::new() }
+    pub fn new(keeper: Keeper, hidden_env: Vec<String>, builtin: Builtin) -> Self {
+        Self { keeper, hidden_env, builtin, tasks: TaskTracker::new() }
     }
 
     fn builtin(&self, config: SessionConfig) -> Launching {
@@ -42,9 +60,12 @@ impl Agents {
         let setup = multitap_agent::Setup {
             keeper: self.keeper.clone(),
             hidden_env: self.hidden_env.clone(),
-            data: self.folders.data.clone(),
-            config: self.folders.config.clone(),
+            data: self.builtin.data.clone(),
+            config: self.builtin.config.clone(),
             env,
+            trusted: self.builtin.trusted,
+            private_addresses: self.builtin.private_addresses,
+            save: self.builtin.save.clone(),
         };
         let tasks = self.tasks.clone();
         Box::pin(async move {

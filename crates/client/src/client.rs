@@ -10,7 +10,7 @@ use multitap_event::{
 };
 use multitap_hub::{Hub, Join, LaunchError, Open, OpenError, Which};
 
-use crate::agents::{Agents, Folders};
+use crate::agents::{Agents, Builtin};
 use crate::outcome::Outcome;
 use crate::session::AgentSession;
 
@@ -100,7 +100,7 @@ impl AgentClientBuilder {
     /// The client.
     pub fn build(self) -> AgentClient {
         let Self { keeper, hidden_env, me } = self;
-        AgentClient { hub: Hub::without_journal(Arc::new(Agents::new(keeper, hidden_env, Folders::default()))), me }
+        AgentClient { hub: Hub::without_journal(Arc::new(Agents::new(keeper, hidden_env, Builtin::default()))), me }
     }
 }
 

@@ -26,6 +26,8 @@ pub struct SessionConfig {
     pub model: Option<String>,
     pub mode: Option<Mode>,
     pub sandbox: Option<SandboxMode>,
+    /// Of the sandbox, what cannot be enforced here is done without (the built-in agent).
+    pub sandbox_best_effort: bool,
     pub allowed_tools: Vec<String>,
     pub blocked_tools: Vec<String>,
     pub max_turns: Option<u32>,
@@ -66,6 +68,7 @@ impl SessionConfig {
             model: None,
             mode: None,
             sandbox: None,
+            sandbox_best_effort: false,
             allowed_tools: Vec::new(),
             blocked_tools: Vec::new(),
             max_turns: None,

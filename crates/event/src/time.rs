@@ -14,7 +14,7 @@ pub struct Timestamp(jiff::Timestamp);
 impl Timestamp {
     /// What the clock says. Only the edges call this; pure code is given the time.
     pub fn now() -> Self {
-        Self(jiff::Timestamp::now())
+        Self::cut(jiff::Timestamp::now())
     }
 
     /// The moment that many milliseconds after 1970, kept within what a calendar can write.
@@ -25,7 +25,12 @@ impl Timestamp {
 
     /// Reads RFC 3339 text.
     pub fn parse(text: &str) -> Option<Self> {
-        text.parse().ok().map(Self)
+        text.parse().ok().map(Self::cut)
+    }
+
+    /// Finer than that it is not written, and what is read back has to be the same.
+    fn cut(moment: jiff::Timestamp) -> Self {
+        Self::from_millis(moment.as_millisecond())
     }
 
     /// Milliseconds since 1970.
@@ -65,5 +70,19 @@ impl JsonSchema for Timestamp {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "date-time" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_back_is_the_same_moment() {
+        let finer = Timestamp::parse("2026-11-15T14:41:12.939928695Z").unwrap();
+        for moment in [Timestamp::now(), finer, Timestamp::from_millis(-1)] {
+            assert_eq!(Timestamp::parse(&moment.to_string()), Some(moment));
+        }
+        assert_eq!(finer.to_string(), "2026-11-15T14:41:12.939Z");
     }
 }

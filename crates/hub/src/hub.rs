@@ -137,6 +137,7 @@ impl Hub {
             return Err(OpenError::ShutDown);
         }
         let Open { which, config, by, linger, question_timeout } = open;
+        let is_new = matches!(which, Which::New { .. });
         let (ground, history) = match which {
             Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
             Which::Stored(id) => (self.take_up(id).await?, None),
@@ -187,7 +188,9 @@ impl Hub {
             Ok(Err(error)) => {
                 drop(guard);
                 session.over().await;
-                self.forget_if_empty(&session, journal).await;
+                if is_new {
+                    forget(&session, journal).await;
+                }
                 Err(OpenError::Launch(Box::new(error)))
             }
             Err(_) => Err(OpenError::ShutDown),
@@ -235,13 +238,15 @@ impl Hub {
         for record in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
             let claim = match journal.claim(record.id.clone()).await {
                 Ok(claim) => claim,
-                // Another process was quicker.
-                Err(JournalError::LiveElsewhere { .. } | JournalError::NoSuchSession(_)) => continue,
+                // Somebody was quicker.
+                Err(
+                    JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::NoSuchSession(_),
+                ) => continue,
                 Err(error) => return Err(error),
             };
             let owner = claim.owner.clone();
-            mend(journal, claim).await?;
-            journal.release(record.id, owner).await?;
+            let state = mend(journal, claim).await?;
+            journal.release(record.id, owner, state.seq).await?;
             mended += 1;
         }
         Ok(mended)
@@ -271,7 +276,9 @@ impl Hub {
         };
         match journal.create(new).await {
             Ok(claim) => Ok(ground(Some((journal.clone(), claim.owner)), claim.record.epoch, None)),
-            Err(error @ (JournalError::LiveElsewhere { .. } | JournalError::Lost(_))) => Err(error.into()),
+            Err(error @ (JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::Lost(_))) => {
+                Err(error.into())
+            }
             Err(error) => {
                 tracing::warn!(session = %id, %error, "the log cannot be begun");
                 Ok(ground(None, 1, Some(error)))
@@ -289,22 +296,21 @@ impl Hub {
         let state = mend(journal, claim).await?;
         Ok(Ground { id, state, epoch, journal: Some((journal.clone(), owner)), unkept: None })
     }
-
-    /// A session whose agent never came is not kept.
-    async fn forget_if_empty(&self, session: &Session, journal: Option<(Arc<dyn Journal>, Owner)>) {
-        if let Some((journal, _)) = journal
-            && session.last() == 0
-            && let Err(error) = journal.remove(session.id().clone()).await
-        {
-            tracing::warn!(session = %session.id(), %error, "cannot remove an empty log");
-        }
-    }
 }
 
 impl Inner {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
         // Nothing is left half done in there.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session whose agent never came is not kept, whatever it was to go on with.
+async fn forget(session: &Session, journal: Option<(Arc<dyn Journal>, Owner)>) {
+    if let Some((journal, _)) = journal
+        && let Err(error) = journal.remove(session.id().clone()).await
+    {
+        tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");
     }
 }
 
@@ -328,8 +334,19 @@ pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State,
     }
 }
 
-/// Takes up a log: what was cut off is marked as such.
+/// Takes up a log: what was cut off is marked as such. If it cannot be, the log is given back.
 async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
+    let (id, owner) = (claim.record.id.clone(), claim.owner.clone());
+    let mended = Box::pin(mark_cut_off(journal, claim)).await;
+    if mended.is_err()
+        && let Err(error) = journal.release(id.clone(), owner, 0).await
+    {
+        tracing::warn!(session = %id, %error, "cannot let go of the log");
+    }
+    mended
+}
+
+async fn mark_cut_off(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
     let mut state = rebuild(journal, &claim).await?;
     let mut entries = Vec::new();
     for kind in state.cut_off(CUT_OFF) {
@@ -337,8 +354,10 @@ async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, Journal
         state.apply(&event);
         entries.push(Entry::new(event));
     }
-    if !entries.is_empty() {
-        let (session, owner, about) = (claim.record.id, claim.owner, Some(about(&state)));
+    let about = about(&state);
+    // The end of a log may have been kept, and not that it is the end.
+    if !entries.is_empty() || claim.record.about.open != about.open {
+        let (session, owner, about) = (claim.record.id, claim.owner, Some(about));
         journal.append(Batch { session, owner, entries, flush: Flush::Now, checkpoint: None, about }).await?;
     }
     Ok(state)

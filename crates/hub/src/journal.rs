@@ -19,18 +19,21 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// Begins a log, for this process alone to write. It is on the disk when this comes back.
     fn create(&self, session: NewSession) -> Kept<'_, Claim>;
 
-    /// Takes up a log that no living process writes.
+    /// Takes up a log that no living process writes. If events were told that it does not have, its epoch is new.
     fn claim(&self, session: SessionId) -> Kept<'_, Claim>;
 
     /// Adds to a log. What comes back well is kept through the death of this process; with [`Flush::Now`] also through
-    /// a power cut. All of a batch is kept or nothing.
+    /// a power cut. All of a batch is kept or nothing; what of it is kept already, to the letter, is not kept again, so
+    /// that it can be handed in once more when it is not clear what became of it. After a failure the session goes on
+    /// without the journal: that is noted in whatever way is left, before the failure is told, for a later claim.
     fn append(&self, batch: Batch) -> Kept<'_, ()>;
 
     /// Part of a log.
     fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page>;
 
-    /// Nobody writes this log any more.
-    fn release(&self, session: SessionId, owner: Owner) -> Kept<'_, ()>;
+    /// Nobody writes this log any more. `told` is the last event that anybody saw: if the log ends before it, whoever
+    /// takes it up next has a new epoch.
+    fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()>;
 
     /// What is known of the sessions, newest first.
     fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>>;
@@ -178,7 +181,8 @@ pub struct Filter {
 /// The journal did not do it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
-    #[error("the disk is full")]
+    /// Or a quota is used up, or the file may not grow.
+    #[error("the disk is full, or a limit on its use is reached")]
     Full,
     #[error("the log is locked by another program")]
     Locked,
@@ -190,6 +194,8 @@ pub enum JournalError {
     NoSuchSession(SessionId),
     #[error("session {session} is live in process {}", .holder.pid)]
     LiveElsewhere { session: SessionId, holder: Holder },
+    #[error("session {0} is live in this process already")]
+    LiveHere(SessionId),
     #[error("this process no longer has session {0}: another one took it over")]
     Lost(SessionId),
     #[error("the log cannot be used: {0}")]
@@ -224,7 +230,7 @@ impl Journal for Unusable {
         self.refuse()
     }
 
-    fn release(&self, _: SessionId, _: Owner) -> Kept<'_, ()> {
+    fn release(&self, _: SessionId, _: Owner, _: u64) -> Kept<'_, ()> {
         self.refuse()
     }
 

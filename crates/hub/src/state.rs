@@ -26,6 +26,8 @@ const MARKS: usize = 128;
 const TITLE_CHARS: usize = 120;
 /// How many tool calls of the running turn are shown; the oldest that are over go first.
 const TOOLS: usize = 256;
+/// And about how many bytes of them: the state is kept now and then, and whoever joins gets a copy.
+const TOOLS_BYTES: usize = 1024 * 1024;
 
 /// A session as it is after the event `seq`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -265,10 +267,11 @@ impl State {
     }
 
     fn make_room(&mut self) {
-        if self.tools.len() >= TOOLS
+        let mut bytes: usize = self.tools.iter().map(ToolCall::bytes).sum();
+        while (self.tools.len() >= TOOLS || bytes > TOOLS_BYTES)
             && let Some(over) = self.tools.iter().position(ToolCall::is_over)
         {
-            self.tools.remove(over);
+            bytes -= self.tools.remove(over).bytes();
         }
     }
 

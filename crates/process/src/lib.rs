@@ -27,6 +27,9 @@ mod kept;
 #[cfg(unix)]
 mod life_line;
 mod lines;
+mod output;
+#[cfg(unix)]
+mod replace;
 mod spawn;
 mod stderr;
 mod stdin;
@@ -34,6 +37,8 @@ mod stop;
 mod supervisor;
 
 pub use lines::{Line, LineBuffer, Lines, MAX_LINE};
+#[cfg(unix)]
+pub use replace::replace;
 pub use spawn::{Child, Keeper, Program, SpawnError, StdinMode, spawn};
 pub use stdin::{Stdin, StdinClosed};
 pub use stop::{Exit, Patience};

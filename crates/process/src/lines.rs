@@ -138,6 +138,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { reader, buffer: LineBuffer::new(MAX_LINE), chunk: vec![0; READ].into(), ended: false }
     }
 
+    /// More bytes as they come, not cut into lines; 0 at the end. Cancel safe.
+    pub(crate) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(into).await
+    }
+
     /// The next line, or nothing at the end. Cancel safe.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {

@@ -11,6 +11,7 @@ mod schema;
 mod session;
 #[cfg(test)]
 mod tests;
+mod unkept;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -120,8 +121,8 @@ impl Journal for Store {
         Box::pin(self.readers.read(move |connection, _| reader::page(connection, &session, part)))
     }
 
-    fn release(&self, session: SessionId, owner: Owner) -> Kept<'_, ()> {
-        Box::pin(async { self.write(Work::Release(session, owner)).await.map(drop) })
+    fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()> {
+        Box::pin(async move { self.write(Work::Release { session, owner, told }).await.map(drop) })
     }
 
     fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>> {

@@ -15,6 +15,7 @@ async fn main() -> Result<()> {
     let url = server.url();
     println!("export ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=dummy CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1");
     println!("export GOOGLE_GEMINI_BASE_URL={url} GEMINI_API_KEY=dummy");
+    println!("export OPENAI_BASE_URL={url}/v1 OPENAI_API_KEY=dummy");
     println!("# Codex: a model provider with base_url={url}/v1, wire_api=\"responses\"");
     let mut shown = 0;
     loop {

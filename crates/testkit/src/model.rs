@@ -1,11 +1,12 @@
-//! A model without a vendor: a server on loopback that speaks the three streaming model APIs and says what
+//! A model without a vendor: a server on loopback that speaks the streaming model APIs and says what
 //! the test scripted, so that the real CLIs run without an account.
 //!
-//! Paths: Anthropic `POST /v1/messages` (and `count_tokens`), OpenAI `POST /v1/responses`, Gemini
-//! `POST /v1beta/models/M:streamGenerateContent` (and `generateContent`, `countTokens`). Anything else is
-//! answered with an empty object, so that probes do no harm.
+//! Paths: Anthropic `POST /v1/messages` (and `count_tokens`), OpenAI `POST /v1/responses` and
+//! `POST /v1/chat/completions`, Gemini `POST /v1beta/models/M:streamGenerateContent` (and `generateContent`,
+//! `countTokens`). Anything else is answered with an empty object, so that probes do no harm.
 
 mod anthropic;
+mod chat;
 mod directive;
 mod gemini;
 mod openai;
@@ -32,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use self::directive::Situation;
 pub use self::request::{Image, Request, Role, ToolResult};
 use self::script::Refusal;
-pub use self::script::{Reply, Script, Usage};
+pub use self::script::{Reply, Script, Stop, Usage};
 pub use self::tool::Tool;
 
 /// Largest request body; a conversation with images fits.
@@ -46,7 +47,10 @@ const SIDE_TEXT: &str = "Scripted session";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Api {
     Anthropic,
+    /// OpenAI's responses.
     OpenAi,
+    /// OpenAI's chat completions.
+    OpenAiChat,
     Gemini,
 }
 
@@ -297,21 +301,22 @@ fn cut(text: &str) -> String {
 }
 
 fn respond(api: Api, request: &Request, reply: &Reply, shared: Arc<Shared>) -> Response {
-    if let Some(refusal) = reply.refusal {
+    if let Some(refusal) = &reply.refusal {
         return refuse(api, refusal);
     }
     let seen = &request.seen;
     let streams = match api {
         Api::Gemini => request.path.ends_with(":streamGenerateContent"),
-        Api::Anthropic | Api::OpenAi => request.body["stream"] == true,
+        Api::Anthropic | Api::OpenAi | Api::OpenAiChat => request.body["stream"] == true,
     };
     if !streams && reply.fails() {
-        return refuse(api, Refusal { status: 500, retry_after: None });
+        return refuse(api, &Refusal::new(500));
     }
     let (kind, beats) = if streams {
         let beats = match api {
             Api::Anthropic => play::beats(reply, &mut anthropic::Stream::new(seen, reply.usage)),
             Api::OpenAi => play::beats(reply, &mut openai::Stream::new(seen, reply.usage)),
+            Api::OpenAiChat => play::beats(reply, &mut chat::Stream::new(seen, reply.usage)),
             Api::Gemini => play::beats(reply, &mut gemini::Stream::new(seen, reply.usage)),
         };
         ("text/event-stream", beats)
@@ -319,6 +324,7 @@ fn respond(api: Api, request: &Request, reply: &Reply, shared: Arc<Shared>) -> R
         let whole = match api {
             Api::Anthropic => anthropic::whole(reply, seen),
             Api::OpenAi => openai::whole(reply, seen),
+            Api::OpenAiChat => chat::whole(reply, seen),
             Api::Gemini => gemini::whole(reply, seen),
         };
         ("application/json", play::at_once(reply, whole.to_string()))
@@ -327,11 +333,11 @@ fn respond(api: Api, request: &Request, reply: &Reply, shared: Arc<Shared>) -> R
     (headers, request_id(), play::body(beats, shared)).into_response()
 }
 
-fn refuse(api: Api, refusal: Refusal) -> Response {
+fn refuse(api: Api, refusal: &Refusal) -> Response {
     let body = match api {
-        Api::Anthropic => anthropic::error(refusal.status),
-        Api::OpenAi => openai::error(refusal.status),
-        Api::Gemini => gemini::error(refusal.status),
+        Api::Anthropic => anthropic::error(refusal),
+        Api::OpenAi | Api::OpenAiChat => openai::error(refusal),
+        Api::Gemini => gemini::error(refusal),
     };
     let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = (status, request_id(), Json(body)).into_response();

@@ -12,6 +12,8 @@ use crate::conversation::Call;
 use crate::job::{Access, Job};
 use crate::tool::Progress;
 use crate::tools::Toolbox;
+use crate::tools::files::Files;
+use crate::workspace::Workspace;
 
 /// Long enough for anything that works.
 const LONG: Duration = Duration::from_secs(30);
@@ -51,7 +53,8 @@ impl Scene {
     async fn start(&self) -> (Toolbox, mpsc::Receiver<Change>) {
         let (mcp, changes) = Servers::start(&self.servers, &self.place());
         timeout(LONG, mcp.settled()).await.unwrap();
-        (Toolbox { mcp }, changes)
+        let workspace = Workspace::new(&self.place().folder, &[], None).unwrap();
+        (Toolbox { mcp, ..Toolbox::new(Files::new(workspace)) }, changes)
     }
 
     fn heard(&self, name: &str) -> String {

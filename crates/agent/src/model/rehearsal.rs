@@ -35,8 +35,7 @@ Claude Code, Codex or Gemini CLI (`multitap doctor` says how), or set ANTHROPIC_
 GEMINI_API_KEY.";
 
 /// Its rules, for people.
-const RULES: &str = "\
-  run: COMMAND              read PATH                 list [PATH]
+const RULES: &str = "  run: COMMAND              read PATH                 list [PATH]
   search for TEXT [in PATH] write TEXT to PATH        edit PATH: OLD => NEW
   fetch URL                 plan A; B; C              think about TEXT
   ask QUESTION              call SERVER TOOL {JSON}   remember TEXT
@@ -143,7 +142,7 @@ fn acts(request: &Request) -> Vec<Act> {
 }
 
 /// The steps of each reply: a call ends a reply, since its result has to come first. The last one ends the turn.
-fn rounds<'a>(steps: &'a [Step]) -> Vec<Vec<&'a Step>> {
+fn rounds(steps: &[Step]) -> Vec<Vec<&Step>> {
     let mut rounds = vec![Vec::new()];
     for step in steps {
         if let Some(round) = rounds.last_mut() {

@@ -5,13 +5,11 @@ use serde_json::json;
 
 use super::{Gone, Runner};
 use crate::conversation::{Call, Conversation, Said};
-use crate::launch::choose;
+use crate::launch::{choose, providers};
 use crate::mcp::Change;
+use crate::memory::Memory;
 use crate::slash::{self, Slash};
 use crate::turn::{Input, Keep};
-
-/// The models that can be named without a provider.
-const MODELS: [&str; 1] = ["rehearsal"];
 
 impl Runner {
     pub(super) async fn command(&mut self, command: Command) -> Result<(), Gone> {
@@ -73,7 +71,7 @@ impl Runner {
     }
 
     async fn set_model(&mut self, name: &str) -> Result<Result<(), String>, Gone> {
-        match choose(Some(name)) {
+        match choose(Some(name), &self.setup) {
             Ok(model) => {
                 self.machine.limits.window = model.window();
                 self.model = model;
@@ -81,7 +79,7 @@ impl Runner {
                 self.tell(EventKind::ModelChanged { model, by: None }).await?;
                 Ok(Ok(()))
             }
-            Err(error) => Ok(Err(error.to_string())),
+            Err(error) => Ok(Err(error.why)),
         }
     }
 
@@ -92,7 +90,9 @@ impl Runner {
                 self.note(SystemSubtype::COMMANDS, None, data).await
             }
             Query::Models => {
-                let models: Vec<_> = MODELS.iter().map(|name| json!({ "name": name })).collect();
+                let offered = providers(&self.setup).map(|providers| providers.offered(self.model.name()));
+                let models = offered.unwrap_or_default().into_iter().map(|name| json!({ "name": name }));
+                let models: Vec<_> = models.collect();
                 let data = json!({ "models": models, "current": self.model.name() });
                 self.note(SystemSubtype::MODELS, None, data).await
             }
@@ -117,7 +117,11 @@ impl Runner {
             Slash::Help => Ok(slash::help(&self.own)),
             Slash::Tools => Ok(self.tools()),
             Slash::Mcp => Ok(self.mcp_servers()),
-            Slash::MemoryShow | Slash::MemoryRefresh => Ok("Nothing is kept in mind yet.\n".to_owned()),
+            Slash::MemoryShow => Ok(self.remembered()),
+            Slash::MemoryRefresh => {
+                self.remember_again();
+                Ok(self.remembered())
+            }
             Slash::MemoryAdd(fact) => {
                 self.by_user = true;
                 let (name, arguments) = ("save_memory".to_owned(), json!({ "fact": fact }));
@@ -172,6 +176,19 @@ impl Runner {
         self.machine.talk = talk;
         self.machine.used = None;
         self.keep(Keep::All).await
+    }
+
+    fn remembered(&self) -> String {
+        match self.memory.text() {
+            text if text.is_empty() => "Nothing is kept in mind yet.\n".to_owned(),
+            text => format!("{text}\n"),
+        }
+    }
+
+    /// Reads the memory files as they are now.
+    pub(super) fn remember_again(&mut self) {
+        let home = self.setup.env.get("HOME").map(std::path::PathBuf::from);
+        self.memory = Memory::load(self.setup.config.as_deref(), home.as_deref(), &self.folder);
     }
 
     fn tools(&self) -> String {

@@ -151,7 +151,24 @@ impl Runner {
 
     /// An answer for good becomes a rule.
     pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), Gone> {
-        self.policy.answered(option, tool, job);
+        let Some(always) = self.policy.answered(option, tool, job) else { return Ok(()) };
+        if !always.save {
+            return Ok(());
+        }
+        for rule in always.rules {
+            let rule = rule.to_string();
+            let saved = match &self.setup.save {
+                Some(save) => save(&rule),
+                None => Err("there are no settings to keep it in".to_owned()),
+            };
+            match saved {
+                Ok(()) => {
+                    let message = Some(format!("kept in your settings: {rule}"));
+                    self.note("ruleSaved", message, serde_json::json!({ "rule": rule })).await?;
+                }
+                Err(why) => self.warn(format!("{rule} holds for this session only: {why}")).await?,
+            }
+        }
         Ok(())
     }
 }

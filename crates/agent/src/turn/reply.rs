@@ -50,7 +50,7 @@ impl Gathered {
             }
             Delta::Signature(sign) => {
                 match self.parts.last_mut() {
-                    Some(Part::Thought { signature, .. }) => *signature = Some(sign),
+                    Some(Part::Thought { signature: signature @ None, .. }) => *signature = Some(sign),
                     _ => self.parts.push(Part::Thought { text: String::new(), signature: Some(sign) }),
                 }
                 None

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::*;
 use crate::conversation::Part;
-use crate::tools::Toolbox;
 
 /// A machine, and everything it ever wanted.
 struct Table {
@@ -95,9 +94,7 @@ impl Table {
 /// A job without an effect on anything.
 fn job() -> Job {
     let arguments = json!({ "todos": [{ "description": "a", "status": "pending" }] });
-    let call = Call { id: String::new(), name: "write_todos".to_owned(), arguments, signature: None };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(Toolbox::default().prepare(&call)).unwrap()
+    Job::Todos(serde_json::from_value(arguments).unwrap())
 }
 
 fn error(kind: ModelErrorKind) -> ModelError {

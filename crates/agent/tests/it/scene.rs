@@ -38,8 +38,16 @@ impl Scene {
         config.mode = Some(Mode::Unified(mode));
         config.working_directory = Some(folder.path().to_owned());
         config.mcp_servers = servers.into_iter().map(|(name, server)| (name.to_owned(), server)).collect();
-        let setup =
-            Setup { keeper: Keeper::Group, hidden_env: Vec::new(), data: None, config: None, env: BTreeMap::new() };
+        let setup = Setup {
+            keeper: Keeper::Group,
+            hidden_env: Vec::new(),
+            data: None,
+            config: None,
+            env: BTreeMap::new(),
+            trusted: false,
+            private_addresses: false,
+            save: None,
+        };
         let tasks = TaskTracker::new();
         let link = launch(config, setup, &tasks).await.unwrap();
         Self { link: Some(link), tasks, _folder: folder, told: Vec::new() }

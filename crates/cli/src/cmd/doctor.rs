@@ -84,6 +84,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
         checks.extend(node_check(agent).await?);
         checks.extend(sandbox_check(agent).await?);
     }
+    checks.push(Check::ok("builtin", "always here"));
     let acp = chosen.as_ref().and_then(acp_check);
     let acp_is_there = acp.as_ref().is_some_and(|check| check.status == Status::Ok);
     checks.extend(acp);

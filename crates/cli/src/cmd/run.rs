@@ -65,7 +65,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         },
         InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
     };
-    let host = Host::open().await?;
+    let host = Host::open(&settings).await?;
     let taken_up = TakeUp::find(&host, &args.session, &folder).await?;
     let (options, folder) = taken_up.options(&args.session, folder);
     let config = match launch::config(&options, &settings, folder.clone(), prompt) {

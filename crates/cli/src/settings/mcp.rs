@@ -38,10 +38,13 @@ enum Kind {
 
 fn server(name: &str, value: &Value, notes: &mut Vec<String>) -> Result<McpServer, String> {
     let path = format!("mcpServers.{name}");
-    // Agents make it part of the names of tools.
+    // Agents and rules make it part of the names of tools, `mcp__SERVER__TOOL`.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.is_empty() || name.len() > LONGEST || !name.chars().all(plain) {
-        return Err(format!("'{path}': a server is named by up to {LONGEST} letters, digits, '-' and '_'"));
+    let whole = name.chars().all(plain) && !name.contains("__") && !name.ends_with('_');
+    if name.is_empty() || name.len() > LONGEST || !whole {
+        return Err(format!(
+            "'{path}': a server is named by up to {LONGEST} letters, digits, '-' and '_', with no '__' in it and no '_' at its end"
+        ));
     }
     let mut said = Said::default();
     let mut server = McpServer::from(McpReach::program("", Vec::new()));
@@ -191,6 +194,8 @@ mod tests {
             (json!({ "a": { "command": "x", "trust": "yes" } }), "'mcpServers.a.trust' must be true or false"),
             (json!({ "a": { "command": "x", "includeTools": "b" } }), "'mcpServers.a.includeTools' must be a list"),
             (json!({ "a.b": { "command": "x" } }), "'mcpServers.a.b': a server is named by"),
+            (json!({ "a__b": { "command": "x" } }), "'mcpServers.a__b': a server is named by"),
+            (json!({ "a_": { "command": "x" } }), "'mcpServers.a_': a server is named by"),
         ] {
             let error = read(&value).expect_err(&value.to_string());
             assert!(error.contains(expected), "{error}");

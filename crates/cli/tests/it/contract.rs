@@ -3,7 +3,7 @@
 use multitap_testkit::fake::Fake;
 use serde_json::Value;
 
-use crate::scene::{MULTITAP, Scene, types};
+use crate::scene::{MULTITAP, Scene};
 
 #[test]
 fn help_tells_a_newcomer_what_to_do() {
@@ -111,18 +111,14 @@ fn usage_errors_end_with_2_and_name_what_is_wrong() {
 }
 
 #[test]
-fn without_an_agent_it_says_how_to_get_one() {
-    let run = Scene::bare().run(&["-p", "hello"]).exits(3);
-    assert!(run.stderr.contains("npm install -g @anthropic-ai/claude-code"), "{run:#?}");
-    assert_eq!(run.stdout, "");
-    let run = Scene::bare().run(&["-p", "hello", "--output-format", "stream-json"]).exits(3);
-    assert_eq!(types(&run.events()), ["error", "sessionEnded"]);
-}
-
-#[test]
-fn an_agent_that_cannot_be_driven_yet_is_named() {
-    let run = Scene::bare().run(&["-p", "hello", "--agent", "builtin"]).exits(3);
-    assert!(run.stderr.contains("cannot drive builtin yet"), "{run:#?}");
+fn without_another_agent_the_built_in_one_rehearses() {
+    let run = Scene::bare().run(&["-p", "hello"]).exits(0);
+    assert!(run.stdout.contains("You said \"hello\"") && run.stdout.contains("This is a rehearsal"), "{run:#?}");
+    let run = Scene::bare().run(&["-p", "hello", "--output-format", "stream-json"]).exits(0);
+    assert_eq!(run.events()[0]["agentType"], "builtin");
+    let run = Scene::bare().run(&[]).exits(0);
+    assert!(run.stdout.contains("npm install -g @anthropic-ai/claude-code"), "{run:#?}");
+    assert!(run.stdout.contains("This is a rehearsal"), "{run:#?}");
 }
 
 #[test]
@@ -184,7 +180,8 @@ fn agents_tells_what_is_found_and_claims_nothing_else() {
 
 #[test]
 fn doctor_says_how_to_mend() {
-    let run = Scene::bare().run(&["doctor"]).exits(1);
+    let run = Scene::bare().run(&["doctor"]).exits(0);
+    assert!(run.stdout.contains("builtin"), "{run:#?}");
     assert!(run.stdout.contains("npm install -g @anthropic-ai/claude-code"), "{run:#?}");
 
     let old = Fake::claude().says("hi").version("1.0.3 (Claude Code)").build().unwrap();

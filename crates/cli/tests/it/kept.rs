@@ -1,11 +1,9 @@
-//! Sessions are kept: listed, shown, gone on with, copied, and whole after a crash.
+//! Sessions are kept: listed, shown, gone on with, copied.
 
-use std::time::Duration;
-
-use multitap_testkit::fake::{Act, Fake, assistant, init};
+use multitap_testkit::fake::Fake;
 use serde_json::{Value, json};
 
-use crate::scene::{PATIENCE, Scene, of, types, whole};
+use crate::scene::{Scene, asker, of, types, whole};
 
 const MANY: [&str; 5] = ["-p", "--input-format", "stream-json", "--output-format", "stream-json"];
 const STREAM: [&str; 2] = ["--output-format", "stream-json"];
@@ -118,45 +116,59 @@ fn a_log_that_cannot_be_used_is_said_and_the_session_runs() {
     assert!(run.stderr.contains("damaged"), "{run:#?}");
 }
 
-/// Killed in the middle of a turn: what was seen is there, the turn is marked, what waited runs when it is taken up,
-/// and nothing is sent twice.
+/// Whoever wants a session that another process has hears which one, and what can be done.
 #[test]
-fn a_crash_loses_nothing_that_anybody_saw() {
-    let hangs = [init().into(), assistant("thinking").into(), Act::Hang];
-    let fake = Fake::claude().turn(hangs).says("late").build().unwrap();
+fn a_session_that_is_live_elsewhere_can_be_copied_but_not_taken() {
+    let fake = asker();
     let mut scene = Scene::with(&fake);
     let home = scene.scratch.root().join("multitap");
     scene.scratch.set("MULTITAP_HOME", &home);
-    let rounds = if std::env::var_os("MULTITAP_SOAK").is_some() { 40 } else { 4 };
-    for round in 0..rounds {
-        let mut live = scene.start(&MANY);
-        live.tell(&json!({ "type": "prompt", "text": "one" }));
-        live.until_type("turnStarted");
-        live.tell(&json!({ "type": "prompt", "text": "two" }));
-        live.until_type("promptQueued");
-        std::thread::sleep(Duration::from_millis(round * 7 % 40));
-        live.signal("-KILL", &scene.scratch);
-        let seen = live.wait().events();
-        let id = id(&seen).to_owned();
-        // Others could find it.
-        let note = std::fs::read(home.join("run").join(format!("{id}.json"))).unwrap();
-        assert_eq!(serde_json::from_slice::<Value>(&note).unwrap()["pid"], live.pid());
-        let log = exported(&scene, &id);
-        for event in &seen {
-            let at = usize::try_from(event["seq"].as_u64().unwrap()).unwrap() - 1;
-            assert_eq!(log[at], *event);
-        }
-        // Whoever starts next marks what was cut off; taking it up sends what waited, once.
-        let mut live = scene.start(&[&MANY[..], &["-r", &id]].concat());
-        assert_eq!(live.until_type("userMessage")["content"], "two");
-        live.signal("-KILL", &scene.scratch);
-        live.wait();
-        let log = exported(&scene, &id);
-        let numbers: Vec<u64> = log.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
-        assert_eq!(numbers, (1..=log.len() as u64).collect::<Vec<_>>());
-        let said: Vec<&Value> = of(&log, "userMessage").into_iter().map(|message| &message["content"]).collect();
-        assert_eq!(said, ["one", "two"]);
-        assert_eq!(of(&log, "turnCompleted")[0]["status"], "interrupted");
+    let mut live = scene.start(&MANY);
+    live.tell(&json!({ "type": "prompt", "text": "please ask me" }));
+    let id = live.until_type("permissionAsked")["sessionId"].as_str().unwrap().to_owned();
+    live.tell(&json!({ "type": "prompt", "text": "this one waits" }));
+    live.until_type("promptQueued");
+
+    let what = format!("session {id} is live in process {}: ", live.pid());
+    let today = "take it up when that process has ended, or, if its agent can fork, go on with a copy of it now";
+    for how in [&["-r", &id][..], &["-c"]] {
+        let run = scene.run(&[&["-p", "mine"], how].concat()).exits(3);
+        assert!(run.stderr.contains(&format!("{what}{today}")), "{run:#?}");
     }
-    scene.nothing_left(PATIENCE);
+    // Where it says that others may come in, that is the first thing to try.
+    let note = home.join("run").join(format!("{id}.json"));
+    let left = std::fs::read(&note).unwrap();
+    let mut reachable: Value = serde_json::from_slice(&left).unwrap();
+    reachable["address"] = "http://127.0.0.1:1".into();
+    std::fs::write(&note, reachable.to_string()).unwrap();
+    let run = scene.run(&["-p", "mine", "-r", &id]).exits(3);
+    assert!(run.stderr.contains(&format!("{what}join it there with `multitap attach {id}`, {today}")), "{run:#?}");
+    // Another process's note says nothing of this one.
+    reachable["pid"] = 1.into();
+    std::fs::write(&note, reachable.to_string()).unwrap();
+    let run = scene.run(&["-p", "mine", "-r", &id]).exits(3);
+    assert!(run.stderr.contains(&format!("{what}{today}")), "{run:#?}");
+    std::fs::write(&note, left).unwrap();
+
+    // The copy leaves everything open behind, and nothing that waits there is sent from here.
+    let fork = once(&scene, &["-p", "hello", "-r", &id, "--fork"]);
+    let copy = exported(&scene, self::id(&fork));
+    let before = &copy[..copy.len() - fork.len()];
+    assert_eq!(types(before).iter().filter(|kind| **kind == "permissionWithdrawn").count(), 1);
+    assert_eq!(of(before, "turnCompleted").last().unwrap()["status"], "interrupted");
+    assert_eq!(of(before, "promptWithdrawn").len(), 1);
+    assert_eq!(of(before, "sessionEnded").len(), 1);
+    let said = |events: &[Value]| -> Vec<Value> {
+        of(events, "userMessage").iter().map(|message| message["content"].clone()).collect()
+    };
+    assert_eq!(said(&copy), ["please ask me", "hello"]);
+    assert!(!fake.heard().unwrap().join("\n").contains("this one waits"));
+
+    // The first one has not noticed.
+    let question = of(&exported(&scene, &id), "permissionAsked")[0]["questionId"].clone();
+    live.tell(&json!({ "type": "decide", "questionId": question, "optionId": "proceed_once" }));
+    assert_eq!(live.until_type("userMessage")["content"], "this one waits");
+    live.end().exits(0);
+    assert_eq!(said(&exported(&scene, &id)), ["please ask me", "this one waits"]);
+    once(&scene, &["-p", "mine", "-r", &id]);
 }

@@ -7,6 +7,8 @@ mod bad_programs;
 #[cfg(unix)]
 mod contract;
 #[cfg(unix)]
+mod crash;
+#[cfg(unix)]
 mod decode;
 #[cfg(unix)]
 mod headless;
@@ -20,6 +22,8 @@ mod kill;
 mod lines;
 #[cfg(unix)]
 mod promises;
+#[cfg(unix)]
+mod rehearsal;
 #[cfg(unix)]
 mod scene;
 #[cfg(unix)]

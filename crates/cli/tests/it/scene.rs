@@ -183,6 +183,14 @@ impl Live {
         }
     }
 
+    /// The next line, if one comes by then.
+    pub(crate) fn line_by(&mut self, deadline: Instant) -> Option<String> {
+        let line = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
+        self.seen.push_str(&line);
+        self.seen.push('\n');
+        Some(line)
+    }
+
     #[track_caller]
     pub(crate) fn until_type(&mut self, kind: &str) -> Value {
         self.until(|event| event["type"] == kind)
@@ -191,6 +199,11 @@ impl Live {
     pub(crate) fn signal(&self, signal: &str, scratch: &Scratch) {
         let status = scratch.command("/bin/kill").args([signal, &self.pid().to_string()]).status().unwrap();
         assert!(status.success());
+    }
+
+    /// Kills it, now.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
     }
 
     /// Ends its input and waits for its end.

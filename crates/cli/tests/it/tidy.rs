@@ -34,11 +34,17 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Libraries that only some crates may use directly.
 const LIBRARIES: &[(&str, &[&str])] = &[
     ("axum", &["multitap-serve", "multitap-testkit"]),
+    ("genai", &["multitap-agent"]),
     ("rmcp", &["multitap-bridge", "multitap-agent"]),
     ("sqlx", &["multitap-store"]),
     ("rusqlite", &["multitap-store"]),
     ("ratatui", &["multitap-tui"]),
+    ("ignore", &["multitap-agent"]),
+    ("grep-searcher", &["multitap-agent"]),
     ("process-wrap", &["multitap-process"]),
+    ("reqwest", &["multitap-agent"]),
+    ("landlock", &["multitap-agent"]),
+    ("nix", &["multitap-agent"]),
     ("anyhow", &["multitap", "multitap-testkit", "xtask"]),
     ("clap", &["multitap", "xtask"]),
 ];

@@ -139,7 +139,23 @@ impl Outbox {
                 Some(trouble) => sleep_until(trouble.retry).await,
                 None => pending().await,
             }
-            self.try_again();
+            self.try_again(None);
+        }
+    }
+
+    /// At the end, when nothing waits any more: tries once more to keep what was not kept.
+    pub(super) async fn last_try(&mut self, state: &State) {
+        while self.trouble.as_ref().is_some_and(|trouble| !trouble.hopeless) {
+            self.try_again(Some(about(state)));
+            let Some(flight) = &mut self.flight else { return };
+            let outcome = (&mut flight.append).await;
+            let failed = outcome.is_err();
+            if let Some(flight) = self.flight.take() {
+                self.settle(flight, outcome);
+            }
+            if failed {
+                return;
+            }
         }
     }
 
@@ -234,7 +250,7 @@ impl Outbox {
     }
 
     /// Tries to keep what was not kept.
-    fn try_again(&mut self) {
+    fn try_again(&mut self, about: Option<About>) {
         let (Some((journal, owner)), Some(trouble)) = (self.journal.clone(), &self.trouble) else { return };
         let entries: Vec<Entry> = trouble.unsaved.iter().take(BATCH).cloned().collect();
         let unsaved = entries.len();
@@ -243,7 +259,7 @@ impl Outbox {
             return;
         }
         let (session, flush) = (self.session.clone(), Flush::Now);
-        let batch = Batch { session, owner, entries, flush, checkpoint: None, about: None };
+        let batch = Batch { session, owner, entries, flush, checkpoint: None, about };
         let append: Append = Box::pin(async move { journal.append(batch).await });
         self.flight = Some(Flight { append, items: Vec::new(), unsaved });
     }

@@ -41,6 +41,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 const LAST_EVENTS: Duration = Duration::from_secs(10);
 
 const ENDED: &str = "the session ended";
+const COPIED: &str = "it was still open when this copy was made";
 
 /// What a session ends with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -187,7 +188,8 @@ impl SessionTask {
         self.end().await;
     }
 
-    /// Puts what was said elsewhere at the beginning of the log, or as much of it as there is time for.
+    /// Puts what was said elsewhere at the beginning of the log, or as much of it as there is time for. What is still
+    /// open there goes on there: here it ends.
     async fn import(&mut self) {
         let Some(mut history) = self.history.take() else { return };
         while let Some(Some(draft)) = self.stop.clone().run_until_cancelled(history.recv()).await {
@@ -197,6 +199,10 @@ impl SessionTask {
                 self.on_landed(landed);
             }
         }
+        for kind in self.state.cut_off(COPIED) {
+            self.tell(kind);
+        }
+        self.take_back();
     }
 
     fn is_done(&self) -> bool {
@@ -221,8 +227,9 @@ impl SessionTask {
                 }
             }
         }
+        timeout_at(deadline, self.outbox.last_try(&self.state)).await.ok(); // what is not kept by now is lost
         if let (Some(journal), Some(owner)) = (&self.journal, &self.owner)
-            && let Err(error) = journal.release(self.id.clone(), owner.clone()).await
+            && let Err(error) = journal.release(self.id.clone(), owner.clone(), self.tail.head().last).await
         {
             tracing::warn!(session = %self.id, %error, "cannot let go of the log");
         }

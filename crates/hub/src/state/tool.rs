@@ -2,6 +2,7 @@
 
 use multitap_event::{ToolCompleted, ToolOutcome, ToolProgress, ToolStarted};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How much of the latest output is at hand; all of it is in the log.
 const OUTPUT_TAIL: usize = 64 * 1024;
@@ -54,6 +55,13 @@ impl ToolCall {
         matches!(self.status, ToolStatus::Over(_))
     }
 
+    /// What it takes up, about.
+    pub(super) fn bytes(&self) -> usize {
+        let result = self.end.as_ref().and_then(|end| end.result.as_ref()).map_or(0, weight);
+        let arguments: usize = self.started.arguments.values().map(weight).sum();
+        size_of::<Self>() + arguments + self.output.tail.len() + result
+    }
+
     pub(super) fn set(&mut self, status: ToolStatus) {
         if !self.is_over() {
             self.status = status;
@@ -74,6 +82,17 @@ impl ToolCall {
         self.status = ToolStatus::Over(end.outcome);
         self.end = Some(end);
     }
+}
+
+/// What a value takes up, about.
+fn weight(value: &Value) -> usize {
+    let inside = match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(weight).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() + weight(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + inside
 }
 
 impl Output {

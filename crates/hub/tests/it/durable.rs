@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use multitap_event::{Command, EventKind, Prompt, SystemSubtype};
-use multitap_hub::{JoinFrom, JournalError, Linger, Open, WhenBusy};
+use multitap_hub::{Join, JoinFrom, Journal as _, JournalError, Linger, Open, WhenBusy};
 use tokio::time::{sleep, timeout};
 
 use crate::memory::Memory;
-use crate::scene::{Scene, Stage, client, next, open, rest, soon, text, type_of, types, until};
+use crate::scene::{Scene, Stage, client, next, open, rest, soon, stored, text, type_of, types, until};
 
 #[tokio::test(start_paused = true)]
 async fn nobody_hears_what_is_not_kept() {
@@ -102,4 +102,85 @@ async fn a_session_that_another_process_took_ends_here() {
     assert!(matches!(error.kind, EventKind::Error(error) if error.message.contains("another process")));
     assert_eq!(soon(scene.agent.commands.recv()).await, None, "its agent goes");
     scene.agent_ends().await;
+}
+
+/// The journal kept it and could not say so: it is handed in again, and stands there once.
+#[tokio::test(start_paused = true)]
+async fn what_was_kept_after_all_is_kept_once() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Now).await;
+    journal.is_unclear();
+    journal.fails(Some(JournalError::Other("nobody knows".into())));
+    for number in 0..10 {
+        scene.tells(text(&number.to_string())).await;
+        until(&mut feed, "textChunk").await;
+    }
+    journal.fails(None);
+    sleep(Duration::from_secs(10)).await;
+    let id = scene.session.id().clone();
+    scene.agent_ends().await;
+    let last = rest(&mut feed).await.last().unwrap().seq;
+    let kept: Vec<u64> = journal.log(&id).iter().map(multitap_hub::Entry::seq).collect();
+    assert_eq!(kept, (1..=last).collect::<Vec<_>>());
+}
+
+/// Numbers that somebody saw and that are not in the log are used again: a place of that time is not good any more.
+#[tokio::test(start_paused = true)]
+async fn what_was_lost_with_a_full_disk_is_a_gap_to_those_who_saw_it() {
+    for killed in [false, true] {
+        let journal = Memory::new();
+        let scene = Scene::lingering(&journal).await;
+        let mut feed = scene.join("ann", JoinFrom::Now).await;
+        journal.fails(Some(JournalError::Full));
+        for number in 0..10 {
+            scene.tells(text(&number.to_string())).await;
+        }
+        let mut seen = 0;
+        while seen < 10 {
+            seen += usize::from(type_of(&next(&mut feed).await) == "textChunk");
+        }
+        let (place, epoch) = (scene.session.last(), scene.session.epoch());
+        let id = scene.session.id().clone();
+        if killed {
+            std::mem::forget(scene);
+            journal.dies();
+        } else {
+            scene.session.end();
+            scene.agent_ends().await;
+        }
+        journal.fails(None);
+        let again = Stage::new(Some(journal.clone())).open(stored()).await;
+        assert_eq!(again.session.epoch(), epoch + 1, "killed: {killed}");
+        for number in 0..100 {
+            again.tells(text(&number.to_string())).await;
+        }
+        let mut tail = again.join("bob", JoinFrom::Start).await;
+        while next(&mut tail).await.seq < place {}
+        let from = JoinFrom::After { seq: place, epoch: Some(epoch) };
+        let joined = again.session.join(Join::new(client("ann")).from(from)).await.unwrap();
+        assert_eq!(joined.gap.unwrap().asked, place, "killed: {killed}");
+        assert!(joined.snapshot.is_some());
+        assert_eq!(journal.find(id.to_string()).await.unwrap()[0].epoch, epoch + 1);
+    }
+}
+
+/// The disk has room again when the session ends, and nobody had noticed yet.
+#[tokio::test(start_paused = true)]
+async fn the_end_is_kept_if_it_can_be() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Now).await;
+    journal.fails(Some(JournalError::Full));
+    scene.tells(text("one")).await;
+    until(&mut feed, "textChunk").await;
+    journal.fails(None);
+    let (id, epoch) = (scene.session.id().clone(), scene.session.epoch());
+    scene.agent_ends().await;
+    let last = rest(&mut feed).await.pop().unwrap();
+    assert_eq!(type_of(&last), "sessionEnded");
+    assert_eq!(journal.log(&id).len() as u64, last.seq);
+    let record = journal.find(id.to_string()).await.unwrap().remove(0);
+    assert!(!record.about.open);
+    assert_eq!(journal.claim(id).await.unwrap().record.epoch, epoch);
 }

@@ -10,3 +10,4 @@ mod questions;
 mod recover;
 mod scene;
 mod session;
+mod stalled;

@@ -15,9 +15,13 @@ use tokio::time::sleep;
 pub(crate) struct Memory {
     logs: Mutex<BTreeMap<SessionId, Log>>,
     fails: Mutex<Option<JournalError>>,
+    /// What fails is kept all the same, and nobody is told so.
+    unclear: Mutex<bool>,
     slow: Mutex<Duration>,
     /// How often something was written, and how often with a flush.
     pub(crate) writes: Mutex<(usize, usize)>,
+    /// How many entries were read, page by page.
+    pub(crate) reads: Mutex<Vec<usize>>,
 }
 
 #[derive(Debug, Clone)]
@@ -26,6 +30,8 @@ pub(crate) struct Log {
     entries: Vec<Entry>,
     pub(crate) checkpoint: Option<Checkpoint>,
     owner: Option<Owner>,
+    /// Since it was claimed, something could not be kept.
+    unkept: bool,
 }
 
 impl Memory {
@@ -36,6 +42,11 @@ impl Memory {
     /// From now on appending fails; with nothing it works again.
     pub(crate) fn fails(&self, error: Option<JournalError>) {
         *self.fails.lock().unwrap() = error;
+    }
+
+    /// From now on what fails is kept all the same.
+    pub(crate) fn is_unclear(&self) {
+        *self.unclear.lock().unwrap() = true;
     }
 
     pub(crate) fn takes(&self, time: Duration) {
@@ -75,29 +86,38 @@ impl Memory {
         }
         let owner = Owner(SessionId::fresh().to_string());
         log.owner = Some(owner.clone());
+        log.record.epoch += u64::from(std::mem::take(&mut log.unkept));
         Ok(Claim { owner, record: log.record.clone(), checkpoint: log.checkpoint.clone() })
     }
 
     fn keep(&self, batch: Batch) -> Result<(), JournalError> {
-        if let Some(error) = self.fails.lock().unwrap().clone() {
-            return Err(error);
-        }
+        let error = self.fails.lock().unwrap().clone();
         let mut logs = self.logs();
         let log = logs.get_mut(&batch.session).unwrap();
+        log.unkept |= error.is_some();
+        if let Some(error) = error.as_ref().filter(|_| !*self.unclear.lock().unwrap()) {
+            return Err(error.clone());
+        }
         if log.owner.as_ref() != Some(&batch.owner) {
             return Err(JournalError::Lost(batch.session));
         }
         for entry in &batch.entries {
-            assert_eq!(entry.seq(), log.record.last_seq + 1, "a gap or a repetition");
+            if entry.seq() <= log.record.last_seq {
+                let kept = &log.entries[usize::try_from(entry.seq()).unwrap() - 1];
+                assert_eq!(kept, entry, "a number for two events");
+                continue;
+            }
+            assert_eq!(entry.seq(), log.record.last_seq + 1, "a gap");
             log.record.last_seq = entry.seq();
-            log.entries.push(entry.clone());
+            // As from a disk: what is read back is a copy.
+            log.entries.push(copy(entry));
         }
         log.checkpoint = batch.checkpoint.or(log.checkpoint.take());
         log.record.about = batch.about.unwrap_or(log.record.about.clone());
         let mut writes = self.writes.lock().unwrap();
         writes.0 += 1;
         writes.1 += usize::from(batch.flush == Flush::Now);
-        Ok(())
+        error.map_or(Ok(()), Err)
     }
 }
 
@@ -120,7 +140,7 @@ impl Journal for Memory {
                 epoch: 1,
                 live: None,
             };
-            let log = Log { record, entries: Vec::new(), checkpoint: None, owner: None };
+            let log = Log { record, entries: Vec::new(), checkpoint: None, owner: None, unkept: false };
             self.logs().insert(session.id.clone(), log);
             self.take(&session.id)
         })
@@ -144,26 +164,37 @@ impl Journal for Memory {
         Box::pin(async move {
             let logs = self.logs();
             let log = logs.get(&session).ok_or_else(|| JournalError::NoSuchSession(session.clone()))?;
-            let entries: Vec<Entry> = match part.edge {
+            let mut bytes = 0;
+            let mut fits = |entry: &&Entry| {
+                let first = bytes == 0;
+                bytes += entry.json().len();
+                first || bytes <= part.bytes
+            };
+            let mut entries: Vec<Entry> = match part.edge {
                 Edge::After(seq) => {
-                    log.entries.iter().filter(|entry| entry.seq() > seq).take(part.limit).cloned().collect()
+                    let after = log.entries.iter().filter(|entry| entry.seq() > seq);
+                    after.take(part.limit).take_while(&mut fits).map(copy).collect()
                 }
                 Edge::Before(seq) => {
-                    let before: Vec<_> = log.entries.iter().filter(|entry| entry.seq() < seq).collect();
-                    let skip = before.len().saturating_sub(part.limit);
-                    before.into_iter().skip(skip).cloned().collect()
+                    let before = log.entries.iter().rev().filter(|entry| entry.seq() < seq);
+                    before.take(part.limit).take_while(&mut fits).map(copy).collect()
                 }
             };
+            if matches!(part.edge, Edge::Before(_)) {
+                entries.reverse();
+            }
+            self.reads.lock().unwrap().push(entries.len());
             Ok(Page { entries, last_seq: log.record.last_seq })
         })
     }
 
-    fn release(&self, session: SessionId, owner: Owner) -> Kept<'_, ()> {
+    fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()> {
         Box::pin(async move {
             if let Some(log) = self.logs().get_mut(&session)
                 && log.owner.as_ref() == Some(&owner)
             {
                 log.owner = None;
+                log.unkept = told > log.record.last_seq;
             }
             Ok(())
         })
@@ -202,6 +233,10 @@ impl Journal for Memory {
             Ok(settled.iter().filter_map(ruling).collect())
         })
     }
+}
+
+fn copy(entry: &Entry) -> Entry {
+    Entry::stored(entry.seq(), entry.json())
 }
 
 /// Some moment.

@@ -95,6 +95,27 @@ async fn what_was_said_elsewhere_comes_first() {
     assert_eq!(until(&mut feed, "sessionStarted").await.seq, 3001);
 }
 
+/// A copy of a session that goes on: what runs and waits there does neither here.
+#[tokio::test]
+async fn what_is_open_elsewhere_is_over_in_the_copy() {
+    let journal = Memory::new();
+    let first = crashed(&journal).await;
+    let (told, history) = tokio::sync::mpsc::channel(100);
+    for entry in journal.log(&first) {
+        let event = entry.event().unwrap().clone();
+        told.send(multitap_event::Draft::new(event.timestamp, event.kind)).await.unwrap();
+    }
+    drop(told);
+    let which = Which::New { id: "copy".into(), forked_from: Some(first.clone()), history: Some(history) };
+    let mut scene = Stage::new(Some(journal.clone())).open(Open { which, ..open() }).await;
+    scene.prompt("three").await;
+    assert_eq!(scene.hears_prompt().await.text, "three", "and not what waits elsewhere");
+    let copied: Vec<_> = journal.log(scene.session.id()).iter().map(|entry| entry.event().unwrap().clone()).collect();
+    let of_copy = &copied[..usize::try_from(scene.session.opened_after()).unwrap()];
+    let added = types(&of_copy[journal.log(&first).len()..]);
+    assert_eq!(added, ["permissionWithdrawn", "turnCompleted", "sessionEnded", "clientLeft", "promptWithdrawn"]);
+}
+
 /// However long it takes to tell, whoever wants to leave does not wait for it.
 #[tokio::test]
 async fn a_history_without_end_does_not_hold_up_the_end() {
@@ -133,4 +154,37 @@ async fn the_state_is_kept_and_is_that_of_the_log() {
     let claim = journal.claim(id).await.unwrap();
     let dynamic: std::sync::Arc<dyn multitap_hub::Journal> = journal.clone();
     assert_eq!(multitap_hub::rebuild(&dynamic, &claim).await.unwrap(), live);
+}
+
+/// However long the log: what is read to take it up, and the state that is kept, do not grow with it.
+#[tokio::test]
+async fn a_long_log_is_taken_up_as_fast_as_a_short_one() {
+    let mut costs = Vec::new();
+    for turns in [7, 77] {
+        let journal = Memory::new();
+        let scene = Scene::lingering(&journal).await;
+        let mut feed = scene.join("ann", JoinFrom::Start).await;
+        for _ in 0..turns {
+            scene.tells(turn_started()).await;
+            for number in 0..198 {
+                scene.tells(text(&number.to_string())).await;
+            }
+            scene.tells(turn_ended()).await;
+            until(&mut feed, "turnCompleted").await;
+        }
+        let id = scene.session.id().clone();
+        let state = journal.checkpoint(&id).unwrap().state.len();
+        journal.dies();
+        journal.steal(&id);
+        std::mem::forget(scene);
+        journal.dies();
+        journal.reads.lock().unwrap().clear();
+        drop(Stage::new(Some(journal.clone())).open(stored()).await);
+        let read: usize = journal.reads.lock().unwrap().iter().sum();
+        assert!(read <= 1000, "{read} of {} entries were read", journal.log(&id).len());
+        costs.push((read, state));
+    }
+    let [(read, state), (read_long, state_long)] = costs[..] else { panic!() };
+    assert!(read_long <= read + 200, "{read} entries, then {read_long}");
+    assert!(state_long <= state + 100, "{state} bytes, then {state_long}");
 }

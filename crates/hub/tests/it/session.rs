@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use multitap_event::{AgentError, AgentErrorKind, ClientRole, Command, EventKind, Prompt, TurnEnd, TurnStatus};
-use multitap_hub::{CancelError, CommandError, JoinFrom, Open, OpenError, PromptError, WhenBusy, WithdrawError};
+use multitap_hub::{CancelError, CommandError, JoinFrom, Open, OpenError, PromptError, WhenBusy, Which, WithdrawError};
 
 use crate::memory::Memory;
 use crate::scene::{
-    Scene, Stage, client, config, ended, next, open, rest, soon, text, turn_ended, turn_started, types, until,
+    Scene, Stage, client, config, ended, next, open, rest, soon, stored, text, turn_ended, turn_started, types, until,
 };
 
 #[tokio::test]
@@ -180,12 +180,31 @@ async fn a_program_that_does_not_read_holds_the_agent_back_but_can_still_cancel(
 async fn an_agent_that_does_not_start_leaves_nothing() {
     let journal = Memory::new();
     let stage = Stage::new(Some(journal.clone()));
-    let mut broken = open();
+    let said = multitap_event::Draft::new(crate::memory::now(), text("elsewhere"));
+    let (told, history) = tokio::sync::mpsc::channel(1);
+    told.send(said).await.unwrap();
+    drop(told);
+    let copy = Which::New { id: "copy".into(), forked_from: None, history: Some(history) };
+    for mut broken in [open(), Open { which: copy, ..open() }] {
+        broken.config.model = Some("broken".into());
+        let error = stage.hub.open(broken).await.unwrap_err();
+        assert!(matches!(error, OpenError::Launch(_)), "{error}");
+        assert!(stage.hub.live().is_empty());
+        assert!(stage.hub.list(multitap_hub::Filter::default()).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_was_there_stays_when_its_agent_does_not_start() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let id = scene.session.id().clone();
+    scene.agent_ends().await;
+    let before = journal.log(&id).len();
+    let mut broken = stored();
     broken.config.model = Some("broken".into());
-    let error = stage.hub.open(broken).await.unwrap_err();
-    assert!(matches!(error, OpenError::Launch(_)), "{error}");
-    assert!(stage.hub.live().is_empty());
-    assert!(stage.hub.list(multitap_hub::Filter::default()).await.unwrap().is_empty());
+    Stage::new(Some(journal.clone())).hub.open(broken).await.unwrap_err();
+    assert!(journal.log(&id).len() > before, "and says what happened");
 }
 
 /// The agent dies: the session can be looked at, and a prompt starts the agent again with its conversation.

@@ -95,3 +95,30 @@ async fn a_closed_input_shows_on_the_next_write() {
         assert_eq!(child.stdin.write("again".into(), LONG).await, Err(StdinClosed::Closed));
     }
 }
+
+#[tokio::test]
+async fn bytes_come_as_they_are_written_without_a_line_to_wait_for() {
+    let scene = Scene::new();
+    for keeper in both() {
+        let mut child = scene.sh("printf one; read line; printf two; exit 3", &keeper).await;
+        let mut bytes = [0; 16];
+        assert_eq!(within("the first", child.read(&mut bytes)).await.unwrap(), 3);
+        assert_eq!(&bytes[..3], b"one");
+        child.stdin.close();
+        assert_eq!(within("the second", child.read(&mut bytes)).await.unwrap(), 3);
+        assert_eq!(within("the end", child.read(&mut bytes)).await.unwrap(), 0);
+        assert_eq!(within("its exit", child.wait()).await.code, Some(3));
+    }
+}
+
+#[tokio::test]
+async fn who_only_holds_the_pipe_does_not_keep_the_reader() {
+    let scene = Scene::new();
+    for (keeper, script) in both().into_iter().zip(["setsid sleep 300 & printf up", "sleep 300 & printf up"]) {
+        let mut child = scene.sh(script, &keeper).await;
+        let mut bytes = [0; 16];
+        assert_eq!(within("the output", child.read(&mut bytes)).await.unwrap(), 2);
+        assert_eq!(within("the end", child.read(&mut bytes)).await.unwrap(), 0);
+        assert_eq!(within("its exit", child.wait()).await.code, Some(0));
+    }
+}

@@ -7,12 +7,13 @@ use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 use super::error::Trouble;
 use super::record::{number, signed, word};
 
-/// Adds a batch to the log of the session with that key. Refuses before it writes anything.
+/// Adds a batch to the log of the session with that key, or what of it is not there yet. Refuses before it writes
+/// anything.
 pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), Trouble> {
     check_order(batch)?;
-    move_on(connection, key, batch, now)?;
+    let missing = move_on(connection, key, batch, now)?;
     let mut insert = connection.prepare_cached("INSERT INTO events (session, seq, json) VALUES (?, ?, ?)")?;
-    for entry in &batch.entries {
+    for entry in missing {
         insert.execute(params![key, signed(entry.seq()), entry.json()])?;
         if let Some(event) = entry.event() {
             note_ruling(connection, &batch.session, event)?;
@@ -40,10 +41,19 @@ fn gap(session: &SessionId, first: u64, last: u64) -> JournalError {
     JournalError::Other(format!("entry {first} of session {session} does not follow its last one, {last}"))
 }
 
-/// Moves the end of the log, if it is ours and ends just before this batch: one statement checks and does it.
-fn move_on(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), Trouble> {
-    let last = batch.entries.last().map(|entry| signed(entry.seq()));
-    let before = batch.entries.first().map(|entry| signed(entry.seq()) - 1);
+/// Moves the end of the log to that of the batch, and tells which entries are to be written.
+fn move_on<'a>(connection: &Connection, key: i64, batch: &'a Batch, now: i64) -> Result<&'a [Entry], Trouble> {
+    if step(connection, key, batch, &batch.entries, now)? {
+        return Ok(&batch.entries);
+    }
+    let missing = missing(connection, key, batch)?;
+    if step(connection, key, batch, missing, now)? { Ok(missing) } else { Err(Trouble::Refused(lost(batch))) }
+}
+
+/// Moves the end of the log, if it is ours and ends just before these entries: one statement checks and does it.
+fn step(connection: &Connection, key: i64, batch: &Batch, entries: &[Entry], now: i64) -> rusqlite::Result<bool> {
+    let last = entries.last().map(|entry| signed(entry.seq()));
+    let before = entries.first().map(|entry| signed(entry.seq()) - 1);
     let update = "UPDATE logs SET last_seq = coalesce(:last, last_seq), updated = :now, open = coalesce(:open, open) \
                   WHERE session = :session AND owner = :owner AND last_seq = coalesce(:before, last_seq)";
     let moved = connection.prepare_cached(update)?.execute(named_params! {
@@ -54,17 +64,36 @@ fn move_on(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result
         ":owner": batch.owner.0,
         ":before": before,
     })?;
-    if moved == 1 { Ok(()) } else { Err(why_not(connection, key, batch)?.into()) }
+    Ok(moved == 1)
 }
 
-fn why_not(connection: &Connection, key: i64, batch: &Batch) -> rusqlite::Result<JournalError> {
+/// The rest of a batch whose beginning was kept before, when nobody could be told so; else why it cannot be kept.
+fn missing<'a>(connection: &Connection, key: i64, batch: &'a Batch) -> Result<&'a [Entry], Trouble> {
     let mut select = connection.prepare_cached("SELECT owner, last_seq FROM logs WHERE session = ?")?;
     let found = select.query_row([key], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, i64>(1)?)));
-    Ok(match found.optional()? {
-        None => JournalError::NoSuchSession(batch.session.clone()),
-        Some((owner, _)) if owner.as_ref() != Some(&batch.owner.0) => JournalError::Lost(batch.session.clone()),
-        Some((_, last)) => gap(&batch.session, batch.entries.first().map_or(0, Entry::seq), number(last)),
-    })
+    let last = match found.optional()? {
+        None => return Err(JournalError::NoSuchSession(batch.session.clone()).into()),
+        Some((owner, _)) if owner.as_ref() != Some(&batch.owner.0) => return Err(lost(batch).into()),
+        Some((_, last)) => number(last),
+    };
+    let (kept, missing) = batch.entries.split_at(batch.entries.partition_point(|entry| entry.seq() <= last));
+    if kept.is_empty() {
+        return Err(gap(&batch.session, batch.entries.first().map_or(0, Entry::seq), last).into());
+    }
+    let mut select = connection.prepare_cached("SELECT json = ? FROM events WHERE session = ? AND seq = ?")?;
+    for entry in kept {
+        let same = select.query_row(params![entry.json(), key, signed(entry.seq())], |row| row.get(0)).optional()?;
+        if same != Some(true) {
+            let (seq, session) = (entry.seq(), &batch.session);
+            let why = format!("entry {seq} of session {session} is kept already, and is another one");
+            return Err(JournalError::Other(why).into());
+        }
+    }
+    Ok(missing)
+}
+
+fn lost(batch: &Batch) -> JournalError {
+    JournalError::Lost(batch.session.clone())
 }
 
 /// What is not known now stays as it was known.

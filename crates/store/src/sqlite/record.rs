@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use multitap_event::{ClientRef, Ruling, SessionId, Timestamp};
-use multitap_hub::{About, Holder, SessionRecord};
+use multitap_hub::{About, Holder, Owner, SessionRecord};
 use rusqlite::Row;
 use rusqlite::types::{FromSqlError, Value, ValueRef};
 use serde::Serialize;
@@ -28,6 +28,7 @@ pub(super) struct Found {
 /// A process's right to a log, which it may have taken to its grave.
 #[derive(Debug)]
 pub(super) struct Lease {
+    pub(super) owner: Owner,
     pub(super) process: Process,
     pub(super) since: Timestamp,
     pub(super) until: Timestamp,
@@ -42,7 +43,8 @@ impl Lease {
 /// Reads a row of [`SESSION`]. `this` process judges whether the holder still lives.
 pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<Found> {
     let lease = match row.get::<_, Option<String>>("owner")? {
-        Some(_) => Some(Lease {
+        Some(owner) => Some(Lease {
+            owner: Owner(owner),
             process: Process {
                 pid: row.get("pid")?,
                 boot: row.get("boot")?,

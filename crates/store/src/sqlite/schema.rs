@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use multitap_hub::JournalError;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::error::{Trouble, journal_error};
+use super::error::{Trouble, is_full, journal_error};
 
 /// Each step once, in order; `user_version` counts those that were taken.
 const MIGRATIONS: &[&str] = &[include_str!("../../migrations/sqlite/0001_init.sql")];
@@ -27,7 +27,7 @@ const STATEMENTS: usize = 64;
 /// The connection that writes, on a file that is there and of today's form afterwards.
 pub(super) fn create(path: &Path) -> Result<Connection, JournalError> {
     make_file(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => JournalError::Full,
+        kind if is_full(kind) => JournalError::Full,
         _ => JournalError::Other(format!("{}: {error}", path.display())),
     })?;
     prepare(path).map_err(|trouble| trouble.into_journal_error(path))

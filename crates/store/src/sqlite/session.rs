@@ -6,7 +6,8 @@ use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 use uuid::Uuid;
 
 use super::error::Trouble;
-use super::record::{self, Found, SESSION, number};
+use super::record::{self, Found, SESSION, number, signed};
+use super::unkept::Unkept;
 use crate::holder::Process;
 
 /// How long a lease counts where its process cannot be looked at.
@@ -20,6 +21,8 @@ const SWEPT_AT_ONCE: i64 = 500;
 pub(super) struct Claimed {
     pub(super) key: i64,
     pub(super) claim: Claim,
+    /// Who had it before and did not give it back.
+    pub(super) former: Option<Owner>,
 }
 
 pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) -> Result<Claimed, Trouble> {
@@ -41,21 +44,37 @@ pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) 
     let insert = "INSERT INTO logs (session, updated) VALUES (?, ?)";
     connection.prepare_cached(insert)?.execute(params![key, new.created.as_millis()])?;
     let owner = lease(connection, this, key)?;
-    Ok(Claimed { key, claim: Claim { owner, record: known(connection, this, &new.id)?.record, checkpoint: None } })
+    let claim = Claim { owner, record: known(connection, this, &new.id)?.record, checkpoint: None };
+    Ok(Claimed { key, claim, former: None })
 }
 
-pub(super) fn claim(connection: &Connection, this: &Process, id: &SessionId) -> Result<Claimed, Trouble> {
-    let Found { key, record, lease: left } = known(connection, this, id)?;
-    if let Some(holder) = record.live {
-        return Err(JournalError::LiveElsewhere { session: id.clone(), holder }.into());
-    }
-    // Whoever had it did not give it back. If the machine went down with it, what was not flushed is gone.
-    if left.is_some_and(|left| this.may_have_lost(&left.process)) {
+pub(super) fn claim(
+    connection: &Connection,
+    this: &Process,
+    unkept: &Unkept,
+    id: &SessionId,
+) -> Result<Claimed, Trouble> {
+    let found = known(connection, this, id)?;
+    check_not_live(&found, this)?;
+    let Found { key, lease: left, .. } = found;
+    // Whoever had it did not give it back. If the machine went down with it, what was not flushed is gone; if it could
+    // not be written in the end, what was told then was never there.
+    if left.as_ref().is_some_and(|left| this.may_have_lost(&left.process) || unkept.is_noted(&left.owner)) {
         connection.prepare_cached("UPDATE logs SET epoch = epoch + 1 WHERE session = ?")?.execute([key])?;
     }
     let owner = lease(connection, this, key)?;
     let record = known(connection, this, id)?.record;
-    Ok(Claimed { key, claim: Claim { owner, record, checkpoint: checkpoint(connection, key)? } })
+    let claim = Claim { owner, record, checkpoint: checkpoint(connection, key)? };
+    Ok(Claimed { key, claim, former: left.map(|left| left.owner) })
+}
+
+fn check_not_live(found: &Found, this: &Process) -> Result<(), JournalError> {
+    let session = found.record.id.clone();
+    match (&found.record.live, &found.lease) {
+        (Some(_), Some(lease)) if lease.process == *this => Err(JournalError::LiveHere(session)),
+        (Some(holder), _) => Err(JournalError::LiveElsewhere { session, holder: holder.clone() }),
+        (None, _) => Ok(()),
+    }
 }
 
 /// Writes this process down as the one that has the log.
@@ -84,28 +103,29 @@ pub(super) fn refresh(connection: &Connection, key: i64, owner: &Owner) -> rusql
     Ok(connection.prepare_cached(update)?.execute(params![until, key, owner.0])? == 1)
 }
 
-pub(super) fn release(connection: &Connection, id: &SessionId, owner: &Owner) -> Result<(), Trouble> {
+/// Gives a log back. If more was told than it has, those numbers will be used again: that is another epoch.
+pub(super) fn release(connection: &Connection, id: &SessionId, owner: &Owner, told: u64) -> Result<(), Trouble> {
     let Some(key) = key(connection, id)? else { return Err(JournalError::NoSuchSession(id.clone()).into()) };
-    let update = "UPDATE logs SET owner = NULL, pid = NULL, boot = NULL, namespace = NULL, started = NULL, \
-                  since = NULL, until = NULL WHERE session = ? AND owner = ?";
-    match connection.prepare_cached(update)?.execute(params![key, owner.0])? {
+    let update = "UPDATE logs SET epoch = epoch + (last_seq < ?), owner = NULL, pid = NULL, boot = NULL, \
+                  namespace = NULL, started = NULL, since = NULL, until = NULL WHERE session = ? AND owner = ?";
+    match connection.prepare_cached(update)?.execute(params![signed(told), key, owner.0])? {
         0 => Err(JournalError::Lost(id.clone()).into()),
         _ => Ok(()),
     }
 }
 
-/// Forgets a session. Its events are deleted bit by bit, by [`sweep`]; that somebody ruled stays.
-pub(super) fn remove(connection: &Connection, this: &Process, id: &SessionId) -> Result<(), Trouble> {
-    let Found { key, record, .. } = known(connection, this, id)?;
-    if let Some(holder) = record.live {
-        return Err(JournalError::LiveElsewhere { session: id.clone(), holder }.into());
-    }
+/// Forgets a session. Its events are deleted bit by bit, by [`sweep`]; that somebody ruled stays. Tells who had it and
+/// did not give it back.
+pub(super) fn remove(connection: &Connection, this: &Process, id: &SessionId) -> Result<Option<Owner>, Trouble> {
+    let found = known(connection, this, id)?;
+    check_not_live(&found, this)?;
+    let Found { key, lease: left, .. } = found;
     connection.prepare_cached("INSERT INTO removed (session) VALUES (?)")?.execute([key])?;
     let words = "UPDATE rulings SET title = NULL, feedback = NULL WHERE session_id = ?";
     connection.prepare_cached(words)?.execute([id.as_str()])?;
     // Its row in "logs", its checkpoint and its tasks go with it.
     connection.prepare_cached("DELETE FROM sessions WHERE key = ?")?.execute([key])?;
-    Ok(())
+    Ok(left.map(|left| left.owner))
 }
 
 /// Deletes some of what removed sessions left behind. False: there is nothing left.

@@ -53,6 +53,23 @@ async fn leases_are_moved_on_but_not_those_that_were_lost() {
     assert_eq!(number(&path, "SELECT count(*) FROM logs WHERE owner = 'another'"), 1);
 }
 
+/// Other processes want it too, and only this one can say that nobody has it.
+#[tokio::test]
+async fn what_could_not_be_given_back_is_given_back_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let store = Store::open(&path).unwrap();
+    let (given_up, held) = (begin(&store).await, begin(&store).await);
+    let locker = rusqlite::Connection::open(&path).unwrap();
+    locker.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    store.release(given_up.record.id, given_up.owner, 0).await.unwrap_err();
+    locker.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(number(&path, "SELECT count(*) FROM logs WHERE owner IS NULL"), 0);
+    store.writer.send(Message::Refresh).await.unwrap();
+    store.append(batch(&held, 1..=1)).await.unwrap();
+    assert_eq!(number(&path, "SELECT count(*) FROM logs WHERE owner IS NULL"), 1);
+}
+
 /// Without anybody to move it into the file, more than 100 MB would gather beside it.
 #[tokio::test]
 async fn the_write_ahead_log_stays_small_while_much_is_written() {

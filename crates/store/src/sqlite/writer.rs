@@ -22,6 +22,7 @@ use super::append::append;
 use super::error::{Trouble, journal_error};
 use super::keeper::{CHECKPOINT_PAGES, MOST_PAGES, checkpoint};
 use super::session::{self, Claimed};
+use super::unkept::Unkept;
 use crate::holder::Process;
 
 /// Work that may wait for the writer before those who bring more have to wait; also the most that one commit holds.
@@ -45,7 +46,7 @@ pub(super) enum Work {
     Create(Box<NewSession>),
     Claim(SessionId),
     Append(Batch),
-    Release(SessionId, Owner),
+    Release { session: SessionId, owner: Owner, told: u64 },
     Remove(SessionId),
 }
 
@@ -57,14 +58,25 @@ pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
 struct Held {
     key: i64,
     owner: Owner,
+    /// Nobody has it any more, and that could not be written yet: the last event that was told.
+    given_up: Option<u64>,
+}
+
+/// What was done.
+enum Done {
+    Claimed(Box<Claimed>),
+    Appended,
+    Released,
+    /// Whoever had it did not give it back.
+    Removed(Option<Owner>),
 }
 
 /// SQLite failed.
 enum Failure {
     /// Before anything was tried: it is the same for everybody.
-    Begin(rusqlite::Error),
+    Begin(JournalError),
     /// With somebody's work, or at the end of it all.
-    Within(rusqlite::Error),
+    Within(JournalError),
 }
 
 #[derive(Debug)]
@@ -81,6 +93,7 @@ pub(super) struct Writer {
     keeper_thread: JoinHandle<()>,
     flush: Flush,
     held: HashMap<SessionId, Held>,
+    unkept: Unkept,
     /// Removed sessions may have left events.
     sweeping: bool,
 }
@@ -103,7 +116,21 @@ impl Writer {
         let held = HashMap::new();
         let flush = Flush::Now;
         let (called_at, sweeping) = (0, true);
-        Ok(Self { connection, path, this, queue, pages, called_at, keeper, keeper_thread, flush, held, sweeping })
+        let unkept = Unkept::of(path.clone());
+        Ok(Self {
+            connection,
+            path,
+            this,
+            queue,
+            pages,
+            called_at,
+            keeper,
+            keeper_thread,
+            flush,
+            held,
+            unkept,
+            sweeping,
+        })
     }
 
     /// Writes until nobody is left who could bring more.
@@ -177,24 +204,25 @@ impl Writer {
         &mut self,
         group: impl Iterator<Item = &'a Work>,
         flush: Flush,
-    ) -> Result<Vec<Result<Option<Claimed>, JournalError>>, Failure> {
-        self.set_flush(flush).and_then(|()| self.execute("BEGIN IMMEDIATE")).map_err(Failure::Begin)?;
+    ) -> Result<Vec<Result<Done, JournalError>>, Failure> {
+        let begun = self.set_flush(flush).and_then(|()| self.execute("BEGIN IMMEDIATE"));
+        begun.map_err(|error| Failure::Begin(self.told(&error)))?;
         let now = Timestamp::now().as_millis();
         let mut outcomes = Vec::new();
         let mut failed = None;
         for work in group {
             match self.perform(work, now) {
-                Ok(claimed) => outcomes.push(Ok(claimed)),
+                Ok(done) => outcomes.push(Ok(done)),
                 Err(Trouble::Refused(error)) => outcomes.push(Err(error)),
                 Err(Trouble::Sql(error)) => {
-                    failed = Some(error);
+                    failed = Some(self.told(&error));
                     break;
                 }
             }
         }
         let done = match failed {
             Some(error) => Err(error),
-            None => self.execute("COMMIT"),
+            None => self.execute("COMMIT").map_err(|error| self.told(&error)),
         };
         match done {
             Ok(()) => Ok(outcomes),
@@ -205,11 +233,14 @@ impl Writer {
         }
     }
 
-    fn perform(&self, work: &Work, now: i64) -> Result<Option<Claimed>, Trouble> {
+    fn perform(&self, work: &Work, now: i64) -> Result<Done, Trouble> {
         let connection = &self.connection;
         match work {
-            Work::Create(new) => session::create(connection, &self.this, new).map(Some),
-            Work::Claim(id) => session::claim(connection, &self.this, id).map(Some),
+            Work::Create(new) => session::create(connection, &self.this, new).map(Done::claimed),
+            Work::Claim(id) => {
+                self.give_back(id)?;
+                session::claim(connection, &self.this, &self.unkept, id).map(Done::claimed)
+            }
             Work::Append(batch) => {
                 let held = self.held.get(&batch.session).map(|held| held.key);
                 let key = match held {
@@ -217,40 +248,93 @@ impl Writer {
                     None => session::key(connection, &batch.session)?
                         .ok_or_else(|| JournalError::NoSuchSession(batch.session.clone()))?,
                 };
-                append(connection, key, batch, now).map(|()| None)
+                append(connection, key, batch, now).map(|()| Done::Appended)
             }
-            Work::Release(id, owner) => session::release(connection, id, owner).map(|()| None),
-            Work::Remove(id) => session::remove(connection, &self.this, id).map(|()| None),
+            Work::Release { session, owner, told } => {
+                session::release(connection, session, owner, *told).map(|()| Done::Released)
+            }
+            Work::Remove(id) => {
+                self.give_back(id)?;
+                session::remove(connection, &self.this, id).map(Done::Removed)
+            }
         }
     }
 
-    fn answer(&mut self, group: Vec<(Work, Reply)>, outcomes: Vec<Result<Option<Claimed>, JournalError>>) {
+    /// Gives a log back that was given up when that could not be written.
+    fn give_back(&self, id: &SessionId) -> Result<(), Trouble> {
+        let Some(Held { owner, given_up: Some(told), .. }) = self.held.get(id) else { return Ok(()) };
+        match session::release(&self.connection, id, owner, *told) {
+            // Another process has it by now, or it is gone: either way it is given back.
+            Ok(()) | Err(Trouble::Refused(_)) => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    fn answer(&mut self, group: Vec<(Work, Reply)>, outcomes: Vec<Result<Done, JournalError>>) {
         for ((work, reply), outcome) in group.into_iter().zip(outcomes) {
-            if outcome.is_ok() {
-                self.note(&work, outcome.as_ref().ok().and_then(Option::as_ref));
-            }
+            let answer = match outcome {
+                Ok(done) => Ok(self.note(&work, done)),
+                Err(error) => {
+                    self.note_failure(&work, &error);
+                    Err(error)
+                }
+            };
             // Whoever asked may have stopped waiting; it is done all the same.
-            reply.send(outcome.map(|claimed| claimed.map(|claimed| claimed.claim))).ok();
+            reply.send(answer).ok();
         }
     }
 
-    /// Remembers what was just committed.
-    fn note(&mut self, work: &Work, claimed: Option<&Claimed>) {
-        match (work, claimed) {
-            (_, Some(Claimed { key, claim })) => {
-                let held = Held { key: *key, owner: claim.owner.clone() };
-                self.held.insert(claim.record.id.clone(), held);
+    /// Remembers what was just committed. Tells of a claim, if it was one.
+    fn note(&mut self, work: &Work, done: Done) -> Option<Claim> {
+        match done {
+            Done::Claimed(claimed) => {
+                let Claimed { key, claim, former } = *claimed;
+                let held = Held { key, owner: claim.owner.clone(), given_up: None };
+                let before = self.held.insert(claim.record.id.clone(), held);
+                before.map(|held| held.owner).iter().chain(&former).for_each(|owner| self.unkept.forget(owner));
+                return Some(claim);
             }
-            (Work::Release(id, _), None) => drop(self.held.remove(id)),
-            (Work::Remove(_), None) => self.sweeping = true,
-            (Work::Create(_) | Work::Claim(_) | Work::Append(_), None) => {}
+            Done::Released => {
+                if let Work::Release { session, owner, .. } = work {
+                    self.held.remove(session);
+                    self.unkept.forget(owner);
+                }
+            }
+            Done::Removed(former) => {
+                former.iter().for_each(|owner| self.unkept.forget(owner));
+                self.sweeping = true;
+            }
+            Done::Appended => {}
+        }
+        None
+    }
+
+    /// Remembers what was not done, before whoever asked hears of it and goes on without the log.
+    fn note_failure(&mut self, work: &Work, error: &JournalError) {
+        let (session, owner) = match work {
+            Work::Append(batch) => (&batch.session, &batch.owner),
+            Work::Release { session, owner, .. } => (session, owner),
+            Work::Create(_) | Work::Claim(_) | Work::Remove(_) => return,
+        };
+        let Some(held) = self.held.get_mut(session).filter(|held| held.owner == *owner) else { return };
+        match work {
+            _ if matches!(error, JournalError::Lost(_) | JournalError::NoSuchSession(_)) => {
+                self.held.remove(session);
+            }
+            Work::Release { told, .. } => held.given_up = Some(*told),
+            _ => self.unkept.note(owner),
         }
     }
 
-    fn refuse(&self, group: Vec<(Work, Reply)>, error: &rusqlite::Error) {
-        let error = journal_error(&self.path, error);
+    /// What SQLite's error means, asked before anything else is done.
+    fn told(&self, error: &rusqlite::Error) -> JournalError {
+        journal_error(&self.path, error)
+    }
+
+    fn refuse(&mut self, group: Vec<(Work, Reply)>, error: &JournalError) {
         tracing::warn!(%error, batches = group.len(), "the log was not written");
-        for (_, reply) in group {
+        for (work, reply) in group {
+            self.note_failure(&work, error);
             reply.send(Err(error.clone())).ok();
         }
     }
@@ -260,18 +344,24 @@ impl Writer {
             return;
         }
         let begun = self.set_flush(Flush::Soon).and_then(|()| self.execute("BEGIN IMMEDIATE"));
-        let mut lost = Vec::new();
-        let moved = begun.and_then(|()| {
+        let mut gone = Vec::new();
+        let moved = begun.map_err(Trouble::Sql).and_then(|()| {
             for (id, held) in &self.held {
-                if !session::refresh(&self.connection, held.key, &held.owner)? {
-                    lost.push(id.clone());
+                self.give_back(id)?;
+                if held.given_up.is_some() || !session::refresh(&self.connection, held.key, &held.owner)? {
+                    gone.push(id.clone());
                 }
             }
-            self.execute("COMMIT")
+            Ok(self.execute("COMMIT")?)
         });
         match moved {
-            Ok(()) => lost.iter().for_each(|id| drop(self.held.remove(id))),
-            Err(error) => {
+            Ok(()) => {
+                for held in gone.iter().filter_map(|id| self.held.remove(id)) {
+                    self.unkept.forget(&held.owner);
+                }
+            }
+            Err(trouble) => {
+                let error = trouble.into_journal_error(&self.path);
                 self.roll_back();
                 tracing::warn!(%error, "the leases were not moved on");
             }
@@ -295,10 +385,21 @@ impl Writer {
 
     /// Gives back what we still have and leaves one file behind.
     fn end(mut self) {
-        let released = std::mem::take(&mut self.held).into_iter().map(|(id, held)| Work::Release(id, held.owner));
+        let released = std::mem::take(&mut self.held).into_iter().map(|(session, Held { owner, given_up, .. })| {
+            // Nobody said what was told: if it was noted that something is missing, something is.
+            let noted = || if self.unkept.is_noted(&owner) { u64::MAX } else { 0 };
+            Work::Release { session, told: given_up.unwrap_or_else(noted), owner }
+        });
         let released: Vec<Work> = released.collect();
-        if !released.is_empty() && self.attempt(released.iter(), Flush::Now).is_err() {
-            tracing::warn!("the leases were not given back");
+        if !released.is_empty() {
+            match self.attempt(released.iter(), Flush::Now) {
+                Ok(outcomes) => {
+                    for (work, done) in released.iter().zip(outcomes) {
+                        done.map(|done| self.note(work, done)).ok(); // another process has it by now
+                    }
+                }
+                Err(_) => tracing::warn!("the leases were not given back"),
+            }
         }
         drop(self.keeper);
         if self.keeper_thread.join().is_err() {
@@ -351,12 +452,18 @@ impl Writer {
     }
 }
 
+impl Done {
+    fn claimed(claimed: Claimed) -> Self {
+        Self::Claimed(Box::new(claimed))
+    }
+}
+
 impl Work {
     /// All but events is seldom, and is promised to somebody.
     fn flush(&self) -> Flush {
         match self {
             Self::Append(batch) => batch.flush,
-            Self::Create(_) | Self::Claim(_) | Self::Release(..) | Self::Remove(_) => Flush::Now,
+            Self::Create(_) | Self::Claim(_) | Self::Release { .. } | Self::Remove(_) => Flush::Now,
         }
     }
 }

@@ -33,9 +33,11 @@ contract!(
         an_unknown_session_is_named,
         a_batch_must_follow_the_last,
         a_batch_with_a_hole_is_refused_whole,
+        what_is_kept_already_is_not_kept_twice,
         one_bad_batch_does_not_hurt_others,
         a_log_has_one_writer,
         a_released_log_can_be_claimed,
+        a_log_that_lacks_what_was_told_has_a_new_epoch,
         a_claim_brings_the_latest_checkpoint,
         what_is_known_of_a_session_stays_known,
         a_batch_may_bring_no_entry,
@@ -161,7 +163,7 @@ async fn an_unknown_session_is_named(place: &impl Place) {
     assert_eq!(journal.claim(id.clone()).await.unwrap_err(), unknown);
     assert_eq!(journal.append(batch(&id, &owner, some(&id, 1..=1))).await.unwrap_err(), unknown);
     assert_eq!(journal.page(id.clone(), after(0, 1)).await.unwrap_err(), unknown);
-    assert_eq!(journal.release(id.clone(), owner).await.unwrap_err(), unknown);
+    assert_eq!(journal.release(id.clone(), owner, 0).await.unwrap_err(), unknown);
     assert_eq!(journal.remove(id.clone()).await.unwrap_err(), unknown);
     assert_eq!(journal.rulings(id).await.unwrap(), []);
 }
@@ -171,7 +173,7 @@ async fn a_batch_must_follow_the_last(place: &impl Place) {
     let claim = begin(&*journal).await;
     let id = &claim.record.id;
     journal.append(batch(id, &claim.owner, some(id, 1..=3))).await.unwrap();
-    for first in [1, 3, 5] {
+    for first in [5, 50] {
         let error = journal.append(batch(id, &claim.owner, some(id, first..=first + 1))).await.unwrap_err();
         assert_eq!(
             error,
@@ -191,6 +193,37 @@ async fn a_batch_with_a_hole_is_refused_whole(place: &impl Place) {
         assert!(matches!(error, JournalError::Other(_)), "{error:?}");
     }
     assert_eq!(all(&*journal, id).await, []);
+}
+
+/// Whoever cannot know what became of a batch hands it in again, perhaps with more.
+async fn what_is_kept_already_is_not_kept_twice(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    let mut entries = vec![
+        entry(id, 1, EventKind::PermissionAsked(question("q"))),
+        entry(id, 2, EventKind::PermissionSettled(ruling("q", "ann"))),
+    ];
+    entries.extend(some(id, 3..=6));
+    for range in [0..3, 0..3, 1..2, 1..5, 0..6, 3..6] {
+        journal.append(batch(id, &claim.owner, entries[range.clone()].to_vec())).await.unwrap();
+        let kept = all(&*journal, id).await;
+        assert_eq!(kept, entries[..kept.len()], "{range:?}");
+        assert!(kept.len() >= range.end, "{range:?}");
+    }
+    assert_eq!(journal.rulings(id.clone()).await.unwrap().len(), 1, "nor is a ruling");
+    // Another event under a number that is taken.
+    for seqs in [2..=2, 2..=7, 6..=9] {
+        let taken = *seqs.start();
+        let other = seqs.map(|seq| said(id, seq, "something else")).collect();
+        let error = journal.append(batch(id, &claim.owner, other)).await.unwrap_err();
+        let why = format!("entry {taken} of session {id} is kept already, and is another one");
+        assert_eq!(error, JournalError::Other(why));
+    }
+    assert_eq!(all(&*journal, id).await, entries);
+    let stranger = Owner("somebody".to_owned());
+    let error = journal.append(batch(id, &stranger, entries[..2].to_vec())).await.unwrap_err();
+    assert_eq!(error, JournalError::Lost(id.clone()), "not even what is there is a stranger's to write");
 }
 
 async fn one_bad_batch_does_not_hurt_others(place: &impl Place) {
@@ -225,13 +258,13 @@ async fn a_log_has_one_writer(place: &impl Place) {
     let id = &claim.record.id;
     for journal in [&journal, &other] {
         let error = journal.claim(id.clone()).await.unwrap_err();
-        let JournalError::LiveElsewhere { session, holder } = error else { panic!("{error:?}") };
-        assert_eq!((session, holder), (id.clone(), claim.record.live.clone().unwrap()));
+        assert_eq!(error, JournalError::LiveHere(id.clone()));
+        assert_eq!(error.to_string(), format!("session {id} is live in this process already"));
     }
     let stranger = Owner("somebody".to_owned());
     let lost = JournalError::Lost(id.clone());
     assert_eq!(other.append(batch(id, &stranger, some(id, 1..=1))).await.unwrap_err(), lost);
-    assert_eq!(other.release(id.clone(), stranger).await.unwrap_err(), lost);
+    assert_eq!(other.release(id.clone(), stranger, 0).await.unwrap_err(), lost);
     assert_eq!(other.list(Filter::default()).await.unwrap()[0].live, claim.record.live);
     journal.append(batch(id, &claim.owner, some(id, 1..=1))).await.unwrap();
 }
@@ -241,7 +274,7 @@ async fn a_released_log_can_be_claimed(place: &impl Place) {
     let claim = begin(&*journal).await;
     let id = &claim.record.id;
     journal.append(batch(id, &claim.owner, some(id, 1..=2))).await.unwrap();
-    journal.release(id.clone(), claim.owner.clone()).await.unwrap();
+    journal.release(id.clone(), claim.owner.clone(), 0).await.unwrap();
     assert_eq!(journal.list(Filter::default()).await.unwrap()[0].live, None);
     let other = place.open();
     let taken = other.claim(id.clone()).await.unwrap();
@@ -254,6 +287,21 @@ async fn a_released_log_can_be_claimed(place: &impl Place) {
     assert_eq!(seqs(&all(&*journal, id).await), [1, 2, 3]);
 }
 
+/// Those numbers will be used again, so nobody may take a place of that time for one of today.
+async fn a_log_that_lacks_what_was_told_has_a_new_epoch(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    journal.append(batch(id, &claim.owner, some(id, 1..=2))).await.unwrap();
+    let mut owner = claim.owner;
+    for (told, epoch) in [(0, 1), (2, 1), (3, 2), (2, 2), (900, 3)] {
+        journal.release(id.clone(), owner, told).await.unwrap();
+        let taken = journal.claim(id.clone()).await.unwrap();
+        assert_eq!((taken.record.epoch, taken.record.last_seq), (epoch, 2), "told {told}");
+        owner = taken.owner;
+    }
+}
+
 async fn a_claim_brings_the_latest_checkpoint(place: &impl Place) {
     let journal = place.open();
     let claim = begin(&*journal).await;
@@ -264,7 +312,7 @@ async fn a_claim_brings_the_latest_checkpoint(place: &impl Place) {
         journal.append(multitap_hub::Batch { checkpoint, ..batch(id, &claim.owner, entries) }).await.unwrap();
     }
     journal.append(batch(id, &claim.owner, some(id, 4..=4))).await.unwrap();
-    journal.release(id.clone(), claim.owner).await.unwrap();
+    journal.release(id.clone(), claim.owner, 0).await.unwrap();
     let taken = journal.claim(id.clone()).await.unwrap();
     assert_eq!(taken.checkpoint, Some(Checkpoint { seq: 3, state: "{\"turns\":3}".to_owned() }));
     assert_eq!(taken.record.last_seq, 4);
@@ -343,8 +391,8 @@ async fn lists_can_be_of_those_cut_off(place: &impl Place) {
     }
     let cut_off = Filter { cut_off: true, ..Filter::default() };
     assert_eq!(ids(&journal.list(cut_off.clone()).await.unwrap()), [], "all of them are live");
-    journal.release(claims[0].record.id.clone(), claims[0].owner.clone()).await.unwrap();
-    journal.release(claims[2].record.id.clone(), claims[2].owner.clone()).await.unwrap();
+    journal.release(claims[0].record.id.clone(), claims[0].owner.clone(), 0).await.unwrap();
+    journal.release(claims[2].record.id.clone(), claims[2].owner.clone(), 0).await.unwrap();
     assert_eq!(ids(&journal.list(cut_off).await.unwrap()), [claims[0].record.id.clone()]);
 }
 
@@ -379,7 +427,7 @@ async fn a_live_session_is_not_removed(place: &impl Place) {
     let claim = begin(&*journal).await;
     let id = &claim.record.id;
     let error = place.open().remove(id.clone()).await.unwrap_err();
-    assert!(matches!(error, JournalError::LiveElsewhere { .. }), "{error:?}");
+    assert_eq!(error, JournalError::LiveHere(id.clone()));
     journal.append(batch(id, &claim.owner, some(id, 1..=1))).await.unwrap();
 }
 
@@ -389,7 +437,7 @@ async fn a_removed_session_is_gone(place: &impl Place) {
     for claim in [&one, &other] {
         let id = &claim.record.id;
         journal.append(batch(id, &claim.owner, some(id, 1..=3))).await.unwrap();
-        journal.release(id.clone(), claim.owner.clone()).await.unwrap();
+        journal.release(id.clone(), claim.owner.clone(), 0).await.unwrap();
     }
     let id = &one.record.id;
     journal.remove(id.clone()).await.unwrap();
@@ -436,7 +484,7 @@ async fn who_ruled_outlives_the_session(place: &impl Place) {
     let kinds = [EventKind::PermissionAsked(question("q1")), EventKind::PermissionSettled(made.clone())];
     let entries = (1..).zip(kinds).map(|(seq, kind)| entry(id, seq, kind)).collect();
     journal.append(batch(id, &claim.owner, entries)).await.unwrap();
-    journal.release(id.clone(), claim.owner).await.unwrap();
+    journal.release(id.clone(), claim.owner, 0).await.unwrap();
     journal.remove(id.clone()).await.unwrap();
     let kept = journal.rulings(id.clone()).await.unwrap();
     assert_eq!(kept, [multitap_event::Ruling { feedback: None, ..made }], "who and what stays, words go");

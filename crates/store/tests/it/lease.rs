@@ -61,7 +61,7 @@ async fn the_epoch_changes_when_the_machine_went_down() {
     let lost = store.append(batch(id, &claim.owner, some(id, 3..=3))).await.unwrap_err();
     assert_eq!(lost, JournalError::Lost(id.clone()));
     // Given back: whatever machine comes next, nothing is missing.
-    store.release(id.clone(), taken.owner).await.unwrap();
+    store.release(id.clone(), taken.owner, 0).await.unwrap();
     assert_eq!(store.claim(id.clone()).await.unwrap().record.epoch, 2);
 }
 

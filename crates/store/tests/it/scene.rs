@@ -33,6 +33,13 @@ impl File {
         Store::open(self.path()).unwrap()
     }
 
+    /// The notes that lie beside the file: of logs that lack what was told.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let files = std::fs::read_dir(self.path().parent().unwrap()).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.contains("unkept")).collect()
+    }
+
     /// Looks at the file, or tampers with it, past the store.
     pub(crate) fn sqlite(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.path()).unwrap();

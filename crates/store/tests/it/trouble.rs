@@ -48,7 +48,7 @@ async fn a_full_disk_is_said_so_and_passes() {
     assert_eq!(again.unwrap_err(), JournalError::Full);
     // There is room again: it goes on where it stopped.
     let other_id = other.record.id;
-    store.release(other_id.clone(), other.owner).await.unwrap();
+    store.release(other_id.clone(), other.owner, 0).await.unwrap();
     store.close().await;
     let store = file.store();
     let taken = store.claim(id.clone()).await.unwrap();
@@ -88,6 +88,72 @@ async fn a_locked_file_is_said_so_and_passes() {
     locker.execute_batch("ROLLBACK").unwrap();
     store.append(batch(id, &claim.owner, some(id, 1..=1))).await.unwrap();
     assert_eq!(all(&store, id).await.len(), 1);
+}
+
+/// A log that could not be written to the end, however its process came to an end.
+#[tokio::test]
+async fn what_was_told_and_not_kept_is_another_epoch() {
+    for killed in [false, true] {
+        let file = File::new();
+        let store = file.store();
+        let claim = begin(&store).await;
+        let id = &claim.record.id;
+        store.append(batch(id, &claim.owner, some(id, 1..=2))).await.unwrap();
+        let locker = file.sqlite();
+        locker.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        let error = store.append(batch(id, &claim.owner, some(id, 3..=9))).await.unwrap_err();
+        assert_eq!(error, JournalError::Locked);
+        assert_eq!(file.notes(), [format!("log.db-unkept-{}", claim.owner.0)], "noted before anybody hears of it");
+        locker.execute_batch("ROLLBACK").unwrap();
+        if killed {
+            // As if this process were another one now.
+            file.sqlite().execute("UPDATE logs SET pid = 4000000", []).unwrap();
+        } else {
+            store.close().await;
+        }
+        let next = file.store();
+        let taken = next.claim(id.clone()).await.unwrap();
+        assert_eq!((taken.record.last_seq, taken.record.epoch), (2, 2), "killed: {killed}");
+        assert_eq!(file.notes(), [] as [String; 0], "killed: {killed}");
+        next.release(id.clone(), taken.owner, 2).await.unwrap();
+        assert_eq!(next.claim(id.clone()).await.unwrap().record.epoch, 2, "once is enough");
+    }
+}
+
+/// It could not be written for a while, and then it was.
+#[tokio::test]
+async fn what_was_kept_in_the_end_is_no_other_epoch() {
+    let file = File::new();
+    let store = file.store();
+    let claim = begin(&store).await;
+    let id = &claim.record.id;
+    let locker = file.sqlite();
+    locker.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    store.append(batch(id, &claim.owner, some(id, 1..=3))).await.unwrap_err();
+    locker.execute_batch("ROLLBACK").unwrap();
+    store.append(batch(id, &claim.owner, some(id, 1..=4))).await.unwrap();
+    store.release(id.clone(), claim.owner, 4).await.unwrap();
+    assert_eq!(file.notes(), [] as [String; 0]);
+    assert_eq!(store.claim(id.clone()).await.unwrap().record.epoch, 1);
+}
+
+/// Nobody has the session any more, only that could not be written.
+#[tokio::test]
+async fn a_log_that_could_not_be_given_back_can_be_taken_up_again() {
+    let file = File::new();
+    let store = file.store();
+    let claim = begin(&store).await;
+    let id = &claim.record.id;
+    store.append(batch(id, &claim.owner, some(id, 1..=2))).await.unwrap();
+    let locker = file.sqlite();
+    locker.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let error = store.release(id.clone(), claim.owner.clone(), 5).await.unwrap_err();
+    assert_eq!(error, JournalError::Locked);
+    locker.execute_batch("ROLLBACK").unwrap();
+    let taken = store.claim(id.clone()).await.unwrap();
+    assert_eq!((taken.record.last_seq, taken.record.epoch), (2, 2));
+    assert_eq!(store.claim(id.clone()).await.unwrap_err(), JournalError::LiveHere(id.clone()));
+    store.append(batch(id, &taken.owner, some(id, 3..=3))).await.unwrap();
 }
 
 #[tokio::test]
@@ -208,7 +274,7 @@ async fn a_removed_session_leaves_nothing_in_the_file() {
     for first in (1..=3000).step_by(1000) {
         store.append(batch(id, &claim.owner, some(id, first..first + 1000))).await.unwrap();
     }
-    store.release(id.clone(), claim.owner).await.unwrap();
+    store.release(id.clone(), claim.owner, 0).await.unwrap();
     store.remove(id.clone()).await.unwrap();
     // It is swept while nothing else is to do; whoever writes meanwhile does not wait for it.
     let other = begin(&store).await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::play::{Dialect, event};
 use super::request::{Image, Seen, ToolResult, Turn, text_of};
-use super::script::{Reply, Step, Usage};
+use super::script::{Refusal, Reply, Step, Stop, Usage};
 use super::tool::{self, Args, Tool};
 use super::{Api, fresh_id};
 
@@ -28,6 +28,7 @@ pub(super) fn see(body: &Value) -> Seen {
         tools,
         turns: messages.into_iter().map(turn).collect(),
         thinking_budget: body.pointer("/thinking/budget_tokens").and_then(Value::as_u64),
+        wants_proof: true,
         schema: body.pointer("/output_config/format/schema").or_else(|| body.pointer("/output_format/schema")).cloned(),
     }
 }
@@ -177,14 +178,23 @@ impl Dialect for Stream {
         event("error", &json!({"type": "error", "error": {"type": kind, "message": message}}))
     }
 
-    fn end(&mut self) -> String {
+    fn end(&mut self, stop: Stop) -> String {
         let closed = self.close();
-        let reason = if self.called { "tool_use" } else { "end_turn" };
+        let reason = reason(stop, self.called);
         let delta = json!({
             "type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null},
             "usage": {"output_tokens": self.usage.output},
         });
         closed + &event("message_delta", &delta) + &event("message_stop", &json!({"type": "message_stop"}))
+    }
+}
+
+fn reason(stop: Stop, called: bool) -> &'static str {
+    match stop {
+        Stop::Done if called => "tool_use",
+        Stop::Done => "end_turn",
+        Stop::Length => "max_tokens",
+        Stop::Filtered => "refusal",
     }
 }
 
@@ -212,13 +222,14 @@ pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
     let content: Vec<Value> = content.collect();
     json!({
         "id": fresh_id("msg"), "type": "message", "role": "assistant", "model": seen.model, "content": content,
-        "stop_reason": if called { "tool_use" } else { "end_turn" }, "stop_sequence": null,
+        "stop_reason": reason(reply.stop, called), "stop_sequence": null,
         "usage": {"input_tokens": reply.usage.input, "output_tokens": reply.usage.output},
     })
 }
 
 /// The body of an HTTP error.
-pub(super) fn error(status: u16) -> Value {
+pub(super) fn error(refusal: &Refusal) -> Value {
+    let Refusal { status, message, .. } = refusal;
     let kind = match status {
         400 => "invalid_request_error",
         401 => "authentication_error",
@@ -229,6 +240,6 @@ pub(super) fn error(status: u16) -> Value {
         529 => "overloaded_error",
         _ => "api_error",
     };
-    json!({"type": "error", "error": {"type": kind, "message": format!("scripted error {status}")},
+    json!({"type": "error", "error": {"type": kind, "message": message},
            "request_id": fresh_id("req")})
 }

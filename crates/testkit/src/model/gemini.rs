@@ -4,9 +4,12 @@ use serde_json::{Value, json};
 
 use super::play::{Dialect, data};
 use super::request::{Image, Seen, ToolResult, Turn, text_of};
-use super::script::{Reply, Step, Usage};
+use super::script::{Refusal, Reply, Step, Stop, Usage};
 use super::tool::{self, Args, Tool};
 use super::{Api, fresh_id};
+
+/// Stands for the proof of origin that calls carry after a thought.
+const SIGNATURE: &str = "c2NyaXB0ZWQtdGhvdWdodA==";
 
 /// Reads a request. The model's name stands in the path.
 pub(super) fn see(body: &Value, model: Option<&str>) -> Seen {
@@ -23,6 +26,7 @@ pub(super) fn see(body: &Value, model: Option<&str>) -> Seen {
         tools,
         turns: body["contents"].as_array().into_iter().flatten().map(turn).collect(),
         thinking_budget: config.and_then(|config| config.pointer("/thinkingConfig/thinkingBudget")?.as_u64()),
+        wants_proof: true,
         schema: schema.cloned().or_else(|| wants_json.then(|| json!({"type": "object"}))),
     }
 }
@@ -33,7 +37,7 @@ fn turn(content: &Value) -> Turn {
         if let Some(text) = part.get("text").and_then(Value::as_str).filter(|_| part["thought"] != true) {
             turn.texts.push(text.to_owned());
         }
-        turn.images.extend(part.get("inlineData").and_then(image));
+        turn.images.extend(part.get("inlineData").or_else(|| part.get("inline_data")).and_then(image));
         turn.results.extend(part.get("functionResponse").map(result));
     }
     turn
@@ -42,7 +46,7 @@ fn turn(content: &Value) -> Turn {
 fn result(response: &Value) -> ToolResult {
     let body = &response["response"];
     let error = body.get("error").filter(|error| !error.is_null());
-    let text = error.or_else(|| body.get("output")).unwrap_or(body);
+    let text = error.or_else(|| body.get("output")).or_else(|| body.get("content")).unwrap_or(body);
     ToolResult {
         call: response["name"].as_str().unwrap_or_default().to_owned(),
         text: text.as_str().map_or_else(|| text.to_string(), str::to_owned),
@@ -52,7 +56,7 @@ fn result(response: &Value) -> ToolResult {
 
 fn image(inline: &Value) -> Option<Image> {
     Some(Image {
-        media_type: inline.get("mimeType")?.as_str()?.to_owned(),
+        media_type: inline.get("mimeType").or_else(|| inline.get("mime_type"))?.as_str()?.to_owned(),
         base64_len: inline.get("data")?.as_str()?.len(),
     })
 }
@@ -64,6 +68,7 @@ pub(super) struct Stream {
     model: String,
     offered: Vec<String>,
     usage: Usage,
+    thought: bool,
 }
 
 impl Stream {
@@ -73,6 +78,7 @@ impl Stream {
             model: seen.model.clone().unwrap_or_default(),
             offered: seen.tools.clone(),
             usage,
+            thought: false,
         }
     }
 
@@ -94,11 +100,16 @@ impl Dialect for Stream {
     }
 
     fn think(&mut self, chunk: &str) -> String {
+        self.thought = true;
         self.part(&json!({"text": chunk, "thought": true}))
     }
 
     fn call(&mut self, tool: &Tool) -> String {
-        self.part(&call(tool, &self.offered))
+        let mut part = call(tool, &self.offered);
+        if std::mem::take(&mut self.thought) {
+            part["thoughtSignature"] = SIGNATURE.into();
+        }
+        self.part(&part)
     }
 
     fn end_block(&mut self) -> String {
@@ -109,11 +120,20 @@ impl Dialect for Stream {
         data(&json!({"error": {"code": 500, "message": message, "status": kind}}))
     }
 
-    fn end(&mut self) -> String {
+    fn end(&mut self, stop: Stop) -> String {
+        let content = json!({"role": "model", "parts": [{"text": ""}]});
         data(&json!({
-            "candidates": [{"content": {"role": "model", "parts": [{"text": ""}]}, "finishReason": "STOP", "index": 0}],
+            "candidates": [{"content": content, "finishReason": reason(stop), "index": 0}],
             "usageMetadata": usage(self.usage), "modelVersion": self.model, "responseId": self.response,
         }))
+    }
+}
+
+fn reason(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Done => "STOP",
+        Stop::Length => "MAX_TOKENS",
+        Stop::Filtered => "SAFETY",
     }
 }
 
@@ -141,13 +161,14 @@ pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
     });
     let parts: Vec<Value> = parts.collect();
     json!({
-        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": reason(reply.stop), "index": 0}],
         "usageMetadata": usage(reply.usage), "modelVersion": seen.model, "responseId": fresh_id("resp"),
     })
 }
 
 /// The body of an HTTP error.
-pub(super) fn error(status: u16) -> Value {
+pub(super) fn error(refusal: &Refusal) -> Value {
+    let Refusal { status, message, .. } = refusal;
     let kind = match status {
         400 => "INVALID_ARGUMENT",
         401 => "UNAUTHENTICATED",
@@ -157,5 +178,5 @@ pub(super) fn error(status: u16) -> Value {
         503 => "UNAVAILABLE",
         _ => "INTERNAL",
     };
-    json!({"error": {"code": status, "message": format!("scripted error {status}"), "status": kind}})
+    json!({"error": {"code": status, "message": message, "status": kind}})
 }

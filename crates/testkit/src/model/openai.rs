@@ -4,9 +4,12 @@ use serde_json::{Value, json};
 
 use super::play::{Dialect, event};
 use super::request::{Seen, ToolResult, Turn, image_of_url, text_of};
-use super::script::{Reply, Usage};
+use super::script::{Refusal, Reply, Stop, Usage};
 use super::tool::{self, Args, Tool};
 use super::{Api, fresh_id};
+
+/// Stands for what the model really thought, which only it can read.
+const HIDDEN_THOUGHT: &str = "c2NyaXB0ZWQtcmVhc29uaW5n";
 
 /// Reads a request.
 pub(super) fn see(body: &Value) -> Seen {
@@ -33,6 +36,7 @@ pub(super) fn see(body: &Value) -> Seen {
         turns,
         thinking_budget: None,
         schema: body.pointer("/text/format/schema").cloned(),
+        wants_proof: body["include"].as_array().is_some_and(|all| all.contains(&"reasoning.encrypted_content".into())),
     }
 }
 
@@ -91,6 +95,7 @@ pub(super) struct Stream {
     sequence: u64,
     open: Option<Open>,
     output: Vec<Value>,
+    proof: Option<&'static str>,
 }
 
 /// The item that deltas go to.
@@ -117,6 +122,7 @@ impl Stream {
             sequence: 0,
             open: None,
             output: Vec::new(),
+            proof: seen.wants_proof.then_some(HIDDEN_THOUGHT),
         }
     }
 
@@ -207,7 +213,7 @@ impl Stream {
                     json!({"item_id": id, "output_index": index, "summary_index": 0, "text": text}),
                 );
                 let summary = json!([{"type": "summary_text", "text": text}]);
-                (done, json!({"id": id, "type": "reasoning", "summary": summary, "encrypted_content": null}))
+                (done, json!({"id": id, "type": "reasoning", "summary": summary, "encrypted_content": self.proof}))
             }
         };
         done + &self.done(&item)
@@ -268,11 +274,19 @@ impl Dialect for Stream {
         self.send("response.failed", json!({"response": response}))
     }
 
-    fn end(&mut self) -> String {
+    fn end(&mut self, stop: Stop) -> String {
         let closed = self.close();
-        let mut response = self.response("completed");
+        let (status, reason) = match stop {
+            Stop::Done => ("completed", None),
+            Stop::Length => ("incomplete", Some("max_output_tokens")),
+            Stop::Filtered => ("incomplete", Some("content_filter")),
+        };
+        let mut response = self.response(status);
         response["usage"] = usage(self.usage);
-        closed + &self.send("response.completed", json!({"response": response}))
+        if let Some(reason) = reason {
+            response["incomplete_details"] = json!({"reason": reason});
+        }
+        closed + &self.send(&format!("response.{status}"), json!({"response": response}))
     }
 }
 
@@ -294,12 +308,13 @@ pub(super) fn whole(reply: &Reply, seen: &Seen) -> Value {
 }
 
 /// The body of an HTTP error.
-pub(super) fn error(status: u16) -> Value {
+pub(super) fn error(refusal: &Refusal) -> Value {
+    let Refusal { status, message, .. } = refusal;
     let kind = match status {
         400 => "invalid_request_error",
         401 => "invalid_api_key",
         429 => "rate_limit_exceeded",
         _ => "server_error",
     };
-    json!({"error": {"message": format!("scripted error {status}"), "type": kind, "param": null, "code": kind}})
+    json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
 }

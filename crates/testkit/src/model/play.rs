@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use futures_util::stream;
 
 use super::Shared;
-use super::script::{Reply, Step};
+use super::script::{Reply, Step, Stop};
 use super::tool::Tool;
 
 /// Time for what was sent before to reach the client when the connection is cut after it.
@@ -32,7 +32,7 @@ pub(super) trait Dialect {
     fn call(&mut self, tool: &Tool) -> String;
     fn end_block(&mut self) -> String;
     fn fail(&mut self, kind: &str, message: &str) -> String;
-    fn end(&mut self) -> String;
+    fn end(&mut self, stop: Stop) -> String;
 }
 
 /// Lays a reply out as beats.
@@ -66,7 +66,7 @@ pub(super) fn beats(reply: &Reply, dialect: &mut dyn Dialect) -> Vec<Beat> {
             }
         }
     }
-    beats.push(Beat::Send(dialect.end()));
+    beats.push(Beat::Send(dialect.end(reply.stop)));
     beats
 }
 

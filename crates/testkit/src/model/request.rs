@@ -1,10 +1,10 @@
-//! What a CLI asked of the model, kept for assertions and read alike for all three APIs.
+//! What a CLI asked of the model, kept for assertions and read alike for all APIs.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Api, anthropic, gemini, openai};
+use super::{Api, anthropic, chat, gemini, openai};
 
 /// What stands in place of a header that carries a key.
 const HIDDEN: &str = "<hidden>";
@@ -52,6 +52,8 @@ pub(super) struct Seen {
     pub(super) schema: Option<Value>,
     /// True if it is asked beside the conversation: a coding agent's own requests offer it tools.
     pub(super) aside: bool,
+    /// True if thoughts are to come with what they are known again by.
+    pub(super) wants_proof: bool,
 }
 
 /// One message of the conversation so far.
@@ -100,6 +102,7 @@ impl Request {
             request.seen = match call.api {
                 Api::Anthropic => anthropic::see(&request.body),
                 Api::OpenAi => openai::see(&request.body),
+                Api::OpenAiChat => chat::see(&request.body),
                 Api::Gemini => gemini::see(&request.body, call.model),
             };
             if call.answers {
@@ -185,6 +188,7 @@ impl<'a> Call<'a> {
             "/v1/messages" => Some(Self { api: Api::Anthropic, model: None, answers: true }),
             "/v1/messages/count_tokens" => Some(Self { api: Api::Anthropic, model: None, answers: false }),
             "/v1/responses" => Some(Self { api: Api::OpenAi, model: None, answers: true }),
+            "/v1/chat/completions" => Some(Self { api: Api::OpenAiChat, model: None, answers: true }),
             _ => None,
         }
     }

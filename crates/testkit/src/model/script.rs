@@ -1,4 +1,4 @@
-//! What the model says, in words that fit all three model APIs.
+//! What the model says, in words that fit all model APIs.
 //!
 //! A test writes a [`Script`] of [`Reply`] values. How each API spells them is the business of its own
 //! module; nothing of a wire format belongs here.
@@ -86,11 +86,29 @@ pub(super) enum Step {
     },
 }
 
+/// Why an answer ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stop {
+    #[default]
+    Done,
+    /// It reached the limit on its length.
+    Length,
+    /// The provider does not want it to be said.
+    Filtered,
+}
+
 /// An answer that is no stream but an HTTP error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: u16,
+    pub(super) message: String,
     pub(super) retry_after: Option<u64>,
+}
+
+impl Refusal {
+    pub(super) fn new(status: u16) -> Self {
+        Self { status, message: format!("scripted error {status}"), retry_after: None }
+    }
 }
 
 /// The token counts a reply reports.
@@ -115,6 +133,7 @@ pub struct Reply {
     pub(super) steps: Vec<Step>,
     pub(super) refusal: Option<Refusal>,
     pub(super) usage: Usage,
+    pub(super) stop: Stop,
     pub(super) chunk_delay: Duration,
     pub(super) asked: Option<String>,
 }
@@ -153,7 +172,14 @@ impl Reply {
     /// Refuses with this HTTP status.
     #[must_use]
     pub fn status(status: u16) -> Self {
-        Self { refusal: Some(Refusal { status, retry_after: None }), ..Self::default() }
+        Self { refusal: Some(Refusal::new(status)), ..Self::default() }
+    }
+
+    /// Refuses with this HTTP status and these words.
+    #[must_use]
+    pub fn refuse(status: u16, message: &str) -> Self {
+        let message = message.to_owned();
+        Self { refusal: Some(Refusal { message, ..Refusal::new(status) }), ..Self::default() }
     }
 
     /// The answer begins, then nothing comes until `ModelServer::release`.
@@ -216,6 +242,13 @@ impl Reply {
     #[must_use]
     pub fn then_fail(self, kind: &str, message: &str) -> Self {
         self.step(Step::Fail { kind: kind.to_owned(), message: message.to_owned() })
+    }
+
+    /// Why it ends.
+    #[must_use]
+    pub fn stop(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
     }
 
     /// With [`Reply::status`]: asks the client to come back after so many seconds.

@@ -86,9 +86,11 @@ impl NativeCall {
 pub(super) fn native(tool: &Tool, api: Api, offered: &[String]) -> NativeCall {
     match (tool, api) {
         (Tool::Native { name, args }, _) => NativeCall::json(name, args.clone()),
+        // Not a CLI's own names but those of Gemini CLI, over whichever API.
+        (tool, _) if offered.iter().any(|name| name == "run_shell_command") => gemini(tool),
         (tool, Api::Anthropic) => claude(tool),
         (tool, Api::OpenAi) => codex(tool, offered),
-        (tool, Api::Gemini) => gemini(tool),
+        (tool, Api::Gemini | Api::OpenAiChat) => gemini(tool),
     }
 }
 
@@ -201,6 +203,14 @@ mod tests {
         assert_eq!(name(Api::OpenAi, &["exec_command", "apply_patch"]), "exec_command");
         assert_eq!(name(Api::OpenAi, &["exec"]), "exec");
         assert_eq!(name(Api::OpenAi, &[]), "shell");
+    }
+
+    #[test]
+    fn an_agent_with_the_names_of_gemini_cli_is_called_by_them_over_every_api() {
+        let offered = offered(&["run_shell_command", "read_file"]);
+        for api in [Api::Anthropic, Api::OpenAi, Api::OpenAiChat, Api::Gemini] {
+            assert_eq!(native(&Tool::read("a"), api, &offered).name, "read_file", "{api:?}");
+        }
     }
 
     #[test]

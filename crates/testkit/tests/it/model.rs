@@ -1,14 +1,14 @@
-//! The same scripts through all three model APIs.
+//! The same scripts through all model APIs.
 
 use std::time::{Duration, Instant};
 
-use multitap_testkit::model::{Api, ModelServer, Reply, Role, Script, Tool};
+use multitap_testkit::model::{Api, ModelServer, Reply, Role, Script, Stop, Tool};
 use serde_json::{Value, json};
 
 use crate::http::{Response, get, post, read, send};
 
 const PATIENCE: Duration = Duration::from_secs(5);
-const APIS: [Api; 3] = [Api::Anthropic, Api::OpenAi, Api::Gemini];
+const APIS: [Api; 4] = [Api::Anthropic, Api::OpenAi, Api::OpenAiChat, Api::Gemini];
 
 /// A conversation of one user message, as each API carries it.
 fn asking(api: Api, text: &str) -> (String, Value) {
@@ -26,6 +26,13 @@ fn asking(api: Api, text: &str) -> (String, Value) {
             json!({"model": "gpt-x", "stream": true, "instructions": "be brief",
                    "tools": [{"type": "function", "name": "exec_command"}, {"type": "custom", "name": "apply_patch"}],
                    "input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}]}),
+        ),
+        Api::OpenAiChat => (
+            "/v1/chat/completions".to_owned(),
+            json!({"model": "local-x", "stream": true,
+                   "tools": [{"type": "function", "function": {"name": "run_shell_command"}}],
+                   "messages": [{"role": "system", "content": "be brief"},
+                                {"role": "user", "content": [{"type": "text", "text": text}]}]}),
         ),
         Api::Gemini => (
             "/v1beta/models/gemini-x:streamGenerateContent?alt=sse".to_owned(),
@@ -52,6 +59,14 @@ fn after_tool(api: Api, text: &str, output: &str) -> (String, Value) {
             [
                 json!({"type": "function_call", "call_id": "t1", "name": "exec_command", "arguments": "{}"}),
                 json!({"type": "function_call_output", "call_id": "t1", "output": output}),
+            ],
+        ),
+        Api::OpenAiChat => (
+            "messages",
+            [
+                json!({"role": "assistant", "content": "", "tool_calls": [{"id": "t1", "type": "function",
+                       "function": {"name": "run_shell_command", "arguments": "{}"}}]}),
+                json!({"role": "tool", "tool_call_id": "t1", "content": output}),
             ],
         ),
         Api::Gemini => (
@@ -82,6 +97,9 @@ fn spoken(api: Api, response: &Response) -> (String, String) {
             pick("/delta", &|event| event["type"] == "response.output_text.delta"),
             pick("/delta", &|event| event["type"] == "response.reasoning_summary_text.delta"),
         ),
+        Api::OpenAiChat => {
+            (pick("/choices/0/delta/content", &|_| true), pick("/choices/0/delta/reasoning_content", &|_| true))
+        }
         Api::Gemini => {
             let thought = |event: &Value| event.pointer("/candidates/0/content/parts/0/thought").is_some();
             let text = "/candidates/0/content/parts/0/text";
@@ -95,6 +113,7 @@ fn called(api: Api, response: &Response) -> Vec<String> {
     let pointer = match api {
         Api::Anthropic => "/content_block/name",
         Api::OpenAi => "/item/name",
+        Api::OpenAiChat => "/choices/0/delta/tool_calls/0/function/name",
         Api::Gemini => "/candidates/0/content/parts/0/functionCall/name",
     };
     let events = response.events();
@@ -166,6 +185,22 @@ fn a_stream_can_break_or_fail_in_the_middle() {
         assert_eq!((spoken(api, &response).0.as_str(), response.whole), ("half", false), "{api:?}");
         let response = ask(&server, api, "hi");
         assert!(response.whole && response.body.contains("overloaded_error"), "{api:?} {}", response.body);
+    }
+}
+
+#[test]
+fn a_reply_says_why_it_ends() {
+    let words = [
+        (Api::Anthropic, ["max_tokens", "refusal"]),
+        (Api::OpenAi, ["max_output_tokens", "content_filter"]),
+        (Api::OpenAiChat, ["length", "content_filter"]),
+        (Api::Gemini, ["MAX_TOKENS", "SAFETY"]),
+    ];
+    for (api, words) in words {
+        for (stop, word) in [Stop::Length, Stop::Filtered].into_iter().zip(words) {
+            let server = ModelServer::start(Reply::text("half").stop(stop)).unwrap();
+            assert!(ask(&server, api, "hi").body.contains(&format!("\"{word}\"")), "{api:?} {stop:?}");
+        }
     }
 }
 
@@ -256,17 +291,17 @@ fn images_are_seen_in_every_api() {
     let url = format!("data:image/png;base64,{data}");
     let parts = [
         (
-            "messages",
-            "content",
+            "/messages/0/content",
             json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}),
         ),
-        ("input", "content", json!({"type": "input_image", "image_url": url})),
-        ("contents", "parts", json!({"inlineData": {"mimeType": "image/png", "data": data}})),
+        ("/input/0/content", json!({"type": "input_image", "image_url": url})),
+        ("/messages/1/content", json!({"type": "image_url", "image_url": {"url": url}})),
+        ("/contents/0/parts", json!({"inlineData": {"mimeType": "image/png", "data": data}})),
     ];
-    for (api, (list, content, part)) in APIS.into_iter().zip(parts) {
+    for (api, (content, part)) in APIS.into_iter().zip(parts) {
         let server = ModelServer::start(Script::new()).unwrap();
         let (path, mut body) = asking(api, "look");
-        body[list][0][content].as_array_mut().unwrap().push(part);
+        body.pointer_mut(content).unwrap().as_array_mut().unwrap().push(part);
         post(&server, &path, &body);
         let images = server.requests()[0].images();
         assert_eq!((images.len(), images[0].media_type.as_str(), images[0].base64_len), (1, "image/png", 8), "{api:?}");
@@ -275,13 +310,18 @@ fn images_are_seen_in_every_api() {
 
 #[test]
 fn answers_also_come_in_one_piece() {
-    let server = ModelServer::start(vec![Reply::text("whole").then_call(Tool::shell("ls")); 3]).unwrap();
+    let server = ModelServer::start(vec![Reply::text("whole").then_call(Tool::shell("ls")); 4]).unwrap();
     let (path, mut body) = asking(Api::Anthropic, "hi");
     body["stream"] = false.into();
     assert_eq!(post(&server, &path, &body).json()["content"][0]["text"], "whole");
     let (path, mut body) = asking(Api::OpenAi, "hi");
     body["stream"] = false.into();
     assert_eq!(post(&server, &path, &body).json()["output"][1]["name"], "exec_command");
+    let (path, mut body) = asking(Api::OpenAiChat, "hi");
+    body["stream"] = false.into();
+    let message = post(&server, &path, &body).json()["choices"][0]["message"].clone();
+    assert_eq!(message["content"], "whole");
+    assert_eq!(message["tool_calls"][0]["function"]["name"], "run_shell_command");
     let (_, body) = asking(Api::Gemini, "hi");
     let response = post(&server, "/v1beta/models/gemini-x:generateContent", &body).json();
     assert_eq!(response["candidates"][0]["content"]["parts"][0]["text"], "whole");

@@ -1,0 +1,186 @@
+//! Commands that only look: they run no other program, write no file, and read nothing outside of their folder.
+//!
+//! A table of what is known to be harmless, not of what is known to hurt: a flag or a command that nobody thought of
+//! is asked about.
+
+use std::path::Path;
+
+use super::{Script, Simple, Word};
+
+/// Whether the folder's own settings may be believed, such as a repository's that name programs to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    Trusted,
+    Untrusted,
+}
+
+/// Look and nothing else, whatever they are given.
+const LOOKING: &[&str] = &[
+    "basename",
+    "cat",
+    "cmp",
+    "column",
+    "comm",
+    "cut",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "expand",
+    "false",
+    "fgrep",
+    "fold",
+    "grep",
+    "head",
+    "id",
+    "ls",
+    "md5sum",
+    "nl",
+    "od",
+    "paste",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "seq",
+    "sha1sum",
+    "sha256sum",
+    "stat",
+    "tac",
+    "tail",
+    "tr",
+    "true",
+    "uname",
+    "wc",
+    "which",
+    "whoami",
+];
+
+/// What makes `find` do more than find.
+const FIND_DOES: [&str; 9] =
+    ["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"];
+
+/// Programs that tell their version and nothing else.
+const VERSIONED: [&str; 12] =
+    ["bun", "cargo", "deno", "gcc", "git", "go", "java", "node", "npm", "python", "python3", "rustc"];
+
+impl Script {
+    /// Whether all it runs only looks, at things inside `folder`.
+    pub(crate) fn only_looks(&self, folder: &Path, trust: Trust) -> bool {
+        self.commands.iter().all(|simple| simple.only_looks(trust) && simple.stays_inside(folder))
+    }
+}
+
+impl Simple {
+    fn only_looks(&self, trust: Trust) -> bool {
+        let (name, arguments) = (self.name(), self.arguments());
+        if LOOKING.contains(&name) {
+            return true;
+        }
+        // From here on words matter: a file whose name is a flag must not be taken for one.
+        if arguments.iter().any(|word| word.glob && word.text.starts_with(['*', '?', '['])) {
+            return false;
+        }
+        match name {
+            _ if VERSIONED.contains(&name) && is(arguments, &["--version"]) => true,
+            "cd" => matches!(arguments, [folder] if !folder.text.starts_with('-')),
+            "printf" => !arguments.first().is_some_and(|word| word.text.starts_with('-')),
+            "uniq" => arguments.iter().all(|word| word.text.starts_with('-')),
+            "date" => arguments.iter().all(|word| word.text.starts_with('+') || word.text == "-u"),
+            "tree" => !arguments.iter().any(|word| short(word, 'o') || long(word, &["--output"])),
+            "find" => !arguments.iter().any(|word| FIND_DOES.contains(&word.text.as_str())),
+            "rg" => !arguments
+                .iter()
+                .any(|word| short(word, 'z') || long(word, &["--pre", "--hostname-bin", "--search-zip"])),
+            "sort" => !arguments.iter().any(|word| {
+                short(word, 'o')
+                    || short(word, 'T')
+                    || long(word, &["--output", "--compress-program", "--temporary-directory"])
+            }),
+            "sed" => prints_lines(arguments),
+            // A repository says which programs git runs: to show a page, to watch files, to compare them.
+            "git" => trust == Trust::Trusted && git_looks(arguments),
+            _ => false,
+        }
+    }
+
+    /// Whether no word leads out of the folder.
+    fn stays_inside(&self, folder: &Path) -> bool {
+        self.arguments().iter().all(|word| inside(word, folder))
+    }
+}
+
+fn is(arguments: &[Word], expected: &[&str]) -> bool {
+    arguments.iter().map(|word| word.text.as_str()).eq(expected.iter().copied())
+}
+
+/// Whether that letter is among the flags of a word such as `-abc`.
+fn short(word: &Word, flag: char) -> bool {
+    word.text.starts_with('-') && !word.text.starts_with("--") && word.text.contains(flag)
+}
+
+/// Whether the word is one of these options, with a value or without, written out or cut short.
+fn long(word: &Word, options: &[&str]) -> bool {
+    let name = word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name);
+    name.len() > 2 && name.starts_with("--") && options.iter().any(|option| option.starts_with(name))
+}
+
+/// `sed -n 10,20p FILE…`, with which models read files.
+fn prints_lines(arguments: &[Word]) -> bool {
+    let [quiet, script, files @ ..] = arguments else { return false };
+    let Some(range) = script.text.strip_suffix('p') else { return false };
+    let number = |text: &str| text == "$" || (!text.is_empty() && text.chars().all(|char| char.is_ascii_digit()));
+    quiet.text == "-n" && range.split(',').count() <= 2 && range.split(',').all(number) && !files.iter().any(flag)
+}
+
+fn flag(word: &Word) -> bool {
+    word.text.starts_with('-')
+}
+
+/// What makes git write a file or run another program, in any of its commands that look.
+const GIT_DOES: [&str; 7] =
+    ["--output", "--ext-diff", "--textconv", "--filters", "--show-signature", "--open-files-in-pager", "--exec"];
+
+fn git_looks(arguments: &[Word]) -> bool {
+    let arguments = match arguments {
+        [first, rest @ ..] if first.text == "--no-pager" => rest,
+        all => all,
+    };
+    let [command, rest @ ..] = arguments else { return false };
+    if rest.iter().any(|word| long(word, &GIT_DOES)) {
+        return false;
+    }
+    let only = |words: &[&str]| rest.iter().all(|word| words.contains(&word.text.as_str()));
+    match command.text.as_str() {
+        "blame" | "cat-file" | "describe" | "diff" | "log" | "ls-files" | "ls-tree" | "rev-list" | "rev-parse"
+        | "shortlog" | "show" | "status" => true,
+        "grep" => !rest.iter().any(|word| short(word, 'O')),
+        "branch" => only(&["-a", "-r", "-v", "-vv", "--all", "--remotes", "--verbose", "--list", "--show-current"]),
+        "remote" => only(&["-v"]),
+        "tag" => only(&["-l", "--list", "-n"]),
+        "stash" | "worktree" => is(rest, &["list"]),
+        "reflog" => rest.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a word, taken for a path, stays in the folder; so must what is glued to a flag, as in `-f/etc/passwd`.
+fn inside(word: &Word, folder: &Path) -> bool {
+    let text = word.text.as_str();
+    let glued = match text.split_once('=') {
+        Some((_, value)) if flag(word) => value,
+        _ if flag(word) => text.find('/').map_or("", |slash| &text[slash..]),
+        _ => "",
+    };
+    let leads_up = |part: &str| {
+        let hidden = word.glob && part.starts_with('.') && part.contains(['*', '?', '[']);
+        part == ".." || hidden || (flag(word) && part.ends_with(".."))
+    };
+    let elsewhere = |path: &str| {
+        let rooted = path.starts_with('/') && path != "/dev/null" && !Path::new(path).starts_with(folder);
+        rooted || (path.starts_with('~') && !word.quoted)
+    };
+    !text.split(['/', '=']).any(leads_up) && !elsewhere(text) && !elsewhere(glued)
+}

@@ -1,0 +1,244 @@
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn words(line: &str) -> Vec<Vec<String>> {
+    let script = Script::parse(line).unwrap_or_else(|why| panic!("{line}: {why}"));
+    let texts = |simple: Simple| simple.words.into_iter().map(|word| word.text).collect();
+    script.commands.into_iter().map(texts).collect()
+}
+
+fn looks(line: &str) -> bool {
+    Script::parse(line).is_ok_and(|script| script.only_looks(Path::new("/work/repo"), Trust::Trusted))
+}
+
+#[test]
+fn a_line_is_cut_where_the_shell_cuts_it() {
+    assert_eq!(words("ls -l src"), [vec!["ls", "-l", "src"]]);
+    assert_eq!(words("a;b&&c||d|e|&f&g\nh"), ["a", "b", "c", "d", "e", "f", "g", "h"].map(|word| vec![word]));
+    assert_eq!(words("a |\n b\n\n"), [vec!["a"], vec!["b"]]);
+    assert_eq!(words("# what it does\nls # and why; rm x"), [vec!["ls"]]);
+    assert_eq!(words("echo a#b"), [vec!["echo", "a#b"]]);
+    assert_eq!(words("ls 2>&1 >/dev/null 2> /dev/null &>/dev/null </dev/null"), [vec!["ls"]]);
+    assert_eq!(words("echo 2 >&2"), [vec!["echo", "2"]]);
+}
+
+#[test]
+fn quotes_hold_words_together() {
+    assert_eq!(words(r#"echo 'a; b' "c && d" e\ f g\;h"#), [vec!["echo", "a; b", "c && d", "e f", "g;h"]]);
+    assert_eq!(words(r#"grep "end$" 'a'"b"c ''"#), [vec!["grep", "end$", "abc", ""]]);
+    assert_eq!(words(r#"echo "a\"b\n\$x""#), [vec!["echo", r#"a"b\n$x"#]]);
+    assert_eq!(words("echo a\\\nb"), [vec!["echo", "ab"]]);
+    assert_eq!(words(r"r\m x"), [vec!["rm", "x"]]);
+}
+
+#[test]
+fn what_cannot_be_known_is_not_sure() {
+    for (line, why) in [
+        ("echo $HOME", NotSure::Substitution),
+        ("echo \"$(rm x)\"", NotSure::Substitution),
+        ("echo \"a`rm x`\"", NotSure::Substitution),
+        ("echo $'\\x41'", NotSure::Substitution),
+        ("ls > out", NotSure::Redirection),
+        ("ls >> out", NotSure::Redirection),
+        ("ls >| out", NotSure::Redirection),
+        ("ls &> out", NotSure::Redirection),
+        ("ls >&out", NotSure::Redirection),
+        ("ls 2>&1x", NotSure::Redirection),
+        ("wc < in", NotSure::Redirection),
+        ("cat << END\nx\nEND", NotSure::Redirection),
+        ("cat <<< x", NotSure::Redirection),
+        ("ls > /dev/null/../../tmp/x", NotSure::Redirection),
+        ("diff <(ls) x", NotSure::Redirection),
+        ("(ls)", NotSure::Group),
+        ("f() { ls; }", NotSure::Group),
+        ("if true; then ls; fi", NotSure::Group),
+        ("! ls", NotSure::Group),
+        ("[[ a == b ]]", NotSure::Guess),
+        ("{ ls; }", NotSure::Braces),
+        ("find . {-delete,}", NotSure::Braces),
+        ("PATH=. ls", NotSure::Assignment),
+        ("A+=1 ls", NotSure::Assignment),
+        ("A[0]=1 ls", NotSure::Assignment),
+        ("l* x", NotSure::Guess),
+        ("~/bin/x", NotSure::Guess),
+        ("'' x", NotSure::Guess),
+        ("ls 'x", NotSure::Broken),
+        ("ls \"x", NotSure::Broken),
+        ("ls x\\", NotSure::Broken),
+        ("ls &&", NotSure::Broken),
+        ("ls | ", NotSure::Broken),
+        ("; ls", NotSure::Broken),
+        ("ls ;; ls", NotSure::Group),
+        ("", NotSure::Broken),
+        ("# nothing", NotSure::Broken),
+    ] {
+        assert_eq!(Script::parse(line), Err(why), "{line}");
+    }
+}
+
+#[test]
+fn commands_that_only_look_are_known() {
+    for line in [
+        "ls -la && pwd",
+        "cat Cargo.toml | head -n 20",
+        "grep -rn 'fn main' src/ 2>/dev/null",
+        "find . -name '*.rs' -type f | wc -l",
+        "rg -n --hidden TODO",
+        "sort names | uniq -c",
+        "git status && git --no-pager log --oneline -5",
+        "git diff HEAD~1 -- src/lib.rs",
+        "git branch -a",
+        "sed -n '10,20p' src/lib.rs",
+        "cat *.md",
+        "cat /work/repo/a",
+        "cd src && ls",
+        "cargo --version",
+    ] {
+        assert!(looks(line), "{line}");
+    }
+}
+
+#[test]
+fn commands_that_do_more_than_look_are_not_taken_for_such() {
+    for line in [
+        "ls; rm x",
+        "ls\nrm x",
+        "ls & rm x",
+        "ls | xargs rm",
+        "find . -delete",
+        "find . -exec rm {} +",
+        "find . -fprintf out x",
+        "find *",
+        "sort -o out in",
+        "sort -uo out in",
+        "sort --outp=out in",
+        "sort --compress-program=evil in",
+        "rg --pre evil x",
+        "rg --pre=evil x",
+        "tree -o out",
+        "uniq in out",
+        "git -c core.pager=evil log",
+        "git -C /elsewhere log",
+        "git --git-dir=evil log",
+        "git log --output=out",
+        "git diff --outp out",
+        "git diff --ext-diff",
+        "git show --textconv x",
+        "git grep -Oevil x",
+        "git branch new",
+        "git branch -D main",
+        "git tag v1",
+        "git remote add x y",
+        "git reflog expire --all",
+        "git push",
+        "sed -i s/a/b/ x",
+        "sed -n '1e rm x' y",
+        "sed -n 1,2p -i x",
+        "printf -v PATH ./evil",
+        "date -s tomorrow",
+        "./ls",
+        "/bin/ls",
+        "env",
+        "cat ../secret",
+        "cat /etc/passwd",
+        "cat ~/.ssh/id_rsa",
+        "cat .*/secret",
+        "grep -f/etc/passwd x",
+        "grep -rf/etc/passwd x",
+        "grep --file=/etc/passwd x",
+        "grep -rf../secret x",
+        "cd / && cat etc/passwd",
+        "cd",
+        "cd -",
+        "cargo test",
+        "node --version evil.js",
+    ] {
+        assert!(!looks(line), "{line}");
+    }
+}
+
+#[test]
+fn git_is_asked_about_in_a_folder_that_is_not_trusted() {
+    let script = Script::parse("git status").unwrap();
+    assert!(!script.only_looks(Path::new("/work/repo"), Trust::Untrusted));
+}
+
+#[test]
+fn commands_are_seen_through_what_hides_them() {
+    let seen = |line: &str, name: &str| commands_in_sight(line).iter().any(|command| command[0] == name);
+    for line in [
+        "echo $(rm x)",
+        "echo `rm x`",
+        "bash -c 'rm x'",
+        "sudo -u me rm x",
+        "find . -name x | xargs -0 rm",
+        "find . -exec rm {} +",
+        "if true; then rm x; fi",
+        "A=1 rm x",
+        "r''m x > y",
+        "(rm x)",
+        "env -i /bin/rm x",
+        "timeout 5 bash -c \"cd x && rm y\"",
+    ] {
+        assert!(seen(line, "rm"), "{line}: {:?}", commands_in_sight(line));
+    }
+    assert!(!seen("git commit -m rm > x", "rm"));
+    assert!(!seen("ls farm > rm", "farm"));
+}
+
+/// Lines that only look.
+fn looking() -> impl Strategy<Value = String> {
+    let command = prop::sample::select(vec![
+        "ls",
+        "ls -la src",
+        "cat 'a b' c",
+        "head -n 3 \"x y\"",
+        "git log --oneline",
+        "grep -rn 'a;b' .",
+        "wc -l x\\ y",
+        "find . -name '*.rs'",
+        "echo \"it's\"",
+        "sort x 2>/dev/null",
+        "pwd 2>&1",
+    ]);
+    let joint = prop::sample::select(vec![";", " && ", "||", " | ", "|&", "\n", " & "]);
+    (command.clone(), prop::collection::vec((joint, command), 0..4)).prop_map(|(first, more)| {
+        more.into_iter().fold(first.to_owned(), |line, (joint, command)| format!("{line}{joint}{command}"))
+    })
+}
+
+proptest! {
+    #[test]
+    fn nothing_unknown_hides_behind_what_only_looks(
+        line in looking(),
+        joint in prop::sample::select(vec![";", "; ", "&&", " || ", "|", "|&", "\n", "&", " & ", ";\n", "\n\n", " &&\n"]),
+        name in "[a-z_./]{1,8}",
+        rest in "[ -~]{0,12}",
+    ) {
+        prop_assert!(looks(&line), "{line}");
+        let known = looks(&format!("{name} {rest}"));
+        prop_assume!(!known);
+        let longer = format!("{line}{joint}{name} {rest}");
+        prop_assert!(!looks(&longer), "{}", longer);
+    }
+
+    #[test]
+    fn quoted_words_come_out_as_they_went_in(
+        name in "[a-z][a-z0-9]{0,5}x",
+        rest in prop::collection::vec("[^\0]{0,12}", 0..5),
+    ) {
+        let all: Vec<String> = std::iter::once(name).chain(rest).collect();
+        prop_assert_eq!(words(&quote(&all)), [all]);
+    }
+
+    #[test]
+    fn no_line_is_too_strange(line in "\\PC{0,60}|[ -~\n]{0,60}") {
+        if let Ok(script) = Script::parse(&line) {
+            prop_assert!(script.commands.iter().all(|simple| !simple.words.is_empty()));
+        }
+        commands_in_sight(&line);
+    }
+}

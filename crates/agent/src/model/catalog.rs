@@ -1,0 +1,219 @@
+//! What is known of models by their names: whose they are, how much they hold, how they think.
+//!
+//! Names that are not known yet are taken for newer ones of their family. Nothing here asks anybody; a provider that
+//! knows better says so in its errors.
+
+use super::vendor::Vendor;
+
+/// A short list of each provider's current models, its default first.
+pub(crate) fn listed(vendor: Vendor) -> &'static [&'static str] {
+    match vendor {
+        Vendor::Anthropic => &["claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5", "claude-fable-5-1"],
+        Vendor::OpenAi => &["gpt-6.1-sol", "gpt-6-astra", "gpt-6-luna"],
+        Vendor::Gemini => &["gemini-3.8-flash", "gemini-3.1-pro-preview", "gemini-3.5-flash-lite"],
+    }
+}
+
+/// The model of a provider that is taken when none is named.
+pub(crate) fn default(vendor: Vendor) -> &'static str {
+    listed(vendor).first().copied().unwrap_or_default()
+}
+
+/// Whose model a bare name is.
+pub(crate) fn vendor_of(model: &str) -> Option<Vendor> {
+    let model = model.to_ascii_lowercase();
+    let begins = |words: &[&str]| words.iter().any(|word| model.starts_with(word));
+    if begins(&["claude"]) {
+        Some(Vendor::Anthropic)
+    } else if begins(&["gpt-oss"]) {
+        // Open weights, which others serve.
+        None
+    } else if begins(&["gpt", "o1", "o3", "o4", "chatgpt", "codex"]) {
+        Some(Vendor::OpenAi)
+    } else if begins(&["gemini"]) {
+        Some(Vendor::Gemini)
+    } else {
+        None
+    }
+}
+
+/// How many tokens a model holds, as far as its family tells; rather too few than too many.
+pub(crate) fn window(vendor: Vendor, model: &str) -> Option<u64> {
+    match vendor {
+        Vendor::Anthropic => Some(match claude(model)? {
+            ("haiku", _) => 200_000,
+            (_, version) if version >= (4, 8) => 1_000_000,
+            _ => 200_000,
+        }),
+        Vendor::OpenAi => openai_window(model),
+        Vendor::Gemini => model.starts_with("gemini").then_some(1_000_000),
+    }
+}
+
+fn openai_window(model: &str) -> Option<u64> {
+    if model.starts_with("gpt-oss") || model.contains("codex-mini") {
+        return None;
+    }
+    if let Some(version) = gpt(model) {
+        return Some(match version {
+            _ if model.contains("-chat") => 128_000,
+            version if version >= (5, 4) && !model.contains("-mini") && !model.contains("-nano") => 1_000_000,
+            version if version >= (5, 0) => 400_000,
+            version if version >= (4, 1) => 1_000_000,
+            (4, _) if model.starts_with("gpt-4o") || model.contains("turbo") => 128_000,
+            (4, _) => 8_000,
+            _ => 16_000,
+        });
+    }
+    match model.as_bytes() {
+        [b'o', b'1', rest @ ..] if rest.starts_with(b"-mini") || rest.starts_with(b"-preview") => Some(128_000),
+        [b'o', b'1' | b'3' | b'4', ..] => Some(200_000),
+        _ => None,
+    }
+}
+
+/// How a model is told to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thinking {
+    /// It decides by itself, and can be told how hard to try. `off` says whether it can be told not to.
+    Adaptive { off: Off },
+    /// It takes a number of tokens, and does not think when none is said.
+    Budget,
+    /// It cannot, or not by any way that is known.
+    None,
+}
+
+/// Whether a model can be told not to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Off {
+    Never,
+    /// By saying so.
+    Said,
+    /// By saying nothing.
+    Unsaid,
+}
+
+/// How that model of Anthropic's thinks.
+pub(crate) fn claude_thinking(model: &str) -> Thinking {
+    match claude(model) {
+        Some(("fable" | "mythos", _)) => Thinking::Adaptive { off: Off::Never },
+        Some(("haiku", (4, _))) => Thinking::Budget,
+        Some((_, version)) if version >= (5, 5) => Thinking::Adaptive { off: Off::Never },
+        Some((_, version)) if version >= (5, 0) => Thinking::Adaptive { off: Off::Said },
+        Some((_, version)) if version >= (4, 6) => Thinking::Adaptive { off: Off::Unsaid },
+        Some((_, version)) if version >= (3, 7) => Thinking::Budget,
+        _ => Thinking::None,
+    }
+}
+
+/// How that model of Google's thinks.
+pub(crate) fn gemini_thinking(model: &str) -> Thinking {
+    match number_after(model, "gemini-") {
+        Some(version) if version >= (3, 0) => Thinking::Adaptive { off: Off::Never },
+        Some(version) if version >= (2, 5) => Thinking::Budget,
+        _ => Thinking::None,
+    }
+}
+
+/// Whether that model of OpenAI's thinks before it speaks.
+pub(crate) fn openai_thinks(model: &str) -> bool {
+    match gpt(model) {
+        Some(version) => version >= (5, 0) && !model.contains("-chat"),
+        None => matches!(model.as_bytes(), [b'o', b'1' | b'3' | b'4', ..]) || model.starts_with("codex"),
+    }
+}
+
+/// The family and version in a name such as `claude-opus-4-8` or `claude-3-7-sonnet-latest`.
+fn claude(model: &str) -> Option<(&str, (u32, u32))> {
+    let mut words = model.strip_prefix("claude-")?.split('-').peekable();
+    let version = |word: &str| word.parse::<u32>().ok().filter(|_| word.len() <= 2);
+    if let Some(major) = words.peek().and_then(|word| version(word)) {
+        words.next();
+        let minor = words.peek().and_then(|word| version(word));
+        if minor.is_some() {
+            words.next();
+        }
+        return Some((words.next()?, (major, minor.unwrap_or(0))));
+    }
+    let family = words.next()?;
+    let major = words.next().and_then(version)?;
+    let minor = words.next().and_then(version).unwrap_or(0);
+    Some((family, (major, minor)))
+}
+
+/// The version in a name such as `gpt-5.6-sol` or `gpt-4o`.
+fn gpt(model: &str) -> Option<(u32, u32)> {
+    number_after(model, "gpt-")
+}
+
+fn number_after(model: &str, prefix: &str) -> Option<(u32, u32)> {
+    let rest = model.strip_prefix(prefix)?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(rest.len());
+    let mut numbers = rest[..end].split('.');
+    let major = numbers.next()?.parse().ok()?;
+    let minor = numbers.next().and_then(|minor| minor.parse().ok()).unwrap_or(0);
+    Some((major, minor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_listed_model_is_known() {
+        for vendor in Vendor::ALL {
+            for model in listed(vendor) {
+                assert_eq!(vendor_of(model), Some(vendor), "{model}");
+                assert!(window(vendor, model).is_some_and(|window| window >= 200_000), "{model}");
+            }
+        }
+    }
+
+    #[test]
+    fn windows_go_by_family() {
+        for (vendor, model, tokens) in [
+            (Vendor::Anthropic, "claude-opus-5-5", Some(1_000_000)),
+            (Vendor::Anthropic, "claude-haiku-4-5-20251001", Some(200_000)),
+            (Vendor::Anthropic, "claude-opus-4-20250514", Some(200_000)),
+            (Vendor::Anthropic, "claude-3-7-sonnet-latest", Some(200_000)),
+            (Vendor::Anthropic, "house-model", None),
+            (Vendor::OpenAi, "gpt-6.1-sol", Some(1_000_000)),
+            (Vendor::OpenAi, "gpt-5.4-mini", Some(400_000)),
+            (Vendor::OpenAi, "gpt-5-codex", Some(400_000)),
+            (Vendor::OpenAi, "gpt-4.1-mini", Some(1_000_000)),
+            (Vendor::OpenAi, "gpt-4o", Some(128_000)),
+            (Vendor::OpenAi, "gpt-4", Some(8_000)),
+            (Vendor::OpenAi, "o3", Some(200_000)),
+            (Vendor::OpenAi, "gpt-oss:20b", None),
+            (Vendor::OpenAi, "qwen3-coder", None),
+            (Vendor::Gemini, "gemini-2.5-pro", Some(1_000_000)),
+        ] {
+            assert_eq!(window(vendor, model), tokens, "{model}");
+        }
+    }
+
+    #[test]
+    fn thinking_goes_by_version() {
+        let adaptive = |off| Thinking::Adaptive { off };
+        for (model, thinking) in [
+            ("claude-3-5-haiku-latest", Thinking::None),
+            ("claude-3-7-sonnet-20250219", Thinking::Budget),
+            ("claude-sonnet-4-5", Thinking::Budget),
+            ("claude-haiku-4-5", Thinking::Budget),
+            ("claude-opus-4-8", adaptive(Off::Unsaid)),
+            ("claude-sonnet-5", adaptive(Off::Said)),
+            ("claude-opus-5-5", adaptive(Off::Never)),
+            ("claude-fable-5-1", adaptive(Off::Never)),
+        ] {
+            assert_eq!(claude_thinking(model), thinking, "{model}");
+        }
+        assert_eq!(gemini_thinking("gemini-2.0-flash"), Thinking::None);
+        assert_eq!(gemini_thinking("gemini-2.5-flash"), Thinking::Budget);
+        assert_eq!(gemini_thinking("gemini-4-argon"), adaptive(Off::Never));
+        for (model, thinks) in
+            [("gpt-4o", false), ("gpt-5", true), ("gpt-5-chat-latest", false), ("gpt-6-sol", true), ("o3", true)]
+        {
+            assert_eq!(openai_thinks(model), thinks, "{model}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Which model answers: what was asked for, what keys there are, and where the provider is.
+//!
+//! Pure: the environment comes in as a lookup. What a provider's models can do is in `catalog`, how they are asked in
+//! `live`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::catalog;
+use super::rehearsal::NAME as REHEARSAL;
+use super::vendor::{Api, Vendor};
+
+/// Something that must not be shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+impl Secret {
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<hidden>")
+    }
+}
+
+/// What is known of one provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Provider {
+    pub(crate) key: Option<Secret>,
+    pub(crate) base_url: Option<String>,
+    /// OpenAI only: which of its two APIs; absent lets the address decide.
+    pub(crate) api: Option<Api>,
+}
+
+/// What is known of all of them. Settings may fill in what the environment leaves open.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Providers {
+    pub(crate) anthropic: Provider,
+    pub(crate) openai: Provider,
+    pub(crate) gemini: Provider,
+}
+
+/// A model cannot be chosen; says what can be done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ChoiceError {
+    #[error("OPENAI_API is '{0}', but can only be 'responses' or 'chat'")]
+    UnknownApi(String),
+    #[error("{url_var} is '{url}', which is no plain http or https address")]
+    BadUrl { url_var: &'static str, url: String },
+    #[error(
+        "which provider has the model '{0}'? Say anthropic/{0}, openai/{0} or gemini/{0}; or take a name that begins \
+         with claude, gpt or gemini; or 'rehearsal', which needs no network"
+    )]
+    WhoseModel(String),
+    #[error("there is no provider '{word}': say anthropic/{rest}, openai/{rest}, gemini/{rest} or rehearsal")]
+    UnknownProvider { word: String, rest: String },
+    #[error("'{0}/' names a provider but no model, such as {0}/{1}")]
+    NoName(&'static str, &'static str),
+    #[error("{vendor}/{model} needs a key: set {key_vars}{instead}")]
+    NoKey { vendor: &'static str, model: String, key_vars: &'static str, instead: &'static str },
+}
+
+impl Providers {
+    /// What the environment says; `lookup` gives a variable's value. An empty value is none.
+    pub(crate) fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ChoiceError> {
+        let value = |name: &str| lookup(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let provider = |vendor: Vendor| Provider {
+            key: value(vendor.key_var()).map(Secret),
+            base_url: value(vendor.url_var()),
+            api: None,
+        };
+        let mut all = Self {
+            anthropic: provider(Vendor::Anthropic),
+            openai: provider(Vendor::OpenAi),
+            gemini: provider(Vendor::Gemini),
+        };
+        all.gemini.key = all.gemini.key.take().or_else(|| value("GOOGLE_API_KEY").map(Secret));
+        all.openai.api = match value("OPENAI_API").as_deref() {
+            None => None,
+            Some("responses") => Some(Api::Responses),
+            Some("chat") => Some(Api::Chat),
+            Some(other) => return Err(ChoiceError::UnknownApi(other.to_owned())),
+        };
+        Ok(all)
+    }
+
+    pub(crate) fn of(&self, vendor: Vendor) -> &Provider {
+        match vendor {
+            Vendor::Anthropic => &self.anthropic,
+            Vendor::OpenAi => &self.openai,
+            Vendor::Gemini => &self.gemini,
+        }
+    }
+
+    /// Whether it can be asked at all: there is a key, or it is a server of one's own.
+    pub(crate) fn can_ask(&self, vendor: Vendor) -> bool {
+        let provider = self.of(vendor);
+        provider.key.is_some() || (vendor == Vendor::OpenAi && provider.base_url.is_some())
+    }
+
+    /// Finds the model that is meant; without a word, the default of the first provider there is a key for.
+    pub(crate) fn choose(&self, asked: Option<&str>) -> Result<Choice, ChoiceError> {
+        let asked = asked.map(str::trim).filter(|asked| !asked.is_empty());
+        let Some(asked) = asked else {
+            let with_key = Vendor::ALL.into_iter().find(|vendor| self.of(*vendor).key.is_some());
+            return match with_key {
+                Some(vendor) => self.target(vendor, catalog::default(vendor)).map(Choice::Live),
+                None => Ok(Choice::Rehearsal),
+            };
+        };
+        if asked.eq_ignore_ascii_case(REHEARSAL) {
+            return Ok(Choice::Rehearsal);
+        }
+        let (vendor, name) = self.whose(asked)?;
+        if name.is_empty() {
+            return Err(ChoiceError::NoName(vendor.word(), catalog::default(vendor)));
+        }
+        self.target(vendor, name).map(Choice::Live)
+    }
+
+    /// The models that can be named here, with their providers; the chosen one first.
+    pub(crate) fn offered(&self, chosen: &str) -> Vec<String> {
+        let mut names = vec![chosen.to_owned()];
+        for vendor in Vendor::ALL.into_iter().filter(|vendor| self.can_ask(*vendor)) {
+            // What another server has is not known.
+            if self.of(vendor).base_url.is_none() {
+                names.extend(catalog::listed(vendor).iter().map(|model| format!("{}/{model}", vendor.word())));
+            }
+        }
+        names.push(REHEARSAL.to_owned());
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
+    }
+
+    fn whose<'a>(&self, asked: &'a str) -> Result<(Vendor, &'a str), ChoiceError> {
+        if let Some((word, rest)) = asked.split_once('/')
+            && let Some(vendor) = Vendor::of_word(word)
+        {
+            return Ok((vendor, rest));
+        }
+        if let Some(vendor) = catalog::vendor_of(asked) {
+            return Ok((vendor, asked));
+        }
+        // A server of one's own has models by any name, also with slashes in it.
+        if self.openai.base_url.is_some() {
+            return Ok((Vendor::OpenAi, asked));
+        }
+        if let Some((word, rest)) = asked.split_once('/') {
+            return Err(ChoiceError::UnknownProvider { word: word.to_owned(), rest: rest.to_owned() });
+        }
+        let mut with_key = Vendor::ALL.into_iter().filter(|vendor| self.of(*vendor).key.is_some());
+        match (with_key.next(), with_key.next()) {
+            (Some(only), None) => Ok((only, asked)),
+            _ => Err(ChoiceError::WhoseModel(asked.to_owned())),
+        }
+    }
+
+    fn target(&self, vendor: Vendor, model: &str) -> Result<Target, ChoiceError> {
+        let provider = self.of(vendor);
+        if !self.can_ask(vendor) {
+            return Err(ChoiceError::NoKey {
+                vendor: vendor.word(),
+                model: model.to_owned(),
+                key_vars: vendor.key_vars(),
+                instead: match vendor {
+                    Vendor::OpenAi => " (or OPENAI_BASE_URL, for a server of your own that needs none)",
+                    Vendor::Anthropic | Vendor::Gemini => "",
+                },
+            });
+        }
+        let base_url = base_url(vendor, provider.base_url.as_deref())?;
+        let api = match vendor {
+            Vendor::Anthropic => Api::Messages,
+            Vendor::Gemini => Api::GenerateContent,
+            Vendor::OpenAi if base_url.starts_with("https://api.openai.com/") => provider.api.unwrap_or(Api::Responses),
+            Vendor::OpenAi => provider.api.unwrap_or(Api::Chat),
+        };
+        Ok(Target { vendor, api, model: model.to_owned(), base_url, key: provider.key.clone() })
+    }
+}
+
+/// The address with its version, ending in a slash.
+fn base_url(vendor: Vendor, given: Option<&str>) -> Result<String, ChoiceError> {
+    let (home, version) = vendor.home();
+    let Some(given) = given else { return Ok(format!("{home}/")) };
+    let bad = || ChoiceError::BadUrl { url_var: vendor.url_var(), url: given.to_owned() };
+    let url = reqwest::Url::parse(given).map_err(|_| bad())?;
+    let plain = url.host().is_some() && url.query().is_none() && url.fragment().is_none();
+    if !plain || !matches!(url.scheme(), "http" | "https") {
+        return Err(bad());
+    }
+    let bare = given.trim_end_matches('/');
+    // Everybody writes OpenAI's with its version, and the others mostly without.
+    let versioned = bare.rsplit('/').next().is_some_and(|last| {
+        let mut letters = last.chars();
+        letters.next() == Some('v') && letters.next().is_some_and(|next| next.is_ascii_digit())
+    });
+    Ok(if versioned { format!("{bare}/") } else { format!("{bare}{version}/") })
+}
+
+/// The model that answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Rehearsal,
+    Live(Target),
+}
+
+/// One model of one provider, and how to reach it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) vendor: Vendor,
+    pub(crate) api: Api,
+    pub(crate) model: String,
+    /// With the API's version, ending in a slash.
+    pub(crate) base_url: String,
+    pub(crate) key: Option<Secret>,
+}
+
+impl Target {
+    /// Whether it is where its provider runs it, and not some other server.
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.base_url.strip_suffix('/') == Some(self.vendor.home().0)
+    }
+
+    /// Host and port, for people; without a password that may stand in the address.
+    pub(crate) fn host(&self) -> String {
+        let url = reqwest::Url::parse(&self.base_url).ok();
+        let host = url.as_ref().and_then(|url| {
+            let host = url.host_str()?;
+            Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+        });
+        host.unwrap_or_else(|| "an unknown address".to_owned())
+    }
+
+    /// The model with its provider, as `--model` takes it.
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}", self.vendor.word(), self.model)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! A provider's model over the network: one request out, its reply back piece by piece.
+//!
+//! `encode` and `options` say what is asked, `decode` what comes back, `error` what goes wrong, each in one place for
+//! all providers. Dropping the future that asks ends the connection. Must not come in: trying again later, which is
+//! the turn's to decide.
+
+mod decode;
+mod encode;
+mod error;
+mod mark;
+mod options;
+mod tap;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use genai::adapter::AdapterKind;
+use genai::chat::{ChatStream, ChatStreamEvent};
+use genai::resolver::{AuthData, Endpoint};
+use genai::{Client, Headers, ModelIden, ServiceTarget};
+
+use self::decode::{Decoder, End};
+use self::tap::Tap;
+use super::choice::Target;
+use super::vendor::Api;
+use super::{Deltas, ModelError, ModelErrorKind, Reply, Request, catalog};
+use crate::conversation::{Message, Part};
+use crate::tls;
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// One model, ready to be asked.
+#[derive(Debug)]
+pub(crate) struct Live {
+    target: Target,
+    name: String,
+    /// Made when it is first needed: reading the system's certificates takes a moment.
+    client: OnceLock<Result<Client, String>>,
+    /// Keeps the requests of one conversation together in the provider's cache.
+    cache_key: String,
+    /// The provider does not tell this account what its model thinks.
+    no_summaries: AtomicBool,
+}
+
+/// What the model is reminded of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recall {
+    Thoughts,
+    /// The provider did not know its own thoughts again.
+    Nothing,
+}
+
+/// Whether a model that keeps its thoughts to itself is asked to sum them up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Summaries {
+    Wanted,
+    Unwanted,
+}
+
+impl Live {
+    pub(crate) fn new(target: Target) -> Self {
+        Self {
+            name: target.name(),
+            target,
+            client: OnceLock::new(),
+            cache_key: uuid::Uuid::new_v4().to_string(),
+            no_summaries: AtomicBool::new(false),
+        }
+    }
+
+    /// The model with its provider, as `--model` takes it.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many tokens it holds, where that is known.
+    pub(crate) fn window(&self) -> Option<u64> {
+        catalog::window(self.target.vendor, &self.target.model)
+    }
+
+    /// Asks, and sends the pieces of the reply as they come.
+    pub(crate) async fn ask(&self, request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
+        let mut recall = Recall::Thoughts;
+        loop {
+            let error = match self.attempt(&request, recall, &deltas).await {
+                Err(error) if matches!(error.status, Some(400 | 422)) => error,
+                other => return other,
+            };
+            // Two things that a provider may refuse are not worth a turn: they are left out.
+            let says = |word: &str| error.message.to_lowercase().contains(word);
+            if says("summar") && !self.no_summaries.swap(true, Ordering::Relaxed) {
+                continue;
+            }
+            let thoughts = ["thinking", "reasoning", "signature", "encrypted"].into_iter().any(says);
+            if thoughts && recall == Recall::Thoughts && has_thoughts(&request.messages) {
+                recall = Recall::Nothing;
+                continue;
+            }
+            return Err(error);
+        }
+    }
+
+    async fn attempt(&self, request: &Request, recall: Recall, deltas: &Deltas) -> Result<Reply, ModelError> {
+        let target = &self.target;
+        let summaries = if self.no_summaries.load(Ordering::Relaxed) { Summaries::Unwanted } else { Summaries::Wanted };
+        let tap = Tap::default();
+        let options = options::options(target, request, summaries, &self.cache_key).with_raw_frame_sink(tap.clone());
+        let asked = encode::request(target, request, recall);
+        let streamed = self.client()?.exec_chat_stream(self.service(), asked, Some(&options)).await;
+        let stream = streamed.map_err(|error| error::of(target, &error, None))?.stream;
+        read(target, stream, Decoder::new(target, tap), deltas).await
+    }
+
+    fn client(&self) -> Result<&Client, ModelError> {
+        let client = self.client.get_or_init(|| client(&self.target));
+        client.as_ref().map_err(|why| error::unready(&self.target, why))
+    }
+
+    fn service(&self) -> ServiceTarget {
+        let Target { api, model, base_url, key, .. } = &self.target;
+        let (adapter, path) = match api {
+            Api::Messages => (AdapterKind::Anthropic, "messages"),
+            Api::Responses => (AdapterKind::OpenAIResp, "responses"),
+            Api::Chat => (AdapterKind::OpenAI, "chat/completions"),
+            Api::GenerateContent => (AdapterKind::Gemini, ""),
+        };
+        let auth = match key {
+            Some(key) => AuthData::from_single(key.expose()),
+            // A server that wants no key is not sent one.
+            None => AuthData::RequestOverride { url: format!("{base_url}{path}"), headers: Headers::default() },
+        };
+        let endpoint = Endpoint::from_owned(base_url.as_str());
+        ServiceTarget { endpoint, auth, model: ModelIden::new(adapter, model.as_str()) }
+    }
+}
+
+fn has_thoughts(messages: &[Message]) -> bool {
+    let thinks = |part: &Part| match part {
+        Part::Thought { signature, .. } => signature.is_some(),
+        Part::Call(call) => call.signature.is_some(),
+        Part::Text { .. } => false,
+    };
+    messages.iter().any(|message| matches!(message, Message::Assistant { parts } if parts.iter().any(thinks)))
+}
+
+fn client(target: &Target) -> Result<Client, String> {
+    let url = reqwest::Url::parse(&target.base_url).map_err(|error| error.to_string())?;
+    let tls = if url.scheme() == "https" { tls::config() } else { tls::trusts_nobody() };
+    let tls = tls.map_err(|error| format!("the system's certificates cannot be used: {error}"))?;
+    let mut http = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(concat!("multitap/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .tcp_nodelay(true)
+        .gzip(true)
+        // A key is for the address it was given for.
+        .redirect(reqwest::redirect::Policy::none());
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    if host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback()) {
+        http = http.no_proxy();
+    }
+    let http = http.build().map_err(|error| error.to_string())?;
+    Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())
+}
+
+/// Reads a reply to its end.
+async fn read(
+    target: &Target,
+    mut stream: ChatStream,
+    mut decoder: Decoder,
+    deltas: &Deltas,
+) -> Result<Reply, ModelError> {
+    while let Some(event) = stream.next().await {
+        let (pieces, end) = match event {
+            Ok(ChatStreamEvent::End(end)) => {
+                let (pieces, end) = decoder.end(end);
+                (pieces, Some(end))
+            }
+            Ok(event) => (decoder.take(event), None),
+            Err(error) => {
+                return match decoder.refused() {
+                    Some(refused) => Ok(refused),
+                    None => Err(error::of(target, &error, decoder.failed())),
+                };
+            }
+        };
+        for piece in pieces {
+            if deltas.send(piece).await.is_err() {
+                let message = "nobody listens to the reply any more".to_owned();
+                return Err(ModelError { kind: ModelErrorKind::Refused, message, status: None, retry_after: None });
+            }
+        }
+        match end {
+            Some(End::Whole(reply)) => return Ok(reply),
+            Some(End::Broken) => return Err(error::broken_off(target)),
+            None => {}
+        }
+    }
+    Err(error::broken_off(target))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! What went wrong, for people and for whoever decides whether to try again. Keys never come through.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use genai::webc::StreamTimeout;
+use jiff::Timestamp;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::model::choice::Target;
+use crate::model::vendor::{Api, Vendor};
+use crate::model::{ModelError, ModelErrorKind, catalog};
+
+/// How much of a provider's own words is repeated.
+const REPEATED: usize = 400;
+
+/// The provider's own account of it.
+#[derive(Debug, Default)]
+struct Account {
+    message: Option<String>,
+    /// Its words for the kind of error.
+    words: Vec<String>,
+    status: Option<u16>,
+    retry_after: Option<Duration>,
+}
+
+/// Why there is no reply, or only a part of one. `aside` is what the provider said of it beside.
+pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) -> ModelError {
+    if let Some(aside) = aside {
+        return said(target, &account(&aside), None);
+    }
+    match error {
+        genai::Error::HttpError { status, body, headers, .. } => {
+            let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.clone()));
+            let mut account = account(&body);
+            account.retry_after = retry_after(headers, Timestamp::now()).or(account.retry_after);
+            said(target, &account, Some(status.as_u16()))
+        }
+        genai::Error::ChatResponse { body, .. } => said(target, &account(body), None),
+        genai::Error::WebStream { error, .. } => match error.downcast_ref::<genai::Error>() {
+            Some(inner) => of(target, inner, None),
+            None => connection(target, error.as_ref()),
+        },
+        genai::Error::StreamParse { serde_error, .. } => {
+            let why = format!("{} sent what is no part of a reply: {serde_error}", who(target));
+            make(target, ModelErrorKind::Refused, why, None, None)
+        }
+        other => make(target, ModelErrorKind::Refused, format!("{} was not asked: {other}", who(target)), None, None),
+    }
+}
+
+/// The reply ended before it was whole.
+pub(super) fn broken_off(target: &Target) -> ModelError {
+    let why = format!("the connection to {} was lost before the reply was whole", who(target));
+    make(target, ModelErrorKind::Connection, why, None, None)
+}
+
+/// The connection cannot even be tried.
+pub(super) fn unready(target: &Target, why: &str) -> ModelError {
+    make(target, ModelErrorKind::Refused, format!("cannot connect to {}: {why}", who(target)), None, None)
+}
+
+fn connection(target: &Target, error: &(dyn StdError + 'static)) -> ModelError {
+    let who = who(target);
+    if error.is::<StreamTimeout>() {
+        let why = format!("{who} said nothing for too long: {error}");
+        return make(target, ModelErrorKind::Connection, why, None, None);
+    }
+    let mut cause: &dyn StdError = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let request = error.downcast_ref::<reqwest::Error>();
+    let (kind, why) = match request {
+        Some(request) if request.is_builder() => (ModelErrorKind::Refused, format!("cannot ask {who}: {cause}")),
+        Some(request) if request.is_connect() => {
+            let mut why = format!("cannot reach {who}: {cause}");
+            if !target.is_at_home() {
+                why += &format!(" (is the server running, and is {} right?)", target.vendor.url_var());
+            }
+            (ModelErrorKind::Connection, why)
+        }
+        _ => (ModelErrorKind::Connection, format!("the connection to {who} was lost: {cause}")),
+    };
+    make(target, kind, why, None, None)
+}
+
+fn said(target: &Target, account: &Account, status: Option<u16>) -> ModelError {
+    let status = status.or(account.status);
+    let kind = kind(account, status);
+    let (who, model) = (who(target), &target.model);
+    let mut why = match kind {
+        ModelErrorKind::Key => match (&target.key, status) {
+            (None, _) => format!("{who} wants a key: set {}", target.vendor.key_vars()),
+            (Some(_), Some(403)) => format!("{who} does not let this key use {model}"),
+            (Some(_), _) => format!("{who} does not accept the key of {}", target.vendor.key_vars()),
+        },
+        ModelErrorKind::UnknownModel => format!("{who} has no model '{model}'"),
+        ModelErrorKind::RateLimited => format!("{who} has been asked too much for now"),
+        ModelErrorKind::Overloaded => format!("{who} has trouble of its own"),
+        ModelErrorKind::TooLong => format!("the conversation is too long for {model}"),
+        ModelErrorKind::Refused | ModelErrorKind::Connection => format!("{who} refused to answer as {model}"),
+    };
+    if let Some(status) = status {
+        why += &format!(" ({status})");
+    }
+    if let Some(message) = &account.message {
+        why += &format!(": {}", message.trim_end_matches('.'));
+    }
+    if kind == ModelErrorKind::UnknownModel {
+        why += &hint(target);
+    }
+    make(target, kind, why, status, account.retry_after)
+}
+
+/// What may help where a model is not found.
+fn hint(target: &Target) -> String {
+    if target.is_at_home() {
+        return format!(". Some that it has: {}", catalog::listed(target.vendor).join(", "));
+    }
+    let other = match target.api {
+        Api::Chat => "responses",
+        Api::Responses => "chat",
+        Api::Messages | Api::GenerateContent => return format!(". Is {} right?", target.vendor.url_var()),
+    };
+    format!(". Is OPENAI_BASE_URL right? If the server speaks OpenAI's other API, set OPENAI_API={other}")
+}
+
+fn kind(account: &Account, status: Option<u16>) -> ModelErrorKind {
+    let message = account.message.as_deref().unwrap_or_default().to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| account.words.iter().any(|own| own == word));
+    let says = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
+    if has(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"]) || says(&TOO_LONG) {
+        return ModelErrorKind::TooLong;
+    }
+    // Asking again does not bring money.
+    if has(&["insufficient_quota", "billing_error"]) || says(&["credit balance is too low"]) {
+        return ModelErrorKind::Refused;
+    }
+    // Google answers a wrong key with 400.
+    if has(&["API_KEY_INVALID", "authentication_error", "permission_error", "invalid_api_key"])
+        || says(&["api key not valid"])
+    {
+        return ModelErrorKind::Key;
+    }
+    match status {
+        Some(401 | 403) => ModelErrorKind::Key,
+        Some(404 | 405) => ModelErrorKind::UnknownModel,
+        Some(413) => ModelErrorKind::TooLong,
+        Some(429) => ModelErrorKind::RateLimited,
+        Some(408 | 500..) => ModelErrorKind::Overloaded,
+        _ if has(&["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"]) => ModelErrorKind::RateLimited,
+        _ if has(&["overloaded_error", "api_error", "timeout_error", "server_error", "server_is_overloaded"]) => {
+            ModelErrorKind::Overloaded
+        }
+        _ if has(&["not_found_error", "model_not_found"]) => ModelErrorKind::UnknownModel,
+        _ => ModelErrorKind::Refused,
+    }
+}
+
+/// How providers and local servers say that a conversation does not fit.
+const TOO_LONG: [&str; 7] = [
+    "prompt is too long",
+    "exceed context limit",
+    "maximum context length",
+    "context window",
+    "context length",
+    "context size",
+    "exceeds the maximum number of tokens",
+];
+
+fn make(
+    target: &Target,
+    kind: ModelErrorKind,
+    why: String,
+    status: Option<u16>,
+    retry_after: Option<Duration>,
+) -> ModelError {
+    let message = match &target.key {
+        Some(key) => why.replace(key.expose(), "<key>"),
+        None => why,
+    };
+    ModelError { kind, message, status, retry_after }
+}
+
+fn who(target: &Target) -> String {
+    if target.is_at_home() {
+        return target.vendor.name().to_owned();
+    }
+    match target.vendor {
+        // Almost anything speaks its API.
+        Vendor::OpenAi => format!("the server at {}", target.host()),
+        Vendor::Anthropic | Vendor::Gemini => format!("{} at {}", target.vendor.name(), target.host()),
+    }
+}
+
+/// Reads what stands in the many shapes of error bodies.
+fn account(body: &Value) -> Account {
+    // Gemini may send a list of one.
+    let body = body.get(0).unwrap_or(body);
+    let error = body.get("error").filter(|error| !error.is_null()).unwrap_or(body);
+    let plain = text(Some(error)).filter(|text| !text.starts_with('<'));
+    let message = plain.or_else(|| text(error.get("message"))).or_else(|| text(body.get("detail")));
+    let words = ["type", "code", "status"].into_iter().filter_map(|field| text(error.get(field)).map(str::to_owned));
+    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+    let reasons = details.clone().filter_map(|detail| text(detail.get("reason")).map(str::to_owned));
+    let delay = details.filter_map(|detail| text(detail.get("retryDelay"))?.strip_suffix('s')?.parse().ok()).next();
+    Account {
+        message: message.map(|message| message.chars().take(REPEATED).collect()),
+        words: words.chain(reasons).collect(),
+        status: error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),
+        retry_after: delay.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
+    }
+}
+
+fn text(value: Option<&Value>) -> Option<&str> {
+    value.and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// How long the provider wants us to wait: in milliseconds, in seconds, or until a date.
+fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let number = |text: &str| text.parse::<f64>().ok();
+    if let Some(millis) = text("retry-after-ms").and_then(number) {
+        return Duration::try_from_secs_f64(millis / 1000.0).ok();
+    }
+    let wait = text("retry-after")?;
+    if let Some(seconds) = number(wait) {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let until = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(wait).ok()?;
+    Some(Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO))
+}
+
+#[cfg(test)]
+mod tests;

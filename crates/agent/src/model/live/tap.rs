@@ -1,0 +1,96 @@
+//! What a provider says and the library does not pass on, read off the frames as they come in: the proof of a hidden
+//! thought in its place, and why a reply failed or was cut.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
+use serde_json::Value;
+
+/// Something said aside.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Aside {
+    /// By which a thought is known again. It ends here.
+    Signature(String),
+    /// The provider's own account of what went wrong.
+    Failed(Value),
+    /// Why a reply ends before its end.
+    Cut(String),
+}
+
+/// What was said aside since the last look. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tap(Arc<Mutex<Vec<Aside>>>);
+
+impl Tap {
+    pub(super) fn drain(&self) -> Vec<Aside> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ChatFrameSink for Tap {
+    fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
+        if let Some(aside) = aside(frame.data) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(aside);
+        }
+    }
+}
+
+/// Words that a frame of interest has in it; only such a frame is parsed.
+const WORDS: [&str; 5] =
+    ["redacted_thinking", "encrypted_content", "response.failed", "response.incomplete", "blockReason"];
+
+fn aside(data: &str) -> Option<Aside> {
+    if !WORDS.iter().any(|word| data.contains(word)) {
+        return None;
+    }
+    let frame: Value = serde_json::from_str(data).ok()?;
+    let text = |pointer: &str| {
+        let text = frame.pointer(pointer).and_then(Value::as_str);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    match frame["type"].as_str() {
+        Some("content_block_start") if frame["content_block"]["type"] == "redacted_thinking" => {
+            Some(Aside::Signature(frame["content_block"].to_string()))
+        }
+        Some("response.output_item.done") if frame["item"]["type"] == "reasoning" => {
+            text("/item/encrypted_content").map(Aside::Signature)
+        }
+        Some("response.failed") => Some(Aside::Failed(frame["response"].clone())),
+        Some("response.incomplete") => text("/response/incomplete_details/reason").map(Aside::Cut),
+        None => text("/promptFeedback/blockReason").map(Aside::Cut),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_said_aside_is_heard() {
+        let hidden = json!({"type": "redacted_thinking", "data": "abc"});
+        let heard = |frame: Value| aside(&frame.to_string());
+        assert_eq!(
+            heard(json!({"type": "content_block_start", "index": 0, "content_block": hidden})),
+            Some(Aside::Signature(hidden.to_string()))
+        );
+        let item = json!({"type": "reasoning", "encrypted_content": "xyz", "summary": []});
+        assert_eq!(
+            heard(json!({"type": "response.output_item.done", "item": item})),
+            Some(Aside::Signature("xyz".to_owned()))
+        );
+        let cut = json!({"incomplete_details": {"reason": "content_filter"}});
+        assert_eq!(
+            heard(json!({"type": "response.incomplete", "response": cut})),
+            Some(Aside::Cut("content_filter".to_owned()))
+        );
+        assert_eq!(heard(json!({"promptFeedback": {"blockReason": "SAFETY"}})), Some(Aside::Cut("SAFETY".to_owned())));
+        // Somebody only talks about it.
+        let talk =
+            json!({"type": "response.output_text.delta", "delta": "response.failed encrypted_content blockReason"});
+        assert_eq!(heard(talk), None);
+        assert_eq!(heard(json!({"type": "response.output_item.done", "item": {"encrypted_content": null}})), None);
+    }
+}

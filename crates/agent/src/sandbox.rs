@@ -1,0 +1,240 @@
+//! What a command may touch, kept by the system and not by good manners (Linux).
+//!
+//! A command is started through our own binary as `BINARY __sandboxed …`, which gives up its rights and then becomes the
+//! command: files by Landlock, the network by a network namespace of its own or, where that is not to be had, by
+//! Landlock's rights for TCP. What can be enforced here is tried out before the session begins; a command is then
+//! started with exactly that, or not at all.
+//!
+//! Must not come in: who may run what. The sandbox is there for what was allowed.
+
+#[cfg(target_os = "linux")]
+mod enter;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use multitap_event::SandboxMode;
+use multitap_process::{Child, Keeper, Patience, Program, SpawnError, StdinMode, spawn};
+use serde::Serialize;
+use tokio::time::{Duration, timeout};
+
+/// The first argument of a binary that is to become a command in a sandbox.
+pub const SANDBOXED: &str = "__sandboxed";
+
+/// How long trying out may take. It takes milliseconds, or it is stuck.
+const TRIAL: Duration = Duration::from_secs(10);
+
+/// What is enforced, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Enforced {
+    pub files: Files,
+    pub network: Network,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Files {
+    /// Nothing is enforced.
+    Open,
+    /// Everything can be read, nothing written.
+    ReadOnly,
+    /// Everything can be read; written are the workspace and the folder for temporary files.
+    WorkspaceWrite,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Network {
+    /// Nothing is enforced.
+    Open,
+    /// No TCP; other protocols, such as DNS over UDP, are not kept back.
+    NoTcp,
+    /// A network of its own, with nothing in it.
+    Nothing,
+}
+
+impl fmt::Display for Enforced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.files {
+            Files::Open => "files: not kept back",
+            Files::ReadOnly => "files: nothing is written (Landlock)",
+            Files::WorkspaceWrite => "files: only the workspace and the temporary folder are written (Landlock)",
+        })?;
+        f.write_str(match self.network {
+            Network::Open => "; network: not kept back",
+            Network::NoTcp => "; network: no TCP, other protocols are not kept back (Landlock)",
+            Network::Nothing => "; network: none (a network namespace of its own)",
+        })
+    }
+}
+
+impl Files {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+        }
+    }
+}
+
+impl Network {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::NoTcp => "no-tcp",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// How much has to be enforced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// All that was asked for.
+    Full,
+    /// What is to be had.
+    Best,
+}
+
+/// A sandbox that was asked for cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    #[error("the sandbox needs Linux")]
+    OtherSystem,
+    #[error("the sandbox needs Multitap's own binary to start commands")]
+    NoBinary,
+    #[error("the sandbox cannot keep commands from writing files here: {0}")]
+    Files(String),
+    #[error("the sandbox cannot keep commands from the network here: {0}")]
+    Network(String),
+    #[error("the sandbox cannot be tried out")]
+    Trial(#[source] SpawnError),
+}
+
+/// A sandbox that was tried out.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    enforced: Enforced,
+    writable: Vec<PathBuf>,
+    binary: PathBuf,
+}
+
+impl Sandbox {
+    /// Finds out what can be enforced. Nothing if nothing is asked for.
+    pub async fn set_up(
+        mode: SandboxMode,
+        folders: &[PathBuf],
+        effort: Effort,
+        keeper: &Keeper,
+    ) -> Result<Option<Self>, SandboxError> {
+        let files = match mode {
+            SandboxMode::None | SandboxMode::FullAccess => return Ok(None),
+            SandboxMode::ReadOnly => Files::ReadOnly,
+            SandboxMode::WorkspaceWrite => Files::WorkspaceWrite,
+        };
+        if !cfg!(target_os = "linux") {
+            return match effort {
+                Effort::Full => Err(SandboxError::OtherSystem),
+                Effort::Best => Ok(None),
+            };
+        }
+        let Keeper::Supervisor(binary) = keeper else { return Err(SandboxError::NoBinary) };
+        let writable = match files {
+            Files::WorkspaceWrite => folders.iter().cloned().chain([std::env::temp_dir()]).collect(),
+            Files::Open | Files::ReadOnly => Vec::new(),
+        };
+        let open = Enforced { files: Files::Open, network: Network::Open };
+        let mut sandbox = Self { enforced: open, writable, binary: binary.clone() };
+        match sandbox.works(Enforced { files, ..open }, keeper).await? {
+            Ok(()) => sandbox.enforced.files = files,
+            Err(why) if effort == Effort::Full => return Err(SandboxError::Files(why)),
+            Err(why) => tracing::warn!(why, "the sandbox does without files"),
+        }
+        let mut reasons = Vec::new();
+        for network in [Network::Nothing, Network::NoTcp] {
+            match sandbox.works(Enforced { network, ..sandbox.enforced }, keeper).await? {
+                Ok(()) => {
+                    sandbox.enforced.network = network;
+                    return Ok(Some(sandbox));
+                }
+                Err(why) => reasons.push(why),
+            }
+        }
+        match effort {
+            Effort::Full => Err(SandboxError::Network(reasons.join("; "))),
+            Effort::Best => Ok(Some(sandbox)),
+        }
+    }
+
+    pub fn enforced(&self) -> Enforced {
+        self.enforced
+    }
+
+    /// The same program, in the sandbox.
+    pub(crate) fn wrap(&self, program: Program) -> Program {
+        self.wrapped(program, self.enforced)
+    }
+
+    fn wrapped(&self, program: Program, enforced: Enforced) -> Program {
+        let mut args: Vec<OsString> = vec![SANDBOXED.into()];
+        args.extend(["--files".into(), enforced.files.word().into()]);
+        args.extend(["--network".into(), enforced.network.word().into()]);
+        for folder in &self.writable {
+            args.extend(["--write".into(), folder.into()]);
+        }
+        args.extend(["--".into(), program.program.into()]);
+        args.extend(program.args);
+        Program { program: self.binary.clone(), args, ..program }
+    }
+
+    /// Tries it out; why it does not work, if it does not.
+    async fn works(&self, enforced: Enforced, keeper: &Keeper) -> Result<Result<(), String>, SandboxError> {
+        let nothing = Program {
+            program: "sh".into(),
+            args: vec!["-c".into(), ":".into()],
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            cwd: None,
+            stdin: StdinMode::Null,
+        };
+        let mut child: Child = spawn(self.wrapped(nothing, enforced), keeper).await.map_err(SandboxError::Trial)?;
+        let exit = match timeout(TRIAL, child.wait()).await {
+            Ok(exit) => exit,
+            Err(_) => child.stop(Patience::default()).await,
+        };
+        Ok(match (exit.success(), exit.stderr_tail.is_empty()) {
+            (true, _) => Ok(()),
+            (false, false) => Err(exit.stderr_tail),
+            (false, true) => Err(exit.to_string()),
+        })
+    }
+}
+
+/// Enters the sandbox and becomes the command. `args` is what follows [`SANDBOXED`] on the command line.
+///
+/// To be called first in `main`, before threads or a runtime. It returns only if the command cannot be started so.
+pub fn sandboxed(args: impl Iterator<Item = OsString>) -> ExitCode {
+    use std::io::Write as _;
+    let why = enter(args);
+    writeln!(std::io::stderr(), "{why}").ok();
+    ExitCode::from(NOT_STARTED)
+}
+
+/// What a shell says for a program that it cannot start.
+const NOT_STARTED: u8 = 126;
+
+#[cfg(target_os = "linux")]
+use enter::enter;
+
+#[cfg(not(target_os = "linux"))]
+fn enter(_: impl Iterator<Item = OsString>) -> String {
+    SandboxError::OtherSystem.to_string()
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests;

@@ -1,0 +1,126 @@
+//! The way into the sandbox, walked by the process that becomes the command. It has one thread.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
+};
+use nix::sched::{CloneFlags, unshare};
+
+use super::{Files, Network};
+
+/// The first that also keeps files from being cut short.
+const FILES: ABI = ABI::V3;
+/// The first with rights for TCP.
+const TCP: ABI = ABI::V4;
+/// What every program may write to, since nothing is kept there.
+const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// Memory that programs share with their own.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// What stands on the command line.
+struct Orders {
+    files: Files,
+    network: Network,
+    write: Vec<PathBuf>,
+    program: OsString,
+}
+
+/// Becomes the command; why it could not.
+pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
+    let entered = Orders::read(&mut args).and_then(|orders| {
+        orders.apply()?;
+        Ok(orders.program)
+    });
+    match entered {
+        Ok(program) => {
+            let shown = program.to_string_lossy().into_owned();
+            format!("cannot start {shown} in the sandbox: {}", multitap_process::replace(program, args))
+        }
+        Err(why) => why,
+    }
+}
+
+impl Orders {
+    fn read(args: &mut impl Iterator<Item = OsString>) -> Result<Self, String> {
+        let mut orders =
+            Self { files: Files::Open, network: Network::Open, write: Vec::new(), program: OsString::new() };
+        while let Some(option) = args.next() {
+            let Some(value) = args.next() else { return Err(format!("no value for {}", option.display())) };
+            let word = || value.to_string_lossy();
+            match option.to_str() {
+                Some("--") => return Ok(Self { program: value, ..orders }),
+                Some("--write") => orders.write.push(value.into()),
+                Some("--files") => {
+                    let known = [Files::Open, Files::ReadOnly, Files::WorkspaceWrite];
+                    let found = known.into_iter().find(|files| files.word() == word());
+                    orders.files = found.ok_or_else(|| format!("unknown value for --files: {}", word()))?;
+                }
+                Some("--network") => {
+                    let known = [Network::Open, Network::NoTcp, Network::Nothing];
+                    let found = known.into_iter().find(|network| network.word() == word());
+                    orders.network = found.ok_or_else(|| format!("unknown value for --network: {}", word()))?;
+                }
+                _ => return Err(format!("unknown option {}", option.display())),
+            }
+        }
+        Err("no program was named".to_owned())
+    }
+
+    /// Gives up what is to be given up. The namespace comes first: afterwards there are no rights to make one.
+    fn apply(&self) -> Result<(), String> {
+        if self.network == Network::Nothing {
+            own_network()?;
+        }
+        if self.files != Files::Open || self.network == Network::NoTcp {
+            let status = self.restrict().map_err(|error| format!("Landlock: {error}"))?;
+            if status == RulesetStatus::NotEnforced {
+                return Err("Landlock: this kernel does not enforce it".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn restrict(&self) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
+        let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        if self.files != Files::Open {
+            rules = rules.handle_access(AccessFs::from_all(FILES))?;
+        }
+        if self.network == Network::NoTcp {
+            rules = rules.handle_access(AccessNet::from_all(TCP))?;
+        }
+        // Where the kernel can, commands do not signal what is outside, such as whoever sees to it that they end.
+        rules = rules.set_compatibility(CompatLevel::BestEffort).scope(Scope::Signal)?;
+        let mut rules = rules.create()?.set_compatibility(CompatLevel::HardRequirement);
+        if self.files != Files::Open {
+            rules = rules.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::from_read(FILES)))?;
+            for device in DEVICES.iter().filter(|device| Path::new(device).exists()) {
+                rules = rules.add_rule(PathBeneath::new(PathFd::new(device)?, AccessFs::from_file(FILES)))?;
+            }
+        }
+        if self.files == Files::WorkspaceWrite {
+            let memory = Some(Path::new(SHARED_MEMORY)).filter(|memory| memory.is_dir());
+            for folder in self.write.iter().map(PathBuf::as_path).chain(memory) {
+                rules = rules.add_rule(PathBeneath::new(PathFd::new(folder)?, AccessFs::from_all(FILES)))?;
+            }
+        }
+        Ok(rules.restrict_self()?.ruleset)
+    }
+}
+
+/// Moves into a network with nothing in it, and stays who we are.
+fn own_network() -> Result<(), String> {
+    let (user, group) = (nix::unistd::getuid(), nix::unistd::getgid());
+    let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET;
+    unshare(flags).map_err(|error| format!("no network namespace: {}", error.desc()))?;
+    let write = |file: &str, text: String| {
+        fs::write(format!("/proc/self/{file}"), text)
+            .map_err(|error| format!("no user in the namespace: {file}: {error}"))
+    };
+    write("setgroups", "deny".to_owned())?;
+    write("uid_map", format!("{user} {user} 1"))?;
+    write("gid_map", format!("{group} {group} 1"))
+}

@@ -1,0 +1,69 @@
+//! What tests of commands need: a supervisor, and a look at the processes that descend from them.
+
+use std::time::{Duration, Instant};
+
+#[cfg(target_os = "linux")]
+use multitap_process::Keeper;
+
+/// Longer than anything takes, even on a busy machine.
+const LONG: Duration = Duration::from_secs(30);
+
+/// The supervisor and sandbox of these tests, which cargo builds beside them.
+#[cfg(target_os = "linux")]
+pub(crate) fn supervisor() -> Keeper {
+    let here = std::env::current_exe().unwrap();
+    let built = here.ancestors().nth(2).unwrap().join("agent-keeper");
+    assert!(built.exists(), "{} is not built: test the whole crate, not its library alone", built.display());
+    Keeper::Supervisor(built)
+}
+
+pub(crate) async fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !happened() {
+        assert!(begun.elapsed() < LONG, "not within {LONG:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A variable that everything a test starts carries, however far it gets away.
+pub(crate) struct Mark(String);
+
+const NAME: &str = "MULTITAP_TEST_MARK";
+
+impl Mark {
+    pub(crate) fn new() -> Self {
+        Self(uuid::Uuid::new_v4().to_string())
+    }
+
+    pub(crate) fn variable(&self) -> (String, String) {
+        (NAME.to_owned(), self.0.clone())
+    }
+
+    /// What runs with the mark; the supervisor too.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+        let mark = format!("{NAME}={}", self.0);
+        let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(|pid: &u32| {
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environ.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        })
+        .collect()
+    }
+
+    pub(crate) async fn counts(&self, enough: impl Fn(usize) -> bool) {
+        until("so many processes", || enough(self.processes().len())).await;
+    }
+
+    pub(crate) async fn gone(&self) {
+        self.counts(|count| count == 0).await;
+    }
+}
+
+/// How much memory this process holds.
+#[cfg(target_os = "linux")]
+pub(crate) fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}

@@ -1,0 +1,91 @@
+//! What the model knows of the files: as what it last saw each of them.
+//!
+//! So that nothing is overwritten which changed behind its back.
+
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+
+/// Files to keep in mind; after that it begins anew.
+const MOST_FILES: usize = 10_000;
+/// Beyond this much, what a file holds is not compared, only its length and its time.
+const MOST_HASHED: u64 = 64 * 1024 * 1024;
+
+/// By what a file is known again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// Of what it holds, where all of that was read.
+    hash: Option<[u8; 32]>,
+}
+
+impl Stamp {
+    /// Of an open file that was not read yet; reads it unless it is huge.
+    pub(crate) fn of(mut file: File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        if metadata.len() > MOST_HASHED {
+            return Ok(Self::unread(&metadata));
+        }
+        let mut hash = Sha256::new();
+        let mut chunk = vec![0; 64 * 1024];
+        loop {
+            match file.read(&mut chunk)? {
+                0 => return Ok(Self::hashed(&metadata, hash)),
+                count => hash.update(&chunk[..count]),
+            }
+        }
+    }
+
+    /// Of a file that holds this text.
+    pub(crate) fn holding(text: &[u8]) -> Self {
+        let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        Self { length, modified: None, hash: Some(Sha256::digest(text).into()) }
+    }
+
+    pub(crate) fn unread(metadata: &Metadata) -> Self {
+        Self { length: metadata.len(), modified: metadata.modified().ok(), hash: None }
+    }
+
+    pub(crate) fn hashed(metadata: &Metadata, hash: Sha256) -> Self {
+        Self { hash: Some(hash.finalize().into()), ..Self::unread(metadata) }
+    }
+
+    /// Whether the file changed from one to the other.
+    pub(crate) fn differs(&self, other: &Self) -> bool {
+        match (self.hash, other.hash) {
+            (Some(one), Some(two)) => one != two,
+            _ => (self.length, self.modified) != (other.length, other.modified),
+        }
+    }
+}
+
+/// The files the model has seen in this session.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    files: Arc<Mutex<HashMap<PathBuf, Stamp>>>,
+}
+
+impl Seen {
+    fn files(&self) -> MutexGuard<'_, HashMap<PathBuf, Stamp>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, path: &Path, stamp: Stamp) {
+        let mut files = self.files();
+        if files.len() >= MOST_FILES {
+            files.clear();
+        }
+        files.insert(path.to_owned(), stamp);
+    }
+
+    /// Whether the model has seen the file, and not as it is now.
+    pub(crate) fn is_stale(&self, path: &Path, now: &Stamp) -> bool {
+        self.files().get(path).is_some_and(|then| then.differs(now))
+    }
+}

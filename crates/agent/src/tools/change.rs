@@ -1,0 +1,215 @@
+//! A change to one file: worked out first, shown to whoever is asked, and made only if the file is still what it was.
+//!
+//! `write_file` and `replace` end here. What they want the file to hold is theirs to say; how it comes to hold it is
+//! this file's.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use multitap_event::{Details, Edit, FileChange, FileChangeType};
+use sha2::{Digest, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::BadCall;
+use super::ending::Ending;
+use super::files::Files;
+use crate::diff::unified;
+use crate::job::Access;
+use crate::seen::Stamp;
+use crate::tool::Outcome;
+use crate::workspace::Inside;
+use crate::workspace::open::{OpenError, open};
+use crate::workspace::put::{Held, PutError, put};
+
+/// A larger file is not taken for a text that can be edited.
+const LARGEST_TEXT: u64 = 4 * 1024 * 1024;
+/// Of a larger text only the diff is shown.
+const LARGEST_SHOWN: usize = 1024 * 1024;
+/// Bytes of what the user changed that the model is told.
+const MOST_TOLD: usize = 4000;
+
+/// A file as it is before a change.
+#[derive(Debug)]
+pub(super) struct Target {
+    named: String,
+    pub(super) shown: String,
+    file: Inside,
+    pub(super) held: Held,
+}
+
+/// A change that is ready to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// The path as the model named it, to be followed once more.
+    named: String,
+    shown: String,
+    file: Inside,
+    held: Held,
+    after: String,
+    /// What the model is told when it is made.
+    done: String,
+    /// What the model wanted to write, where the user put something else in its place.
+    meant: Option<String>,
+}
+
+impl Target {
+    /// The file that a path means, which need not exist; refused if the model has seen it as it no longer is.
+    pub(super) fn find(files: &Files, path: &str) -> Result<Self, BadCall> {
+        let file = files.place(path)?;
+        let shown = files.shown(&file);
+        let cannot = |why: &dyn std::fmt::Display| BadCall(format!("cannot change {shown}: {why}"));
+        let (held, now) = match open(&file) {
+            Ok(opened) => held(opened).map(|(held, now)| (held, Some(now))).map_err(|error| cannot(&error))?,
+            Err(OpenError::Missing) => (Held::Nothing, None),
+            Err(error) => return Err(cannot(&error)),
+        };
+        if now.is_some_and(|now| files.seen.is_stale(file.path(), &now)) {
+            return Err(BadCall(format!(
+                "{shown} changed on disk since you last read it: read it again before you change it"
+            )));
+        }
+        Ok(Self { named: path.to_owned(), shown, file, held })
+    }
+
+    /// The change after which it holds this.
+    pub(super) fn change(self, after: String, done: String) -> Result<Change, BadCall> {
+        let Self { named, shown, file, held } = self;
+        if held == Held::Text(after.clone()) {
+            return Err(BadCall(format!("{shown} holds exactly this already: there is nothing to change")));
+        }
+        Ok(Change { named, shown, file, held, after, done, meant: None })
+    }
+}
+
+/// What an open file holds, and by what it is known again.
+fn held(file: File) -> io::Result<(Held, Stamp)> {
+    let metadata = file.metadata()?;
+    if metadata.len() > LARGEST_TEXT {
+        let stamp = Stamp::of(file)?;
+        return Ok((Held::Other(stamp.clone()), stamp));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST_TEXT).read_to_end(&mut bytes)?;
+    let stamp = Stamp::hashed(&metadata, Sha256::new_with_prefix(&bytes));
+    Ok(match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => (Held::Text(text), stamp),
+        _ => (Held::Other(stamp.clone()), stamp),
+    })
+}
+
+impl Change {
+    pub(crate) fn title(&self) -> String {
+        match self.held {
+            Held::Nothing => format!("Create {}", self.shown),
+            Held::Text(_) | Held::Other(_) => format!("Change {}", self.shown),
+        }
+    }
+
+    pub(crate) fn access(&self) -> Access<'_> {
+        Access::Change { file: self.file.path() }
+    }
+
+    pub(crate) fn details(&self) -> Details {
+        let Sides { before, after, diff } = self.sides();
+        Details::FileEdit { file_path: self.file.path().display().to_string(), before, after, diff }
+    }
+
+    /// The text can be another if whoever is asked can see it.
+    pub(crate) fn edits(&self) -> Vec<Edit> {
+        if self.sides().after.is_some() { vec![Edit::NewContent] } else { Vec::new() }
+    }
+
+    /// Writes the user's text instead.
+    pub(crate) fn with_content(self, content: String) -> Self {
+        let after = self.fitted(content);
+        let meant = Some(self.meant.unwrap_or(self.after));
+        Self { after, meant, ..self }
+    }
+
+    fn fitted(&self, content: String) -> String {
+        match &self.held {
+            Held::Text(before) => Ending::of(before).fit(&content),
+            Held::Nothing | Held::Other(_) => content,
+        }
+    }
+
+    fn sides(&self) -> Sides {
+        let (before, diff) = match &self.held {
+            Held::Nothing => (None, Some(unified(&self.shown, None, &self.after))),
+            Held::Text(before) => (Some(before), Some(unified(&self.shown, Some(before), &self.after))),
+            // There is no telling what it was.
+            Held::Other(_) => (None, None),
+        };
+        let long = |text: &String| text.len() > LARGEST_SHOWN;
+        let large = before.is_some_and(long) || long(&self.after);
+        if large && diff.as_ref().is_some_and(|diff| !long(diff)) {
+            return Sides { before: None, after: None, diff };
+        }
+        Sides { before: before.cloned(), after: Some(self.after.clone()), diff }
+    }
+
+    pub(super) fn run(self, files: &Files, stop: &CancellationToken) -> Outcome {
+        let shown = &self.shown;
+        if stop.is_cancelled() {
+            return Outcome::cancelled(format!("{shown} was not written: the turn was stopped"));
+        }
+        if files.workspace.resolve(&self.named).ok().as_ref() != Some(&self.file) {
+            let named = &self.named;
+            return Outcome::failed(format!(
+                "{named} no longer leads where it led when the change was worked out: nothing was written"
+            ));
+        }
+        if self.held == Held::Text(self.after.clone()) {
+            return Outcome::done(format!("{shown} was left as it is: the user took the change out."));
+        }
+        match put(&self.file, &self.held, self.after.as_bytes()) {
+            Ok(()) => {
+                files.seen.note(self.file.path(), Stamp::holding(self.after.as_bytes()));
+                self.made()
+            }
+            Err(PutError::Changed) => Outcome::failed(format!(
+                "{shown} changed on disk after this change was worked out: nothing was written. Read it again first"
+            )),
+            Err(error) => Outcome::failed(format!("cannot write {shown}: {error}")),
+        }
+    }
+
+    fn made(self) -> Outcome {
+        let text = match &self.meant {
+            Some(meant) => format!("{}{}", self.done, self.told_of_the_users(meant)),
+            None => self.done.clone(),
+        };
+        let Sides { before, after, diff } = self.sides();
+        let change = FileChange {
+            file_path: self.file.path().display().to_string(),
+            change_type: match self.held {
+                Held::Nothing => FileChangeType::Created,
+                Held::Text(_) | Held::Other(_) => FileChangeType::Modified,
+            },
+            diff,
+            before,
+            after,
+            tool_id: None,
+            old_path: None,
+        };
+        Outcome { changes: vec![change], ..Outcome::done(text) }
+    }
+
+    fn told_of_the_users(&self, meant: &str) -> String {
+        let diff = unified(&self.shown, Some(meant), &self.after);
+        if diff.is_empty() {
+            return String::new();
+        }
+        if diff.len() > MOST_TOLD {
+            return " The user wrote another text than yours: read the file before you go on.".to_owned();
+        }
+        format!(" The user changed your text before it was written:\n{diff}")
+    }
+}
+
+/// What a change is shown as.
+struct Sides {
+    before: Option<String>,
+    after: Option<String>,
+    diff: Option<String>,
+}

@@ -1,0 +1,253 @@
+//! `web_fetch`: reads pages from the web, as text.
+//!
+//! Only http and https, only GET, only so much and so long. Where a name leads is looked up once, screened, and
+//! connected to: nothing of the machine's own or of the network around it, unless that is allowed. Each redirect is
+//! screened in the same way.
+
+mod html;
+mod screen;
+
+use std::time::Duration;
+
+use multitap_event::{Details, ToolKind};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, Url};
+use serde::Deserialize;
+use serde_json::json;
+
+use self::screen::Found;
+pub(crate) use self::screen::Screen;
+use super::BadCall;
+use crate::tls;
+use crate::tool::{Doing, Outcome, Progress, Spec};
+
+pub(crate) const NAME: &str = "web_fetch";
+
+/// How many addresses one call may name.
+const MOST_URLS: usize = 10;
+/// How much of one answer is read.
+const MOST_BYTES: usize = 2 * 1024 * 1024;
+/// How much text of all pages together the model gets.
+const MOST_TEXT: usize = 60_000;
+/// How long one page may take, redirects and all.
+const TIME: Duration = Duration::from_secs(30);
+const CONNECT: Duration = Duration::from_secs(10);
+const MOST_REDIRECTS: usize = 5;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Arguments {
+    prompt: Option<String>,
+    url: Option<String>,
+    #[serde(default)]
+    urls: Vec<String>,
+}
+
+/// Pages to read, ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fetch {
+    pub(crate) urls: Vec<String>,
+    prompt: Option<String>,
+}
+
+pub(super) fn spec() -> Spec {
+    super::spec(
+        NAME,
+        ToolKind::Fetch,
+        "Reads pages from the web and gives back their text. Name the addresses (http or https) in the prompt, with \
+         what you want to know of them, or one address as url. Addresses of this machine and its network are refused.",
+        &json!({
+            "prompt": { "type": "string", "description": "The addresses, and what is wanted from them." },
+            "url": { "type": "string", "description": "One address." }
+        }),
+        &[],
+    )
+}
+
+pub(super) fn prepare(arguments: Arguments, screen: &Screen) -> Result<Fetch, BadCall> {
+    let Arguments { prompt, url, urls } = arguments;
+    let named = url.into_iter().chain(urls);
+    let in_prompt = prompt.iter().flat_map(|prompt| addresses(prompt)).map(str::to_owned);
+    let mut found: Vec<String> = Vec::new();
+    for text in named.chain(in_prompt) {
+        let url = Url::parse(&text).map_err(|error| BadCall(format!("'{text}' is no address: {error}")))?;
+        screen.url(&url).map_err(|why| BadCall(format!("cannot fetch {url}: {why}")))?;
+        if !found.contains(&url.to_string()) {
+            found.push(url.to_string());
+        }
+    }
+    match found.len() {
+        0 => Err(BadCall("no address was named: give one that begins with http:// or https://".to_owned())),
+        count if count > MOST_URLS => Err(BadCall(format!("{count} addresses are too many: {MOST_URLS} at once"))),
+        _ => Ok(Fetch { urls: found, prompt }),
+    }
+}
+
+/// The addresses that stand in a text.
+fn addresses(text: &str) -> impl Iterator<Item = &str> {
+    let ends = |char: char| char.is_whitespace() || matches!(char, '<' | '>' | '"' | '`');
+    let words = text.split(ends).map(|word| word.trim_start_matches(['(', '[', '\'']));
+    let words = words.filter(|word| word.starts_with("http://") || word.starts_with("https://"));
+    words.map(|word| word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '\'']))
+}
+
+impl Fetch {
+    #[cfg(test)]
+    pub(crate) fn of(urls: &[&str]) -> Self {
+        Self { urls: urls.iter().map(|url| (*url).to_owned()).collect(), prompt: None }
+    }
+
+    pub(crate) fn title(&self) -> String {
+        match self.urls.as_slice() {
+            [one] => format!("Fetch {one}"),
+            [first, more @ ..] => format!("Fetch {first} and {} more", more.len()),
+            [] => "Fetch nothing".to_owned(),
+        }
+    }
+
+    pub(crate) fn details(&self) -> Details {
+        let mut arguments = serde_json::Map::new();
+        arguments.insert("urls".to_owned(), json!(self.urls));
+        if let Some(prompt) = &self.prompt {
+            arguments.insert("prompt".to_owned(), json!(prompt));
+        }
+        Details::Text { text: format!("Fetch {}", self.urls.join(", ")), arguments }
+    }
+
+    pub(super) async fn run(self, screen: &Screen, doing: Doing) -> Outcome {
+        tokio::select! {
+            () = doing.stop.cancelled() => Outcome::cancelled("the user stopped it"),
+            outcome = self.all(screen, &doing) => outcome,
+        }
+    }
+
+    async fn all(self, screen: &Screen, doing: &Doing) -> Outcome {
+        let share = MOST_TEXT / self.urls.len().max(1);
+        let (mut text, mut read) = (String::new(), 0);
+        for url in &self.urls {
+            let message = Some(format!("reading {url}"));
+            // Nobody listens any more: it is read all the same.
+            doing.progress.send(Progress { message, ..Progress::default() }).await.ok();
+            let page = tokio::time::timeout(TIME, page(screen, url)).await;
+            let page = page.unwrap_or_else(|_| Err(format!("it took longer than {} s", TIME.as_secs())));
+            let told = match page {
+                Ok(page) => {
+                    read += 1;
+                    page.told(url, share)
+                }
+                Err(why) => format!("{url} could not be read: {why}"),
+            };
+            text.push_str(&told);
+            text.push_str("\n\n");
+        }
+        let text = text.trim_end();
+        if read > 0 { Outcome::done(text) } else { Outcome::failed(text) }
+    }
+}
+
+/// What connects to these places alone.
+fn client(found: Found) -> Result<Client, String> {
+    let tls = tls::config().map_err(|error| error.to_string())?;
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(concat!("multitap/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .redirect(Policy::none())
+        .referer(false)
+        // A proxy would look names up by itself, where nobody screens them.
+        .no_proxy()
+        .dns_resolver(found)
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// What came back.
+struct Page {
+    /// Where it was found in the end.
+    url: Url,
+    text: String,
+    /// More was there than is read.
+    cut: bool,
+}
+
+impl Page {
+    fn told(&self, asked: &str, most: usize) -> String {
+        let moved = if self.url.as_str() == asked { String::new() } else { format!(" (moved to {})", self.url) };
+        let end = most.min(self.text.len());
+        let end = (0..=end).rev().find(|end| self.text.is_char_boundary(*end)).unwrap_or_default();
+        let cut = if self.cut || end < self.text.len() { "\n[… the rest is left out …]" } else { "" };
+        format!("{asked}{moved}:\n\n{}{cut}", self.text[..end].trim())
+    }
+}
+
+/// Reads one page, following redirects to where they may lead.
+async fn page(screen: &Screen, url: &str) -> Result<Page, String> {
+    let mut url = Url::parse(url).map_err(|error| error.to_string())?;
+    for _ in 0..=MOST_REDIRECTS {
+        let found = screen.find(&url).await.map_err(|why| why.to_string())?;
+        let client = client(found)?;
+        let accept = "text/html, text/plain, application/json, text/*;q=0.9, */*;q=0.1";
+        let sent = client.get(url.clone()).header(ACCEPT, accept).send().await;
+        let response = sent.map_err(|error| causes(&error))?;
+        let status = response.status();
+        if status.is_redirection()
+            && let Some(location) = response.headers().get(LOCATION)
+        {
+            let location = location.to_str().map_err(|_| "it redirects to something that is no address".to_owned())?;
+            url = url.join(location).map_err(|error| format!("it redirects to '{location}': {error}"))?;
+            continue;
+        }
+        if !status.is_success() {
+            return Err(format!("the server says {status}"));
+        }
+        return read(response, url).await;
+    }
+    Err(format!("it redirects more than {MOST_REDIRECTS} times"))
+}
+
+async fn read(mut response: Response, url: Url) -> Result<Page, String> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
+    let kind = kind.to_ascii_lowercase();
+    if !readable(&kind) {
+        return Err(format!("it is no text, but {kind}"));
+    }
+    let mut bytes = Vec::new();
+    let mut cut = false;
+    while let Some(chunk) = response.chunk().await.map_err(|error| causes(&error))? {
+        let room = MOST_BYTES - bytes.len();
+        bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if chunk.len() > room {
+            cut = true;
+            break;
+        }
+    }
+    let charset = kind.split_once("charset=").map(|(_, name)| name.trim_matches(['"', ' ', '\'']));
+    let charset = charset.map(|name| name.split(';').next().unwrap_or(name));
+    let encoding = charset.and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
+    let (text, _, _) = encoding.unwrap_or(encoding_rs::UTF_8).decode(&bytes);
+    let text = if kind.contains("html") { html::text(&text) } else { text.into_owned() };
+    Ok(Page { url, text, cut })
+}
+
+fn readable(kind: &str) -> bool {
+    let name = kind.split(';').next().unwrap_or_default().trim();
+    let known = ["json", "xml", "html", "javascript", "yaml", "toml", "x-sh", "graphql", "sql"];
+    name.starts_with("text/") || known.iter().any(|known| name.ends_with(known))
+}
+
+/// An error with all that lies below it: the first alone says only that something failed.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let words = source.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        next = source.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

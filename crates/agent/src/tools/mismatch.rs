@@ -1,0 +1,163 @@
+//! Why a text to replace is not where the model thinks it is, in words by which it can do better.
+//!
+//! Pure.
+
+use std::time::{Duration, Instant};
+
+use similar::TextDiff;
+
+use super::ending::Ending;
+
+/// Lines of the file that are shown.
+const MOST_SHOWN: usize = 12;
+/// Places that are told by their line.
+const MOST_PLACES: usize = 10;
+/// Longer lines are not compared.
+const LONGEST_COMPARED: usize = 400;
+/// From here on two lines are alike.
+const ALIKE: f32 = 0.6;
+/// After this long no nearer line is looked for.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// It is there, but not as often as was said.
+pub(super) fn other_count(text: &str, old: &str, count: usize, wanted: usize) -> String {
+    let places = text.match_indices(old).take(MOST_PLACES);
+    let lines: Vec<_> = places.map(|(at, _)| (text[..at].matches('\n').count() + 1).to_string()).collect();
+    let more = if count > MOST_PLACES { ", …" } else { "" };
+    let (times, lines) = match count {
+        1 => ("once".to_owned(), format!("line {}", lines.join(""))),
+        _ => (format!("{count} times"), format!("lines {}{more}", lines.join(", "))),
+    };
+    let hint = if count > wanted {
+        format!("give more of the text around the one that is meant, or set expected_replacements to {count}")
+    } else {
+        format!("set expected_replacements to {count} if that is all")
+    };
+    format!("old_string is there {times} ({lines}), not {wanted}: {hint}")
+}
+
+/// It is not there at all.
+pub(super) fn not_found(text: &str, old: &str) -> String {
+    const NOT_THERE: &str = "old_string is not in the file";
+    if text.is_empty() {
+        return format!("{NOT_THERE}, which is empty");
+    }
+    let unescaped = old.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"");
+    if unescaped != old && text.contains(&unescaped) {
+        return format!(
+            "{NOT_THERE}; it would be with line breaks, tabs and quotes as they are, not as \\n, \\t, \\\""
+        );
+    }
+    let ends = Ending::of("\r\n");
+    if text.contains('\r') && ends.plain(text).contains(&*ends.plain(old)) {
+        return format!("{NOT_THERE} with these line ends: some of its lines end in \\r\\n and some in \\n");
+    }
+    if let Some((first, lines)) = but_for_white_space(text, old) {
+        return format!("{NOT_THERE}; only its white space differs. {}", shown(first, &lines));
+    }
+    match nearest(text, old) {
+        Some((first, lines)) => format!("{NOT_THERE}. The nearest to it: {}", shown(first, &lines)),
+        None => format!("{NOT_THERE}, nor anything like it: read the file again"),
+    }
+}
+
+fn shown(first: usize, lines: &[&str]) -> String {
+    let cut = if lines.len() > MOST_SHOWN { "\n…" } else { "" };
+    let text = lines.iter().take(MOST_SHOWN).copied().collect::<Vec<_>>().join("\n");
+    match lines.len() {
+        1 => format!("Line {first} of the file is:\n{text}"),
+        count => format!("Lines {first} to {} of the file are:\n{text}{cut}", first + count - 1),
+    }
+}
+
+/// The lines that say the same with other indents and spaces, and the number of the first.
+fn but_for_white_space<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a str>)> {
+    let squeezed = |line: &str| line.split_whitespace().collect::<String>();
+    let wanted: Vec<String> = old.trim_matches(['\r', '\n']).lines().map(squeezed).collect();
+    if wanted.iter().all(String::is_empty) {
+        return None;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let there: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
+    let at = there.windows(wanted.len()).position(|window| window == wanted)?;
+    Some((at + 1, lines[at..at + wanted.len()].to_vec()))
+}
+
+/// Lines that begin most like what was looked for.
+fn nearest<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a str>)> {
+    let first = old.lines().map(str::trim).find(|line| !line.is_empty())?;
+    if first.len() > LONGEST_COMPARED {
+        return None;
+    }
+    let until = Instant::now() + PATIENCE;
+    let lines: Vec<&str> = text.lines().collect();
+    let mut best: Option<(f32, usize)> = None;
+    for (at, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        // Lines of too different lengths cannot be alike.
+        if line.is_empty()
+            || line.len() > LONGEST_COMPARED
+            || line.len() > first.len() * 3
+            || first.len() > line.len() * 3
+        {
+            continue;
+        }
+        let alike = TextDiff::from_chars(first, line).ratio();
+        if alike >= ALIKE && best.is_none_or(|(most, _)| alike > most) {
+            best = Some((alike, at));
+        }
+        if Instant::now() > until {
+            break;
+        }
+    }
+    let (_, at) = best?;
+    let until = (at + old.lines().count().clamp(1, MOST_SHOWN)).min(lines.len());
+    Some((at + 1, lines[at..until].to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_explained() {
+        let text = "fn main() {\n    let x = 1;\n    println!(\"{x}\");\n}\n";
+        for (old, words) in [
+            (
+                "let x = 1;\nprintln!(\"{x}\");",
+                "only its white space differs. Lines 2 to 3 of the file are:\n    let x",
+            ),
+            ("\tlet x  =  1;", "only its white space differs. Line 2 of the file is:\n    let x = 1;"),
+            ("1;\\n    println", "not as \\n, \\t"),
+            ("    let x = 2;", "The nearest to it: Line 2 of the file is:\n    let x = 1;"),
+            ("struct Nothing;", "nor anything like it"),
+            (" \n \n", "nor anything like it"),
+        ] {
+            let why = not_found(text, old);
+            assert!(why.contains(words), "{old:?}: {why}");
+        }
+        assert!(not_found("a\r\nb\nc", "a\nb").contains("line ends"));
+        assert!(not_found("", "a").contains("which is empty"));
+    }
+
+    #[test]
+    fn how_often_and_where_it_is_is_told() {
+        let why = other_count("a\nb a\n\na", "a", 3, 1);
+        assert_eq!(
+            why,
+            "old_string is there 3 times (lines 1, 2, 4), not 1: give more of the text around the one that is meant, \
+             or set expected_replacements to 3"
+        );
+        let why = other_count("a", "a", 1, 2);
+        assert_eq!(why, "old_string is there once (line 1), not 2: set expected_replacements to 1 if that is all");
+        assert!(other_count(&"a\n".repeat(20), "a", 20, 1).contains("9, 10, …)"));
+    }
+
+    #[test]
+    fn a_large_file_is_looked_through_in_bounded_time() {
+        let text: String = (0..200_000).map(|line| format!("some line number {line} of many\n")).collect();
+        let began = Instant::now();
+        not_found(&text, "some lime numbers x of many and more");
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+}

@@ -1,0 +1,98 @@
+//! Which paths are meant by `src/**/*.rs`.
+
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use super::BadCall;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Case {
+    Heed,
+    Ignore,
+}
+
+/// A pattern for paths below a place.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern {
+    text: String,
+    glob: GlobMatcher,
+    /// Only the last part of a path is looked at.
+    name_only: bool,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.glob.glob(), self.name_only) == (&other.glob.glob(), other.name_only)
+    }
+}
+
+impl Pattern {
+    /// For the whole path: `*.rs` is not `src/main.rs`.
+    pub(super) fn for_path(text: &str, case: Case) -> Result<Self, BadCall> {
+        let plain = text.strip_prefix("./").unwrap_or(text);
+        let steps = Path::new(plain).components();
+        if plain.is_empty() {
+            return Err(BadCall("the pattern is empty".to_owned()));
+        }
+        if steps.clone().any(|step| step.as_os_str() == "..") || Path::new(plain).has_root() {
+            return Err(BadCall(format!("the pattern '{text}' leads out of the folder: give the folder as path")));
+        }
+        let mut builder = GlobBuilder::new(plain);
+        builder.literal_separator(true).case_insensitive(case == Case::Ignore).empty_alternates(true);
+        let glob = builder.build().map_err(|error| BadCall(format!("'{text}' is no pattern: {}", error.kind())))?;
+        Ok(Self { text: text.to_owned(), glob: glob.compile_matcher(), name_only: false })
+    }
+
+    /// For the file's name alone where there is no slash in it, as ripgrep's `-g` takes it.
+    pub(super) fn for_file(text: &str) -> Result<Self, BadCall> {
+        Ok(Self { name_only: !text.contains('/'), ..Self::for_path(text, Case::Heed)? })
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it means that path, told from the place where the pattern begins.
+    pub(super) fn fits(&self, below: &Path) -> bool {
+        match below.file_name() {
+            Some(name) if self.name_only => self.glob.is_match(name),
+            _ => self.glob.is_match(below),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, path: &str) -> bool {
+        Pattern::for_path(pattern, Case::Heed).unwrap().fits(Path::new(path))
+    }
+
+    #[test]
+    fn patterns_mean_what_shells_mean() {
+        assert!(fits("*.rs", "a.rs") && !fits("*.rs", "src/a.rs"));
+        assert!(fits("**/*.rs", "a.rs") && fits("**/*.rs", "src/deep/a.rs"));
+        assert!(fits("./src/*.{rs,toml}", "src/a.toml") && !fits("src/*.{rs,toml}", "src/a.md"));
+        assert!(fits("src/**", "src/a/b") && !fits("src/**", "src"));
+        assert!(fits("[ab]?", "ax") && !fits("[!ab]?", "ax") && !fits("A", "a"));
+        assert!(Pattern::for_path("A*", Case::Ignore).unwrap().fits(Path::new("abc")));
+        assert!(Pattern::for_file("*.rs").unwrap().fits(Path::new("src/a.rs")));
+        assert!(!Pattern::for_file("src/*.rs").unwrap().fits(Path::new("a/src/b.rs")));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for (text, words) in [
+            ("", "empty"),
+            ("../*", "leads out"),
+            ("a/../b", "leads out"),
+            ("/etc/*", "leads out"),
+            ("[a", "no pattern"),
+        ] {
+            let BadCall(why) = Pattern::for_path(text, Case::Heed).unwrap_err();
+            assert!(why.contains(words), "{text}: {why}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! `run_shell_command`: a line for the shell, its output live, and nothing of it left afterwards.
+//!
+//! A command gets no input. Whatever it starts ends with it: when it is done, when its time is up, when the turn is
+//! cancelled. What is to stay goes to the background, and ends with the session.
+
+mod background;
+mod output;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_event::{Details, ToolKind};
+use multitap_process::{Child, Exit, Keeper, Patience, Program, SpawnError, StdinMode, spawn};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::{Instant, sleep_until};
+
+use self::background::Background;
+use self::output::Output;
+use super::BadCall;
+use crate::sandbox::Sandbox;
+use crate::tool::{Doing, Outcome, Progress, Spec};
+
+pub(crate) const NAME: &str = "run_shell_command";
+
+/// How long a command may take that does not say.
+const TIME: Duration = Duration::from_secs(120);
+/// How long it may take at most.
+const MOST_TIME: u64 = 600;
+/// Output is told in pieces of about this size, or as often as [`OFTEN`].
+const PIECE: usize = 8 * 1024;
+const OFTEN: Duration = Duration::from_millis(50);
+/// How often it is told how much is not shown.
+const SELDOM: Duration = Duration::from_secs(5);
+/// What a command that is to end may still do: tidy up, quickly.
+const PATIENCE: Patience = Patience {
+    after_eof: Duration::ZERO,
+    after_interrupt: Duration::from_millis(300),
+    after_terminate: Duration::from_millis(300),
+};
+
+/// What holds for all commands of a session.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// The folder a command runs in that names none, then others it may name. Nothing outside of them.
+    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) keeper: Keeper,
+    /// Added to the user's own environment.
+    pub(crate) environment: Vec<(String, String)>,
+    /// Variables of ours that a command must not see.
+    pub(crate) hidden_env: Vec<String>,
+    /// A folder of the session's own, where the output of what runs in the background goes.
+    pub(crate) private: PathBuf,
+    pub(crate) sandbox: Option<Sandbox>,
+}
+
+/// The shell of a session. Dropping the last of it ends what runs in the background.
+#[derive(Debug, Clone)]
+pub(crate) struct Shell {
+    surroundings: Arc<Surroundings>,
+    /// The program that reads the lines.
+    shell: &'static str,
+    background: Arc<Background>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Arguments {
+    #[serde(alias = "cmd")]
+    command: String,
+    description: Option<String>,
+    #[serde(alias = "dir_path", alias = "cwd", alias = "workdir")]
+    directory: Option<PathBuf>,
+    /// In seconds.
+    timeout: Option<f64>,
+    #[serde(default, alias = "is_background", alias = "run_in_background")]
+    background: bool,
+}
+
+/// A command, ready to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) command: String,
+    pub(crate) directory: PathBuf,
+    description: Option<String>,
+    time: Duration,
+    background: bool,
+}
+
+pub(super) fn spec() -> Spec {
+    super::spec(
+        NAME,
+        ToolKind::Shell,
+        "Runs a command with bash in the workspace and gives back its output (stdout and stderr together) and how it \
+         ended. It gets no input, so nothing that asks will work. What it starts ends with it; a server or a watcher \
+         goes to the background, where it runs until the session ends.",
+        &json!({
+            "command": { "type": "string", "description": "The line for the shell, as it is to be run." },
+            "description": { "type": "string", "description": "What it is for, in a few words for the user." },
+            "directory": { "type": "string", "description": "Where to run it: a folder in the workspace. Default: the workspace itself." },
+            "timeout": { "type": "number", "description": format!("Seconds it may take: {} unless told, {MOST_TIME} at most.", TIME.as_secs()) },
+            "is_background": { "type": "boolean", "description": "Start it and go on; its output goes to a file." }
+        }),
+        &["command"],
+    )
+}
+
+impl Command {
+    pub(crate) fn title(&self) -> String {
+        let line = self.command.trim();
+        match line.split_once('\n') {
+            Some((first, _)) => format!("{first} …"),
+            None => line.to_owned(),
+        }
+    }
+
+    pub(crate) fn details(&self) -> Details {
+        Details::Command {
+            command: self.command.clone(),
+            directory: Some(self.directory.display().to_string()),
+            description: self.description.clone(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(command: &str, directory: &Path) -> Self {
+        let (command, directory) = (command.to_owned(), directory.to_owned());
+        Self { command, directory, description: None, time: TIME, background: false }
+    }
+
+    /// Another command in its place.
+    pub(crate) fn with_command(self, command: String) -> Self {
+        Self { command, ..self }
+    }
+}
+
+impl Shell {
+    pub(crate) fn new(surroundings: Surroundings) -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let bash = std::env::split_paths(&path)
+            .any(|folder| folder.join(format!("bash{}", std::env::consts::EXE_SUFFIX)).is_file());
+        let shell = if bash { "bash" } else { "sh" };
+        Self { surroundings: Arc::new(surroundings), shell, background: Arc::default() }
+    }
+
+    /// Ends what runs in the background, and waits until nothing of it is left.
+    pub(crate) async fn close(&self) {
+        self.background.close().await;
+    }
+
+    pub(super) fn prepare(&self, arguments: Arguments) -> Result<Command, BadCall> {
+        let Arguments { command, description, directory, timeout, background } = arguments;
+        if command.trim().is_empty() {
+            return Err(BadCall("the command is empty".to_owned()));
+        }
+        if command.contains('\0') {
+            return Err(BadCall("the command has a NUL character in it".to_owned()));
+        }
+        let time = match timeout {
+            None => TIME,
+            #[expect(clippy::cast_precision_loss, reason = "ten minutes are exact")]
+            Some(seconds) if seconds > 0.0 && seconds <= MOST_TIME as f64 => Duration::from_secs_f64(seconds),
+            Some(seconds) => {
+                return Err(BadCall(format!(
+                    "timeout is in seconds, more than 0 and at most {MOST_TIME}, not {seconds}"
+                )));
+            }
+        };
+        let directory = inside(&self.surroundings.folders, directory.as_deref())?;
+        Ok(Command { command, directory, description, time, background })
+    }
+
+    pub(super) async fn run(&self, command: Command, doing: Doing) -> Outcome {
+        let started = tokio::select! {
+            biased;
+            child = spawn(self.program(&command), &self.surroundings.keeper) => child,
+            () = doing.stop.cancelled() => return Outcome::cancelled("the user stopped it before it began"),
+        };
+        let child = match started {
+            Ok(child) => child,
+            Err(error) => return Outcome::failed(format!("the shell could not be started: {}", with_source(&error))),
+        };
+        match command.background {
+            true => self.background.take(child, &self.surroundings.private).await,
+            false => watch(child, command.time, &doing).await,
+        }
+    }
+
+    fn program(&self, command: &Command) -> Program {
+        let Surroundings { environment, hidden_env, sandbox, .. } = &*self.surroundings;
+        // Errors go where the output goes, in the order they come.
+        let args = vec!["-c".into(), format!("exec 2>&1\n{}", command.command).into()];
+        // Nothing may wait for a key to be pressed, and programs may want to know who runs them.
+        let quiet =
+            [("MULTITAP", "1"), ("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
+        let quiet = quiet.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let own = environment.iter().map(|(name, value)| (name.into(), value.into()));
+        let program = Program {
+            program: self.shell.into(),
+            args,
+            env: quiet.into_iter().chain(own).collect(),
+            env_remove: hidden_env.iter().map(Into::into).collect(),
+            cwd: Some(command.directory.clone()),
+            stdin: StdinMode::Null,
+        };
+        match sandbox {
+            Some(sandbox) => sandbox.wrap(program),
+            None => program,
+        }
+    }
+}
+
+/// The folder a command runs in: it exists, and however it is written, it lies in one of these.
+fn inside(folders: &[PathBuf], directory: Option<&Path>) -> Result<PathBuf, BadCall> {
+    let Some(first) = folders.first() else { return Err(BadCall("there is no folder to run it in".to_owned())) };
+    let wanted = first.join(directory.unwrap_or(Path::new("")));
+    let shown = wanted.display();
+    let real = wanted.canonicalize().map_err(|error| BadCall(format!("cannot run it in {shown}: {error}")))?;
+    if !real.is_dir() {
+        return Err(BadCall(format!("cannot run it in {shown}: it is not a folder")));
+    }
+    let within = folders.iter().filter_map(|folder| folder.canonicalize().ok()).any(|folder| real.starts_with(folder));
+    if !within {
+        return Err(BadCall(format!("cannot run it in {shown}: it lies outside of the workspace")));
+    }
+    Ok(real)
+}
+
+fn with_source(error: &SpawnError) -> String {
+    match error {
+        SpawnError::Other { source, .. } => format!("{error}: {source}"),
+        SpawnError::Missing(_) | SpawnError::NotExecutable(_) | SpawnError::NoSuchFolder(_) => error.to_string(),
+    }
+}
+
+/// Why a command is no longer watched.
+enum End {
+    /// It said all.
+    Done,
+    TimeIsUp,
+    Cancelled,
+    Unreadable(std::io::Error),
+}
+
+/// Tells what it writes until it ends, or must.
+async fn watch(mut child: Child, time: Duration, doing: &Doing) -> Outcome {
+    let mut output = Output::default();
+    let end = {
+        let over = sleep_until(Instant::now() + time);
+        tokio::select! {
+            () = doing.stop.cancelled() => End::Cancelled,
+            () = over => End::TimeIsUp,
+            read = tell(&mut child, &mut output, doing) => read.map_or_else(End::Unreadable, |()| End::Done),
+        }
+    };
+    match end {
+        End::Done => ended(&output, &child.wait().await),
+        End::TimeIsUp => {
+            child.stop(PATIENCE).await;
+            let why =
+                format!("it was stopped: it took longer than {} s (timeout sets another limit)", time.as_secs_f64());
+            Outcome::failed(output.text(&why))
+        }
+        End::Cancelled => {
+            child.stop(PATIENCE).await;
+            Outcome::cancelled(output.text("the user stopped it"))
+        }
+        End::Unreadable(error) => {
+            child.stop(PATIENCE).await;
+            Outcome::failed(output.text(&format!("its output could not be read: {error}")))
+        }
+    }
+}
+
+/// Passes output on until its end. Waits for whoever listens, and so makes the command wait.
+async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io::Result<()> {
+    let mut bytes = vec![0; 64 * 1024];
+    let (mut next, mut next_note) = (Instant::now(), Instant::now());
+    loop {
+        let due = async {
+            match output.waiting() {
+                0 => std::future::pending().await,
+                _ => sleep_until(next).await,
+            }
+        };
+        let read = tokio::select! {
+            read = child.read(&mut bytes) => Some(read?),
+            () = due => None,
+        };
+        match read {
+            Some(0) => output.finish(),
+            Some(count) => output.push(&bytes[..count]),
+            None => {}
+        }
+        let now = Instant::now();
+        if read == Some(0) || output.waiting() >= PIECE || (output.waiting() > 0 && now >= next) {
+            next = now + OFTEN;
+            say(doing, Progress { output: output.take(), ..Progress::default() }).await;
+        }
+        if output.not_shown() > 0 && (read == Some(0) || now >= next_note) {
+            next_note = now + SELDOM;
+            let message = format!("{} bytes more are not shown", output.not_shown());
+            say(doing, Progress { message: Some(message), ..Progress::default() }).await;
+        }
+        if read == Some(0) {
+            return Ok(());
+        }
+    }
+}
+
+async fn say(doing: &Doing, progress: Progress) {
+    if progress != Progress::default() {
+        // Nobody listens any more: the command goes on all the same.
+        doing.progress.send(progress).await.ok();
+    }
+}
+
+fn ended(output: &Output, exit: &Exit) -> Outcome {
+    let outcome = match (exit.code, exit.signal) {
+        (Some(0), _) => Outcome::done(output.text("")),
+        (Some(code), _) => Outcome::failed(output.text(&format!("exit code {code}"))),
+        (None, Some(signal)) => Outcome::failed(output.text(&format!("it was ended by signal {}", named(signal)))),
+        (None, None) => Outcome::failed(output.text("nobody saw how it ended")),
+    };
+    Outcome { exit_code: exit.code, ..outcome }
+}
+
+fn named(signal: i32) -> String {
+    let name = match signal {
+        1 => "HUP",
+        2 => "INT",
+        3 => "QUIT",
+        6 => "ABRT",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        15 => "TERM",
+        _ => return signal.to_string(),
+    };
+    format!("{signal} (SIG{name})")
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -1,0 +1,198 @@
+//! What a command wrote, bounded: what is still to be told, and what the model gets to read in the end. Pure.
+
+/// How much is told while it runs. What comes after that is only counted.
+const SHOWN: u64 = 4 * 1024 * 1024;
+/// Of a longer output, how much of its beginning and of its end the model gets.
+const HEAD: usize = 15_000;
+const TAIL: usize = 15_000;
+
+/// All of it, as far as it is kept.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    text: Text,
+    /// Not told yet.
+    waiting: String,
+    shown: u64,
+    not_shown: u64,
+    head: String,
+    /// What came after the head, or the last of it.
+    tail: String,
+    /// Between the two.
+    left_out: u64,
+}
+
+impl Output {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let text = self.text.decode(bytes);
+        self.add(&text);
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&mut self) {
+        let text = self.text.finish();
+        self.add(text);
+    }
+
+    fn add(&mut self, text: &str) {
+        let length = text.len() as u64;
+        if self.not_shown == 0 && self.shown + length <= SHOWN {
+            self.shown += length;
+            self.waiting.push_str(text);
+        } else {
+            self.not_shown += length;
+        }
+        // Once something went past the head, nothing more belongs to it.
+        let open = self.tail.is_empty() && self.left_out == 0;
+        let room = if open { HEAD.saturating_sub(self.head.len()) } else { 0 };
+        let (head, tail) = text.split_at(cut_before(text, room));
+        self.head.push_str(head);
+        self.tail.push_str(tail);
+        if self.tail.len() > 2 * TAIL {
+            self.left_out += shorten(&mut self.tail);
+        }
+    }
+
+    /// How much waits to be told.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// What is to be told next.
+    pub(super) fn take(&mut self) -> Option<String> {
+        Some(std::mem::take(&mut self.waiting)).filter(|text| !text.is_empty())
+    }
+
+    /// How many bytes came after what is shown.
+    pub(super) fn not_shown(&self) -> u64 {
+        self.not_shown
+    }
+
+    /// All of it for the model, with how it ended.
+    pub(super) fn text(&self, end: &str) -> String {
+        let mut tail = self.tail.clone();
+        let mut text = match self.left_out + shorten(&mut tail) {
+            0 => format!("{}{tail}", self.head),
+            left_out => format!("{}\n[… {left_out} bytes of output are left out here …]\n{tail}", self.head),
+        };
+        let spoken = text.trim_end().len();
+        text.truncate(spoken);
+        match (text.is_empty(), end.is_empty()) {
+            (true, true) => "(no output)".to_owned(),
+            (true, false) => format!("(no output)\n[{end}]"),
+            (false, true) => text,
+            (false, false) => format!("{text}\n[{end}]"),
+        }
+    }
+}
+
+/// The last place at or before `most` where a text can be cut.
+fn cut_before(text: &str, most: usize) -> usize {
+    (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default()
+}
+
+/// Takes away what is too much at the beginning; how much that was.
+fn shorten(tail: &mut String) -> u64 {
+    let surplus = cut_before(tail, tail.len().saturating_sub(TAIL));
+    tail.drain(..surplus);
+    surplus as u64
+}
+
+/// Bytes to text, whatever the pieces they come in.
+#[derive(Debug, Default)]
+struct Text {
+    /// The beginning of a character whose end has not come yet.
+    cut: Vec<u8>,
+}
+
+impl Text {
+    fn decode(&mut self, bytes: &[u8]) -> String {
+        let mut all = std::mem::take(&mut self.cut);
+        all.extend_from_slice(bytes);
+        let mut text = String::with_capacity(all.len());
+        let mut chunks = all.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            text.push_str(chunk.valid());
+            let unfinished = std::str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none());
+            if chunks.peek().is_none() && unfinished {
+                self.cut = chunk.invalid().to_vec();
+            } else if !chunk.invalid().is_empty() {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        text
+    }
+
+    fn finish(&mut self) -> &'static str {
+        if std::mem::take(&mut self.cut).is_empty() { "" } else { "\u{fffd}" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn told(pieces: &[&[u8]]) -> (String, String) {
+        let mut output = Output::default();
+        let mut told = String::new();
+        for piece in pieces {
+            output.push(piece);
+            told.extend(output.take());
+        }
+        output.finish();
+        told.extend(output.take());
+        (told, output.text(""))
+    }
+
+    #[test]
+    fn a_character_may_come_in_pieces() {
+        let (told, text) = told(&[b"a\xe6", b"\xbc", b"\xa2b\xff", b"c\xe6"]);
+        assert_eq!(told, "a漢b\u{fffd}c\u{fffd}");
+        assert_eq!(text, told);
+    }
+
+    #[test]
+    fn much_output_keeps_its_beginning_and_its_end() {
+        let mut output = Output::default();
+        output.push(b"first\n");
+        for _ in 0..100_000 {
+            output.push("0123456789 漢字 abc\n".as_bytes());
+            output.take();
+        }
+        output.push(b"last\n");
+        output.finish();
+        let text = output.text("exit code 1");
+        assert!(text.starts_with("first\n0123") && text.ends_with("\nlast\n[exit code 1]"), "{text}");
+        assert!(text.len() < HEAD + TAIL + 100, "{}", text.len());
+        assert!(text.contains("bytes of output are left out here"));
+        assert!(!text.contains('\u{fffd}'));
+    }
+
+    #[test]
+    fn what_is_shown_is_bounded_and_the_rest_is_counted() {
+        let mut output = Output::default();
+        let mut shown = 0;
+        for _ in 0..100 {
+            output.push(&[b'x'; 64 * 1024]);
+            shown += output.take().map_or(0, |text| text.len() as u64);
+        }
+        assert!(shown <= SHOWN && shown > SHOWN / 2);
+        assert_eq!(shown + output.not_shown(), 100 * 64 * 1024);
+    }
+
+    #[test]
+    fn how_it_ended_is_said_even_if_nothing_else_is() {
+        let output = Output::default();
+        assert_eq!(output.text(""), "(no output)");
+        assert_eq!(output.text("exit code 2"), "(no output)\n[exit code 2]");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_the_same_text_as_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..200), size in 1..20_usize) {
+            let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
+            prop_assert_eq!(told(&pieces).0, String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+}

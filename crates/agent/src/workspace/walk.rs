@@ -1,0 +1,254 @@
+//! Going through all that lies below a place, without what git is told to ignore and without `.git` itself.
+//!
+//! The rules are ripgrep's (`ignore`), the reading of them is ours: a `.gitignore` that is a link or a pipe must not
+//! make anybody wait or show what lies elsewhere. Links are named and not followed.
+
+use std::io::Read;
+use std::path::Path;
+use std::rc::Rc;
+use std::vec;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::Inside;
+use super::open::{Entry, Kind, list, open};
+
+/// Of a file of rules, more than this is not read.
+const MOST_RULES: u64 = 1024 * 1024;
+/// Files of rules; what a later one says counts more.
+const RULES: [&str; 2] = [".gitignore", ".ignore"];
+/// Folders that hold no files, met where the workspace is the whole system.
+const NOT_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// What to do with files that git ignores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ignored {
+    Skip,
+    Show,
+}
+
+/// How far down to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    All,
+    /// Only what stands in the folder itself.
+    One,
+}
+
+/// Something that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) place: Inside,
+    pub(crate) kind: Kind,
+}
+
+/// A walk under way: each folder's entries by name, a folder before what lies in it.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    ignored: Ignored,
+    depth: Depth,
+    open: Vec<Folder>,
+    /// Folders that could not be read.
+    pub(crate) unread: usize,
+}
+
+#[derive(Debug)]
+struct Folder {
+    place: Inside,
+    entries: vec::IntoIter<Entry>,
+    rules: Rules,
+}
+
+impl Walk {
+    /// Begins at that folder.
+    pub(crate) fn new(place: &Inside, ignored: Ignored, depth: Depth) -> Self {
+        let rules = match ignored {
+            Ignored::Skip => Rules::above(place),
+            Ignored::Show => Rules::default(),
+        };
+        let mut walk = Self { ignored, depth, open: Vec::new(), unread: 0 };
+        walk.enter(place.clone(), &rules);
+        walk
+    }
+
+    fn enter(&mut self, place: Inside, above: &Rules) {
+        let Ok(mut entries) = list(&place) else {
+            self.unread += 1;
+            return;
+        };
+        entries.sort_by(|one, two| one.name.cmp(&two.name));
+        let rules = match self.ignored {
+            Ignored::Skip => above.with(&place, &entries),
+            Ignored::Show => Rules::default(),
+        };
+        self.open.push(Folder { place, entries: entries.into_iter(), rules });
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Found;
+
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            let folder = self.open.last_mut()?;
+            let Some(entry) = folder.entries.next() else {
+                self.open.pop();
+                continue;
+            };
+            let place = folder.place.entry(&entry.name);
+            let is_folder = entry.kind == Kind::Folder;
+            let no_file = is_folder && NOT_FILES.iter().any(|path| place.path() == Path::new(path));
+            if entry.name == ".git" || no_file || folder.rules.ignore(place.path(), is_folder) {
+                continue;
+            }
+            if is_folder && self.depth == Depth::All {
+                let rules = folder.rules.clone();
+                self.enter(place.clone(), &rules);
+            }
+            return Some(Found { place, kind: entry.kind });
+        }
+    }
+}
+
+/// Whether git would say so; an empty `.git` is nothing to it.
+fn is_repository(folder: &Path) -> bool {
+    let git = folder.join(".git");
+    git.is_file() || git.join("HEAD").exists()
+}
+
+/// The rules that hold in a folder, its own first.
+#[derive(Debug, Clone, Default)]
+struct Rules {
+    nearest: Option<Rc<Layer>>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    rules: Gitignore,
+    above: Rules,
+}
+
+impl Rules {
+    /// Those of the folders above that one, up to the top of the repository or, without one, of the workspace.
+    fn above(place: &Inside) -> Self {
+        let repository = place.folder().ancestors().find(|folder| is_repository(folder));
+        let top = repository.unwrap_or(place.folder());
+        let mut folders: Vec<&Path> =
+            place.path().ancestors().skip(1).take_while(|folder| folder.starts_with(top)).collect();
+        folders.reverse();
+        folders.into_iter().fold(Self::default(), |above, folder| {
+            // Not necessarily inside: only its rules are read.
+            let here = Inside { folder: folder.to_owned(), path: folder.to_owned() };
+            above.read(&here, &RULES)
+        })
+    }
+
+    /// These and those of a folder with these entries.
+    fn with(&self, place: &Inside, entries: &[Entry]) -> Self {
+        let there = |name: &&str| entries.iter().any(|entry| entry.name == **name && entry.kind == Kind::File);
+        let names: Vec<&str> = RULES.into_iter().filter(there).collect();
+        if names.is_empty() { self.clone() } else { self.read(place, &names) }
+    }
+
+    fn read(&self, place: &Inside, names: &[&str]) -> Self {
+        let mut builder = GitignoreBuilder::new(place.path());
+        for name in names {
+            let Ok(file) = open(&place.entry(name.as_ref())) else { continue };
+            let mut bytes = Vec::new();
+            if file.take(MOST_RULES).read_to_end(&mut bytes).is_err() {
+                continue;
+            }
+            for line in String::from_utf8_lossy(&bytes).lines() {
+                // A line that is no rule is none, as git takes it.
+                builder.add_line(None, line).ok();
+            }
+        }
+        match builder.build() {
+            Ok(rules) if !rules.is_empty() => Self { nearest: Some(Rc::new(Layer { rules, above: self.clone() })) },
+            _ => self.clone(),
+        }
+    }
+
+    fn ignore(&self, path: &Path, is_folder: bool) -> bool {
+        let mut layer = self.nearest.as_deref();
+        while let Some(Layer { rules, above }) = layer {
+            match rules.matched(path, is_folder) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => layer = above.nearest.as_deref(),
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::Workspace;
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let workspace = Workspace::new(dir.path(), &[], None).unwrap();
+        (dir, workspace)
+    }
+
+    fn names(workspace: &Workspace, start: &str, ignored: Ignored, depth: Depth) -> Vec<String> {
+        let walk = Walk::new(&workspace.resolve(start).unwrap(), ignored, depth);
+        walk.map(|found| workspace.shown(found.place.path())).collect()
+    }
+
+    #[test]
+    fn what_git_ignores_is_left_out_wherever_the_walk_begins() {
+        let (_dir, workspace) = tree(&[
+            (".gitignore", "*.log\n/target\nsub/made\n!keep.log\n[\n"),
+            (".git/config", ""),
+            ("a.log", ""),
+            ("keep.log", ""),
+            ("target/x", ""),
+            ("sub/.gitignore", "*.tmp\n!b.log"),
+            ("sub/b.log", ""),
+            ("sub/c.log", ""),
+            ("sub/d.tmp", ""),
+            ("sub/made/e", ""),
+            ("sub/target/f", ""),
+        ]);
+        let all = [".gitignore", "keep.log", "sub", "sub/.gitignore", "sub/b.log", "sub/target", "sub/target/f"];
+        assert_eq!(names(&workspace, "", Ignored::Skip, Depth::All), all);
+        assert_eq!(names(&workspace, "sub", Ignored::Skip, Depth::All), all[3..]);
+        assert_eq!(names(&workspace, "", Ignored::Skip, Depth::One), all[..3]);
+        let shown = names(&workspace, "", Ignored::Show, Depth::One);
+        assert_eq!(shown, [".gitignore", "a.log", "keep.log", "sub", "target"], "but never .git");
+    }
+
+    #[test]
+    fn the_repositorys_rules_hold_in_a_workspace_below_its_top() {
+        let (dir, _) = tree(&[(".gitignore", "made\n"), (".git/HEAD", ""), ("w/made/x", ""), ("w/y", "")]);
+        let below = Workspace::new(&dir.path().join("w"), &[], None).unwrap();
+        assert_eq!(names(&below, "", Ignored::Skip, Depth::All), ["y"]);
+        fs::remove_dir_all(dir.path().join(".git")).unwrap();
+        let without = names(&below, "", Ignored::Skip, Depth::All);
+        assert_eq!(without, ["made", "made/x", "y"], "nobody's rules from above a folder that is no repository");
+    }
+
+    #[cfg(all(unix, not(target_vendor = "apple")))]
+    #[test]
+    fn rules_that_are_a_link_or_a_pipe_hold_nobody_up() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let (dir, workspace) = tree(&[("a/x", ""), ("b/y", "")]);
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("a/.gitignore")).unwrap();
+        mknodat(CWD, dir.path().join(".gitignore"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        std::os::unix::fs::symlink("..", dir.path().join("b/up")).unwrap();
+        let all = [".gitignore", "a", "a/.gitignore", "a/x", "b", "b/up", "b/y"];
+        assert_eq!(names(&workspace, "", Ignored::Skip, Depth::All), all);
+        assert_eq!(names(&workspace, "a", Ignored::Skip, Depth::All), all[2..4]);
+    }
+}

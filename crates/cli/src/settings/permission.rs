@@ -1,0 +1,157 @@
+//! What the built-in agent may do unasked, and what it must not do: `approvalMode`, `tools`, `trustedFolders`.
+//!
+//! A project may always forbid. To allow something, its folder has to be one that the user trusts.
+
+use std::path::{Path, PathBuf};
+
+use multitap_event::ApprovalMode;
+use serde_json::Value;
+
+use super::{Source, boolean, object, text, texts, wrong_word};
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Permissions {
+    /// How a session begins if no option says.
+    pub(crate) mode: Option<ApprovalMode>,
+    pub(crate) allowed: Vec<String>,
+    pub(crate) excluded: Vec<String>,
+    /// Whether `web_fetch` may reach this machine and its network.
+    pub(crate) private_addresses: bool,
+    trusted: Vec<PathBuf>,
+}
+
+impl Permissions {
+    /// Whether the folder, or one above it, is among those that the user trusts.
+    pub(super) fn trusts(&self, folder: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = real(folder);
+        self.trusted.iter().any(|trusted| folder.starts_with(real(trusted)))
+    }
+
+    /// Takes in one key of a file.
+    pub(super) fn take(
+        &mut self,
+        key: &str,
+        value: &Value,
+        source: Source,
+        notes: &mut Vec<String>,
+    ) -> Result<(), String> {
+        match (key, source) {
+            ("approvalMode", _) => {
+                let mode = mode(value)?;
+                if may(source) || is_strict(mode) {
+                    self.mode = Some(mode);
+                } else {
+                    notes.push(ignored("approvalMode"));
+                }
+            }
+            ("tools", _) => self.take_tools(value, source, notes)?,
+            (_, Source::User) => {
+                self.trusted = texts(value, "trustedFolders")?.into_iter().map(PathBuf::from).collect();
+            }
+            (_, Source::Project { .. }) => {
+                notes.push("'trustedFolders' is ignored here: only you can say whom you trust".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    fn take_tools(&mut self, value: &Value, source: Source, notes: &mut Vec<String>) -> Result<(), String> {
+        for (key, value) in object(value, "tools")? {
+            let path = format!("tools.{key}");
+            match key.as_str() {
+                "exclude" => self.excluded.extend(texts(value, &path)?),
+                "allowed" => {
+                    let allowed = texts(value, &path)?;
+                    if may(source) { self.allowed.extend(allowed) } else { notes.push(ignored(&path)) }
+                }
+                "privateAddresses" => {
+                    let allowed = boolean(value, &path)?;
+                    if may(source) || !allowed { self.private_addresses = allowed } else { notes.push(ignored(&path)) }
+                }
+                _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mode(value: &Value) -> Result<ApprovalMode, String> {
+    let known = || ApprovalMode::ALL.map(ApprovalMode::option_word).join(", ");
+    text(value, "approvalMode")?.parse().map_err(|()| wrong_word("approvalMode", &format!("one of {}", known()), value))
+}
+
+/// Whether that file may make anything run unasked.
+fn may(source: Source) -> bool {
+    match source {
+        Source::User => true,
+        Source::Project { trusted } => trusted,
+    }
+}
+
+/// Whether a mode lets nothing run that `ask` would ask about.
+fn is_strict(mode: ApprovalMode) -> bool {
+    match mode {
+        ApprovalMode::Ask | ApprovalMode::Plan | ApprovalMode::DontAsk => true,
+        ApprovalMode::AskDangerous | ApprovalMode::AutoEdit | ApprovalMode::AutoAll => false,
+    }
+}
+
+fn ignored(path: &str) -> String {
+    format!("'{path}' is ignored here: this folder is not among your trustedFolders, so it cannot allow anything")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Settings;
+    use super::*;
+
+    fn take(text: &str, source: Source) -> (Permissions, Vec<String>) {
+        let mut settings = Settings::default();
+        let mut notes = Vec::new();
+        settings.take(text, source, &mut notes).unwrap();
+        (settings.permissions, notes)
+    }
+
+    #[test]
+    fn an_untrusted_project_can_forbid_and_never_allow() {
+        let text = r#"{
+            "approvalMode": "auto-all", "trustedFolders": ["/"],
+            "tools": { "allowed": ["run_shell_command"], "exclude": ["web_fetch"], "privateAddresses": true }
+        }"#;
+        let (permissions, notes) = take(text, Source::Project { trusted: false });
+        let expected = Permissions { excluded: vec!["web_fetch".to_owned()], ..Permissions::default() };
+        assert_eq!(permissions, expected);
+        assert_eq!(notes.len(), 4, "{notes:?}");
+        let (permissions, notes) = take(text, Source::Project { trusted: true });
+        assert_eq!(permissions.mode, Some(ApprovalMode::AutoAll));
+        assert!(permissions.private_addresses && permissions.allowed.len() == 1);
+        assert_eq!(notes, ["'trustedFolders' is ignored here: only you can say whom you trust"]);
+        let (permissions, notes) = take(r#"{"approvalMode": "plan"}"#, Source::Project { trusted: false });
+        assert_eq!((permissions.mode, notes.len()), (Some(ApprovalMode::Plan), 0), "stricter is always fine");
+    }
+
+    #[test]
+    fn trust_holds_for_what_lies_below_and_not_for_what_only_looks_so() {
+        let home = tempfile::tempdir().unwrap();
+        let (mine, other) = (home.path().join("mine"), home.path().join("mine-too"));
+        std::fs::create_dir_all(mine.join("deep")).unwrap();
+        std::fs::create_dir_all(&other).unwrap();
+        let permissions = Permissions { trusted: vec![mine.clone()], ..Permissions::default() };
+        assert!(permissions.trusts(&mine) && permissions.trusts(&mine.join("deep")));
+        assert!(!permissions.trusts(&other) && !permissions.trusts(home.path()));
+        #[cfg(unix)]
+        {
+            let link = mine.join("link");
+            std::os::unix::fs::symlink(&other, &link).unwrap();
+            assert!(!permissions.trusts(&link), "where it leads counts");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_mode_stops() {
+        let mut settings = Settings::default();
+        let error = settings.take(r#"{"approvalMode": "yolo!"}"#, Source::User, &mut Vec::new()).unwrap_err();
+        assert!(error.contains("'approvalMode' must be one of ask, ask-dangerous"), "{error}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Keeping a rule in the user's own settings, with everything else in the file as it was, comments too.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::CstRootNode;
+use multitap_client::Save;
+
+/// Keeps rules in that file.
+pub(crate) fn into(file: PathBuf) -> Save {
+    Arc::new(move |rule| save(&file, rule))
+}
+
+fn save(file: &Path, rule: &str) -> Result<(), String> {
+    let said = |error: std::io::Error| format!("{}: {error}", file.display());
+    let before = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(said(error)),
+    };
+    let after = with_rule(&before, rule).map_err(|why| format!("{}: {why}", file.display()))?;
+    if after == before {
+        return Ok(());
+    }
+    // Where the file is a link, what it leads to is written.
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let folder = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(said)?;
+    let mut new = tempfile::NamedTempFile::new_in(folder).map_err(said)?;
+    new.write_all(after.as_bytes()).map_err(said)?;
+    if let Ok(data) = std::fs::metadata(&file) {
+        new.as_file().set_permissions(data.permissions()).map_err(said)?;
+    }
+    new.as_file().sync_all().map_err(said)?;
+    new.persist(&file).map_err(|error| said(error.error))?;
+    Ok(())
+}
+
+/// The text with the rule among `tools.allowed`.
+fn with_rule(text: &str, rule: &str) -> Result<String, String> {
+    let text = if text.trim().is_empty() { "{\n}\n" } else { text };
+    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("is not JSON: {error}"))?;
+    let wrong = |path: &str, wanted: &str| format!("'{path}' must be {wanted}");
+    let all = root.object_value_or_create().ok_or_else(|| wrong("the file", "an object"))?;
+    let tools = all.object_value_or_create("tools").ok_or_else(|| wrong("tools", "an object"))?;
+    let allowed = tools.array_value_or_create("allowed").ok_or_else(|| wrong("tools.allowed", "a list of strings"))?;
+    let is_there = allowed.elements().iter().any(|element| {
+        element.as_string_lit().and_then(|text| text.decoded_value().ok()).is_some_and(|text| text == rule)
+    });
+    if !is_there {
+        // What would be put in for a variable is not meant here.
+        allowed.append(rule.into());
+    }
+    Ok(root.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Settings, Source};
+    use super::*;
+
+    #[test]
+    fn a_rule_is_added_once_and_all_else_stays() {
+        let before =
+            "{\n  // mine\n  \"agent\": \"claude\",\n  \"tools\": { \"exclude\": [\"web_fetch\"] }, // so far\n}\n";
+        let after = with_rule(before, "run_shell_command(git log:*)").unwrap();
+        assert!(after.contains("// mine") && after.contains("// so far"), "{after}");
+        assert_eq!(with_rule(&after, "run_shell_command(git log:*)").unwrap(), after);
+        let both = with_rule(&after, "edit").unwrap();
+        let mut settings = Settings::default();
+        settings.take(&both, Source::User, &mut Vec::new()).unwrap();
+        assert_eq!(settings.permissions.allowed, ["run_shell_command(git log:*)", "edit"]);
+        assert_eq!(settings.permissions.excluded, ["web_fetch"]);
+    }
+
+    #[test]
+    fn a_file_is_made_and_a_broken_one_is_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("deep/settings.json");
+        save(&file, "edit").unwrap();
+        assert!(std::fs::read_to_string(&file).unwrap().contains("\"edit\""));
+        for broken in ["{", "[]", "{\"tools\": 1}", "{\"tools\": {\"allowed\": {}}}"] {
+            std::fs::write(&file, broken).unwrap();
+            save(&file, "edit").unwrap_err();
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
+        }
+    }
+}
