@@ -5,6 +5,8 @@
 //! chooses a program, its arguments, its environment, MCP servers or who grants permission, unless the user trusts the
 //! folder, and then only what concerns permissions.
 
+#[cfg(test)]
+mod fuzz;
 mod jsonc;
 mod mcp;
 mod permission;

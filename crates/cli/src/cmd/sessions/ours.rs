@@ -58,7 +58,7 @@ impl Ours {
         let mut found = self.log.find(wanted.to_owned()).await.map_err(failed)?;
         if let [one, other, ..] = found.as_slice() {
             let message = format!("more than one session begins with {wanted}, such as {} and {}", one.id, other.id);
-            return Err(Problem::usage(message));
+            return Err(Problem::new(Exit::Failed, message));
         }
         Ok(found.pop())
     }
