@@ -12,15 +12,16 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Texts that are nearly right, to begin from.
-const SEEDS: [&str; 5] = [
+const SEEDS: [&str; 6] = [
     r#"{"agent": "claude", "keepRaw": true, "approvalMode": "auto-all", "trustedFolders": ["/"]}"#,
     "{\n  // mine\n  \"agents\": { \"claude\": { \"command\": \"/opt/x\", \"args\": [\"$HOME\"], \"env\": {\"A\": \"${B}\"} }, },\n}",
     r#"{"tools": {"allowed": ["run_shell_command(git log:*)"], "exclude": ["edit"], "privateAddresses": true}}"#,
     r#"{"agents": {"acp": {"command": "x"}, "builtin": {"model": "m"}, "codex": {"transport": "oneShot"}}}"#,
+    r#"{"mcpServers": {"a": {"command": "x", "timeout": 1, "trust": true, "includeTools": ["b"]}, "c": {"url": "http://d"}}}"#,
     "/* a */ { \"agent\" : \"acp:/bin/x\" /* b */ , } // c",
 ];
 
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 27] = [
     "agent",
     "agents",
     "keepRaw",
@@ -43,6 +44,11 @@ const KEYS: [&str; 22] = [
     "allowed",
     "exclude",
     "privateAddresses",
+    "mcpServers",
+    "url",
+    "headers",
+    "timeout",
+    "trust",
 ];
 
 const WORDS: [&str; 12] = [
@@ -115,6 +121,7 @@ fn check(text: &str) {
             Ok(()) if source == Source::User => {}
             Ok(()) => {
                 assert!(settings.agents.is_empty(), "a project chose a program: {text}");
+                assert!(settings.mcp_servers.is_empty(), "a project named a server: {text}");
                 assert!(!matches!(settings.agent, Some(Wanted::Kind(AgentKind::Acp { .. }))), "{text}");
             }
         }
