@@ -168,6 +168,15 @@ pub(crate) fn choose(name: Option<&str>, setup: &Setup) -> Result<Model, Unsuppo
     chosen.map(Model::from).map_err(|error| unsupported("--model", &error.to_string()))
 }
 
+/// The model that a session begins with if nobody names one, by these variables; or what is wrong with them.
+pub fn default_model(env: &BTreeMap<String, String>) -> Result<String, String> {
+    let providers = Providers::from_env(|name| env.get(name).cloned());
+    providers
+        .and_then(|providers| providers.choose(None))
+        .map(|choice| choice.name())
+        .map_err(|error| error.to_string())
+}
+
 /// What the environment says of those who run models.
 pub(crate) fn providers(setup: &Setup) -> Result<Providers, ChoiceError> {
     Providers::from_env(|name| setup.env.get(name).cloned())

@@ -30,6 +30,6 @@ mod tools;
 mod turn;
 mod workspace;
 
-pub use launch::{LaunchError, Save, Setup, launch};
+pub use launch::{LaunchError, Save, Setup, default_model, launch};
 pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use slash::{SlashArgument, SlashCommand, commands};

@@ -4,7 +4,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use multitap_event::{AgentKind, AgentType};
+use multitap_agent::{Effort, Sandbox};
+use multitap_event::{AgentKind, AgentType, SandboxMode};
 use serde::Serialize;
 
 use super::agents::{Agent, survey, version};
@@ -84,7 +85,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
         checks.extend(node_check(agent).await?);
         checks.extend(sandbox_check(agent).await?);
     }
-    checks.push(Check::ok("builtin", "always here"));
+    checks.extend([builtin_check(&settings), shell_sandbox_check().await?]);
     let acp = chosen.as_ref().and_then(acp_check);
     let acp_is_there = acp.as_ref().is_some_and(|check| check.status == Status::Ok);
     checks.extend(acp);
@@ -209,6 +210,37 @@ async fn sandbox_check(agent: &Agent) -> Result<Option<Check>, Problem> {
             "allow user namespaces, or run it with `--sandbox full-access --approval-mode ask`",
         ),
     }))
+}
+
+/// Our own agent is always here; which model it would ask is worth knowing.
+fn builtin_check(settings: &Settings) -> Check {
+    let own = settings.of(AgentType::Builtin);
+    let known =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let env = known.chain(own.env).collect();
+    match own.model.map_or_else(|| multitap_agent::default_model(&env), Ok) {
+        Ok(model) if model == "rehearsal" => Check::ok(
+            "builtin",
+            "always here; without a key it rehearses (set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY)",
+        ),
+        Ok(model) => Check::ok("builtin", format!("always here, with the model {model}")),
+        Err(why) => Check::warning("builtin", why, "correct the variable; or choose with --model"),
+    }
+}
+
+/// What `--sandbox` would keep commands of the built-in agent from.
+async fn shell_sandbox_check() -> Result<Check, Problem> {
+    let folder = launch::folder(None).into_iter().collect::<Vec<_>>();
+    let keeper = launch::keeper()?;
+    let tried = Sandbox::set_up(SandboxMode::WorkspaceWrite, &folder, Effort::Full, &keeper).await;
+    Ok(match tried {
+        Ok(Some(sandbox)) => Check::ok("shell", format!("--sandbox can be enforced: {}", sandbox.enforced())),
+        Ok(None) => Check { status: Status::Skipped, ..Check::ok("shell", "there is none on this system") },
+        Err(error) => {
+            let how = "--sandbox-best-effort accepts less; without --sandbox nothing changes";
+            Check { status: Status::Skipped, ..Check::warning("shell", error.to_string(), how) }
+        }
+    })
 }
 
 /// For an agent that is a script for Node.js: whether there is a Node.js, and a new enough one.
