@@ -173,7 +173,7 @@ pub fn default_model(env: &BTreeMap<String, String>) -> Result<String, String> {
     let providers = Providers::from_env(|name| env.get(name).cloned());
     providers
         .and_then(|providers| providers.choose(None))
-        .map(|choice| choice.name())
+        .map(|choice| Model::from(choice).name().to_owned())
         .map_err(|error| error.to_string())
 }
 
