@@ -15,8 +15,8 @@ impl Runner {
     pub(super) async fn expand(&self, mut said: Said) -> Said {
         let mut texts = Vec::new();
         for path in mentioned(&said.text).into_iter().take(MOST) {
-            for name in ["read_file", "list_directory"] {
-                let arguments = json!({ "absolute_path": path, "path": path });
+            for (name, argument) in [("read_file", "absolute_path"), ("list_directory", "path")] {
+                let arguments = json!({ argument: path });
                 let call = Call { id: String::new(), name: name.to_owned(), arguments, signature: None };
                 let Ok(job) = self.toolbox.prepare(&call).await else { continue };
                 let (progress, _nobody) = tokio::sync::mpsc::channel(1);

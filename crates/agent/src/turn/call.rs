@@ -107,13 +107,18 @@ impl Machine {
         let mut answers = std::mem::take(&mut work.answers);
         answers.sort_by_key(|(place, _)| *place);
         let mut answers = answers.into_iter().map(|(_, answer)| answer);
+        let mut told = None;
         let message = if work.users {
             // The model never asked for it, so it is told as something the user did.
             let Some(answer) = answers.next() else { return };
+            told = Some(answer.text.clone());
             Message::user(format!("I ran a command myself. It gave:\n\n{}", answer.text))
         } else {
             Message::Results { answers: answers.collect() }
         };
+        if let (Some(text), Some(turn)) = (told, &mut self.turn) {
+            turn.text = Some(text);
+        }
         self.used = None;
         self.keep(message, out);
     }

@@ -23,6 +23,8 @@ mod lines;
 #[cfg(unix)]
 mod promises;
 #[cfg(unix)]
+mod rehearsal;
+#[cfg(unix)]
 mod scene;
 #[cfg(unix)]
 mod sessions;

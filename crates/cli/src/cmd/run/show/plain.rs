@@ -2,11 +2,14 @@
 
 use multitap_event::{
     AgentError, Door, Event, EventKind, FileChangeType, MessageId, Question, Retry, Role, Severity, SystemSubtype,
-    TextChunk, ToolCompleted, ToolId, ToolOutcome, ToolStarted, TurnEnd, TurnStatus,
+    TextChunk, ToolCompleted, ToolId, ToolOutcome, ToolProgress, ToolStarted, TurnEnd, TurnStatus,
 };
 
 use super::Shown;
 use crate::words::{clean, short};
+
+/// A line that is longer is shown before it has ended.
+const LONG_LINE: usize = 4096;
 
 /// What it has to remember.
 #[derive(Debug, Default)]
@@ -17,6 +20,8 @@ pub(in crate::cmd::run) struct Plain {
     /// Something of this turn's answer was printed.
     spoke: bool,
     tools: Vec<(ToolId, String)>,
+    /// The last line of a tool's output, as far as it has come.
+    lines: Vec<(ToolId, String)>,
     questions: Vec<Question>,
     /// Tools whose denial was told with its reason.
     denied: Vec<ToolId>,
@@ -36,7 +41,11 @@ impl Plain {
             EventKind::TextChunk(chunk) => shown.stdout = self.text(chunk),
             EventKind::TurnStarted { .. } => self.spoke = false,
             EventKind::ToolStarted(tool) => shown.stderr.push(self.tool_started(tool)),
-            EventKind::ToolCompleted(done) => shown.stderr.extend(self.tool_completed(done)),
+            EventKind::ToolProgress(progress) => shown.stderr = self.output(progress),
+            EventKind::ToolCompleted(done) => {
+                shown.stderr.extend(self.rest_of_output(&done.tool_id).map(|line| format!("  {line}")));
+                shown.stderr.extend(self.tool_completed(done));
+            }
             EventKind::FileChanged(change) => {
                 let what = match change.change_type {
                     FileChangeType::Created => "created",
@@ -78,7 +87,6 @@ impl Plain {
             }
             EventKind::SessionStarted(_)
             | EventKind::Reasoning(_)
-            | EventKind::ToolProgress(_)
             | EventKind::TodoList(_)
             | EventKind::System(_)
             | EventKind::RawDelta { .. }
@@ -152,6 +160,26 @@ impl Plain {
         } else {
             format!("[tool] {}: {about}", tool.tool_name)
         }
+    }
+
+    /// What a tool prints, line by line.
+    fn output(&mut self, progress: &ToolProgress) -> Vec<String> {
+        let Some(output) = &progress.output else { return Vec::new() };
+        let mut text = self.rest_of_output(&progress.tool_id).unwrap_or_default();
+        text.push_str(output);
+        let mut lines: Vec<_> = text.split('\n').map(|line| line.trim_end_matches('\r').to_owned()).collect();
+        let last = lines.pop().unwrap_or_default();
+        if last.len() > LONG_LINE {
+            lines.push(last);
+        } else if !last.is_empty() {
+            self.lines.push((progress.tool_id.clone(), last));
+        }
+        lines.into_iter().map(|line| format!("  {line}")).collect()
+    }
+
+    fn rest_of_output(&mut self, tool: &ToolId) -> Option<String> {
+        let at = self.lines.iter().position(|(id, _)| id == tool)?;
+        Some(self.lines.swap_remove(at).1)
     }
 
     fn tool_completed(&mut self, done: &ToolCompleted) -> Option<String> {
