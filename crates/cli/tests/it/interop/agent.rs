@@ -8,7 +8,7 @@ use multitap_testkit::model::{Reply, Tool};
 use multitap_testkit::{Scratch, interop};
 use serde_json::{Value, json};
 
-use self::cannot::{ACP, CODEX, GEMINI, SCHEMA};
+use self::cannot::{ACP, BUILTIN, CODEX, GEMINI, SCHEMA};
 pub(crate) use self::cannot::{Cannot, Refusal};
 
 /// An agent that joins the table.
@@ -19,10 +19,38 @@ pub(crate) enum Agent {
     Gemini,
     /// Any agent that speaks ACP, by its command: here Claude behind that protocol.
     Acp,
+    /// Multitap's own, whose model is asked in this way.
+    Builtin(Api),
+}
+
+/// How a model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    Anthropic,
+    /// OpenAI's responses.
+    OpenAi,
+    Gemini,
+}
+
+/// What an agent makes of a limit on its thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thinking {
+    Tokens,
+    /// The model takes no number of tokens, but can be told how hard to try.
+    Effort,
+    Refuses,
 }
 
 impl Agent {
-    pub(crate) const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::Acp];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Acp,
+        Self::Builtin(Api::Anthropic),
+        Self::Builtin(Api::OpenAi),
+        Self::Builtin(Api::Gemini),
+    ];
 
     /// Its word in events, errors and settings.
     pub(crate) fn word(self) -> &'static str {
@@ -31,6 +59,7 @@ impl Agent {
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Acp => "acp",
+            Self::Builtin(_) => "builtin",
         }
     }
 
@@ -41,6 +70,7 @@ impl Agent {
             Self::Codex => interop::codex(),
             Self::Gemini => interop::gemini(),
             Self::Acp => interop::acp(),
+            Self::Builtin(_) => Some(env!("CARGO_BIN_EXE_multitap").into()),
         }
     }
 
@@ -50,7 +80,7 @@ impl Agent {
             Self::Claude => Some("MULTITAP_CLAUDE_BIN"),
             Self::Codex => Some("MULTITAP_CODEX_BIN"),
             Self::Gemini => Some("MULTITAP_GEMINI_BIN"),
-            Self::Acp => None,
+            Self::Acp | Self::Builtin(_) => None,
         }
     }
 
@@ -61,6 +91,9 @@ impl Agent {
             Self::Codex => "gpt-5.4",
             Self::Gemini => "gemini-2.5-flash",
             Self::Acp => "sonnet",
+            Self::Builtin(Api::Anthropic) => "anthropic/claude-sonnet-4-5",
+            Self::Builtin(Api::OpenAi) => "openai/gpt-5.4",
+            Self::Builtin(Api::Gemini) => "gemini/gemini-2.5-flash",
         }
     }
 
@@ -69,7 +102,7 @@ impl Agent {
         match self {
             Self::Claude | Self::Acp => "/context",
             Self::Codex => "",
-            Self::Gemini => "/memory show",
+            Self::Gemini | Self::Builtin(_) => "/memory show",
         }
     }
 
@@ -79,13 +112,15 @@ impl Agent {
             Self::Claude | Self::Acp => &["--env", "CLAUDE_CODE_MAX_RETRIES=2"],
             // The settings of the place say so.
             Self::Codex | Self::Gemini => &[],
+            // It waits no longer than the model wants it to.
+            Self::Builtin(_) => &[],
         }
     }
 
     /// Whether an answer may bring other content than the agent asked for.
     pub(crate) fn takes_other_content(self) -> bool {
         match self {
-            Self::Claude => true,
+            Self::Claude | Self::Builtin(_) => true,
             Self::Codex | Self::Gemini | Self::Acp => false,
         }
     }
@@ -95,14 +130,14 @@ impl Agent {
         match self {
             Self::Claude | Self::Acp => (true, true),
             Self::Codex => (false, false),
-            Self::Gemini => (false, true),
+            Self::Gemini | Self::Builtin(_) => (false, true),
         }
     }
 
     /// Whether its model hears what somebody said with a no.
     pub(crate) fn hears_feedback(self) -> bool {
         match self {
-            Self::Claude | Self::Codex => true,
+            Self::Claude | Self::Codex | Self::Builtin(_) => true,
             Self::Gemini | Self::Acp => false,
         }
     }
@@ -113,22 +148,24 @@ impl Agent {
             Self::Claude | Self::Acp => ("Bash", "Bash(touch:*)"),
             Self::Codex => ("shell", "shell"),
             Self::Gemini => ("run_shell_command", "run_shell_command(touch)"),
+            Self::Builtin(_) => ("run_shell_command", "run_shell_command(touch:*)"),
         }
     }
 
     /// Whether it asks before it reads a file, when it asks for everything.
     pub(crate) fn asks_before_reading(self) -> bool {
         match self {
-            Self::Claude | Self::Gemini | Self::Acp => false,
+            Self::Claude | Self::Gemini | Self::Acp | Self::Builtin(_) => false,
             Self::Codex => true,
         }
     }
 
-    /// Whether it can be told how many tokens it may think.
-    pub(crate) fn limits_thinking(self) -> bool {
+    /// What becomes of a limit on how many tokens it may think.
+    pub(crate) fn limits_thinking(self) -> Thinking {
         match self {
-            Self::Claude => true,
-            Self::Codex | Self::Gemini | Self::Acp => false,
+            Self::Claude | Self::Builtin(Api::Anthropic | Api::Gemini) => Thinking::Tokens,
+            Self::Builtin(Api::OpenAi) => Thinking::Effort,
+            Self::Codex | Self::Gemini | Self::Acp => Thinking::Refuses,
         }
     }
 
@@ -144,13 +181,20 @@ impl Agent {
             // Without asking it writes in the workspace, and nowhere else.
             Self::Codex => &[("ask", false, true), ("auto-all", true, false), ("dont-ask", true, false)],
             Self::Gemini | Self::Acp => &[("ask", false, true), ("auto-edit", true, false), ("auto-all", true, false)],
+            Self::Builtin(_) => &[
+                ("ask", false, true),
+                ("ask-dangerous", false, true),
+                ("auto-edit", true, false),
+                ("auto-all", true, false),
+                ("dont-ask", false, false),
+            ],
         }
     }
 
     /// A mode in which a file is written unasked.
     pub(crate) fn unasked_mode(self) -> &'static str {
         match self {
-            Self::Claude | Self::Gemini | Self::Acp => "autoEdit",
+            Self::Claude | Self::Gemini | Self::Acp | Self::Builtin(_) => "autoEdit",
             Self::Codex => "autoAll",
         }
     }
@@ -190,6 +234,13 @@ impl Agent {
                 (["--allow-tool", "Bash"], "allowed tools"),
                 (["--block-tool", "Bash"], "blocked tools"),
             ],
+            Self::Builtin(_) => &[
+                (["--approval-mode", "on-failure"], "on-failure"),
+                (["--model", "anthropic/"], "--model"),
+                (["--agent-arg", "x"], "--agent-arg"),
+                (["--allow-tool", "run_shell_command(touch"], "--allow-tool"),
+                (["--block-tool", "web_fetch(https://example.com/)"], "--block-tool"),
+            ],
         }
     }
 
@@ -216,6 +267,13 @@ impl Agent {
                 std::fs::write(scratch.home().join(".claude.json"), settings.to_string()).unwrap();
                 Vec::new()
             }
+            Self::Builtin(_) => {
+                let settings = json!({"mcpServers": {name: {"command": "/bin/sh", "args": [script]}}});
+                let home = scratch.root().join("multitap");
+                std::fs::create_dir_all(&home).unwrap();
+                std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+                Vec::new()
+            }
         }
     }
 
@@ -225,7 +283,7 @@ impl Agent {
             Self::Claude => {
                 vec![Reply::call(Tool::native("StructuredOutput", answer.clone())), Reply::text("done")]
             }
-            Self::Codex => vec![Reply::text(&answer.to_string())],
+            Self::Codex | Self::Builtin(_) => vec![Reply::text(&answer.to_string())],
             Self::Gemini | Self::Acp => Vec::new(),
         }
     }
@@ -251,6 +309,32 @@ impl Agent {
                 (vec![task("update_plan", json!({"plan": plan}))], options)
             }
             Self::Gemini => (Vec::new(), &[]),
+            Self::Builtin(_) => {
+                let todo = |text: &str, status: &str| json!({"description": text, "status": status});
+                let todos = json!([todo("Look", "in_progress"), todo("Leap", "pending")]);
+                (vec![task("write_todos", json!({"todos": todos}))], &[])
+            }
+        }
+    }
+
+    /// What the model does to ask this, with these answers to choose from.
+    pub(crate) fn asks(self, questions: &[&str], labels: &[&str]) -> Reply {
+        match self {
+            // One at a time; what stands for several is a question to be answered in own words.
+            Self::Builtin(_) => {
+                let (question, labels) = match questions {
+                    [one] => (one, labels),
+                    several => (several.last().expect("a question"), &[][..]),
+                };
+                Reply::call(Tool::native("ask_user", json!({"question": question, "choices": labels})))
+            }
+            Self::Claude | Self::Codex | Self::Gemini | Self::Acp => {
+                let label = |label: &&str| json!({"label": label, "description": format!("it is {label}")});
+                let labels: Vec<Value> = labels.iter().map(label).collect();
+                let ask = |question: &&str| json!({"question": question, "header": "Ask", "multiSelect": false, "options": labels});
+                let questions: Vec<Value> = questions.iter().map(ask).collect();
+                Reply::call(Tool::native("AskUserQuestion", json!({"questions": questions})))
+            }
         }
     }
 
@@ -261,6 +345,7 @@ impl Agent {
             Self::Codex => CODEX,
             Self::Gemini => GEMINI,
             Self::Acp => ACP,
+            Self::Builtin(_) => BUILTIN,
         }
     }
 

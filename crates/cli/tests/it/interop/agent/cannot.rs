@@ -85,3 +85,23 @@ pub(super) const ACP: &[(&str, Cannot)] = &[
 
 /// That this is said is tested with the stores.
 const NO_STORE: &str = "where it keeps its conversations is no part of the protocol";
+
+/// To be taken out when the built-in agent calls tools of MCP servers; nothing else here keeps that row back.
+const MCP_IS_TO_COME: (&str, Cannot) = ("an_mcp_tool_is_called", Cannot::Lacks("it has no MCP servers yet"));
+
+/// The same for every API.
+pub(super) const BUILTIN: &[(&str, Cannot)] = &[
+    MCP_IS_TO_COME,
+    ("resume_at_a_message", Refusal::of(&["-r", "1", "--at", "m"], "resume at a message")),
+    ("permission_goes_through_an_mcp_tool", BY_TOOL),
+    ("always_holds_for_the_mcp_tool_too", BY_TOOL),
+    ("a_plan_is_approved", Cannot::Lacks("its plans are not approved, they are told")),
+    ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("it has no sub-agents")),
+    ("every_native_line_is_kept", Cannot::Lacks("it runs inside Multitap and writes no lines")),
+    ("the_agent_is_killed_from_outside", Cannot::Lacks("it runs inside Multitap, and ends with it")),
+    ("what_was_said_is_read_back_from_the_store", Cannot::Lacks(OUR_LOG)),
+    ("a_turn_that_was_cut_off_is_read_back", Cannot::Lacks(OUR_LOG)),
+];
+
+/// What is read back from there is tested with the log.
+const OUR_LOG: &str = "what it said stands in Multitap's own log, and in no other store";
