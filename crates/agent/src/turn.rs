@@ -21,7 +21,6 @@ use serde_json::{Map, Value, json};
 
 use self::call::{Left, Work};
 use self::reply::Gathered;
-use self::trouble::told;
 use crate::conversation::{Call, Conversation, Message, Said};
 use crate::job::Job;
 use crate::model::{Delta, ModelError, Reply};
@@ -175,12 +174,22 @@ enum Stage {
     /// Before another try.
     Waiting {
         attempt: u32,
+        then: Then,
     },
     /// Tools are at work.
     Working(Work),
     /// The user stopped the turn, and tools have still to say how far they were.
     Stopping(Work),
-    SummingUp,
+    SummingUp {
+        attempt: u32,
+    },
+}
+
+/// What is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Ask,
+    SumUp,
 }
 
 impl Machine {
@@ -259,7 +268,7 @@ impl Machine {
         self.turn = Some(Turn {
             id,
             began: now.at,
-            stage: Stage::SummingUp,
+            stage: Stage::SummingUp { attempt: 1 },
             asked: 0,
             usage: None,
             denials: Vec::new(),
@@ -291,7 +300,7 @@ impl Machine {
         let full = self.limits.window.is_some_and(|window| used as f64 > window as f64 * FULL);
         if full && !turn.summed {
             turn.summed = true;
-            turn.stage = Stage::SummingUp;
+            turn.stage = Stage::SummingUp { attempt: 1 };
             out.push(Effect::SumUp);
             return;
         }
@@ -369,7 +378,8 @@ impl Machine {
     }
 
     fn summed(&mut self, summary: Result<Summary, ModelError>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        let Some(turn @ Turn { stage: Stage::SummingUp, .. }) = &mut self.turn else { return };
+        let Some(turn) = &mut self.turn else { return };
+        let Stage::SummingUp { attempt } = turn.stage else { return };
         match summary {
             Ok(Summary { text, usage }) => {
                 usage.into_iter().for_each(|usage| turn.count(usage));
@@ -381,11 +391,7 @@ impl Machine {
                     _ => self.rest(None, now, out),
                 }
             }
-            Err(error) => {
-                out.push(Effect::Tell(told(&error)));
-                let why = format!("the conversation is too long, and could not be summed up: {}", error.message);
-                self.end(TurnStatus::Failed, None, Some(why), now, out);
-            }
+            Err(error) => self.not_summed(error, attempt, now, out),
         }
     }
 

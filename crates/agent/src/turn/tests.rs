@@ -228,6 +228,8 @@ fn a_reply_that_broke_off_is_asked_for_anew() {
     table.call("change", 1);
     table.step(Input::Replied(Err(error(ModelErrorKind::Connection))));
     assert!(matches!(table.effects[..], [Effect::Wait(_)]), "{:?}", table.effects);
+    let [.., EventKind::System(void), EventKind::Retry(_)] = &table.told[..] else { panic!("{:?}", table.told) };
+    assert_eq!((void.subtype.as_str(), &void.data["messageIds"]), ("discarded", &json!(["id-2"])));
     table.step(Input::Again);
     assert_eq!(table.machine.talk.messages(), [Message::user("go")], "the half does not count");
     table.say("the whole");
@@ -311,6 +313,19 @@ fn a_full_context_is_summed_up_first() {
     table.say("done too");
     table.replied();
     assert_eq!(table.end().usage, Some(TokenUsage::of(140, 14)), "what the summary took counts");
+}
+
+#[test]
+fn a_summary_is_tried_again_too() {
+    let mut table = Table::new(Limits { window: Some(10), ..Limits::default() });
+    table.step(Input::Prompt(Said { text: "x".repeat(50), images: Vec::new() }));
+    assert!(table.effects.contains(&Effect::SumUp));
+    table.step(Input::Summed(Err(error(ModelErrorKind::RateLimited))));
+    assert!(matches!(table.effects[..], [Effect::Wait(_)]), "{:?}", table.effects);
+    table.step(Input::Again);
+    assert_eq!(table.effects, [Effect::SumUp]);
+    table.step(Input::Summed(Err(error(ModelErrorKind::Refused))));
+    assert_eq!(table.end().status, TurnStatus::Failed);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, MessageId, Retry, TurnStatus};
 
 use super::reply::Gathered;
-use super::{Effect, Machine, Now, Stage, Turn};
+use super::{Effect, Machine, Now, Stage, Then, Turn};
 use crate::conversation::Message;
 use crate::model::{ModelError, ModelErrorKind};
 
@@ -18,30 +18,45 @@ impl Machine {
         let Some(turn) = &mut self.turn else { return };
         let Stage::Asking { attempt, gathered } = &mut turn.stage else { return };
         let attempt = *attempt;
-        // A reply that broke off is asked for anew: nothing it called for has run. What was shown of it stays shown,
-        // and the retry says that it does not count.
         if error.kind.passes() && attempt < ATTEMPTS {
-            let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, now.jitter));
-            turn.stage = Stage::Waiting { attempt };
-            out.push(Effect::Tell(EventKind::Retry(Retry {
-                attempt,
-                max_attempts: Some(ATTEMPTS - 1),
-                delay_ms: Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
-                status_code: error.status,
-                reason: Some(error.message),
-            })));
-            out.push(Effect::Wait(delay));
-            return;
+            // A reply that broke off is asked for anew: nothing that it called for has run.
+            out.extend(gathered.discarded().map(Effect::Tell));
+            return self.wait(error, attempt, Then::Ask, now, out);
         }
         if error.kind == ModelErrorKind::TooLong && gathered.is_empty() && !turn.summed {
             turn.summed = true;
-            turn.stage = Stage::SummingUp;
+            turn.stage = Stage::SummingUp { attempt: 1 };
             out.push(Effect::SumUp);
             return;
         }
         self.break_off("the reply broke off", out);
         out.push(Effect::Tell(told(&error)));
         self.end(TurnStatus::Failed, None, Some(error.message), now, out);
+    }
+
+    /// There is no summary.
+    pub(super) fn not_summed(&mut self, error: ModelError, attempt: u32, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+        if error.kind.passes() && attempt < ATTEMPTS {
+            return self.wait(error, attempt, Then::SumUp, now, out);
+        }
+        out.push(Effect::Tell(told(&error)));
+        let why = format!("the conversation is too long, and could not be summed up: {}", error.message);
+        self.end(TurnStatus::Failed, None, Some(why), now, out);
+    }
+
+    /// Waits before another try.
+    fn wait(&mut self, error: ModelError, attempt: u32, then: Then, now: &Now<'_>, out: &mut Vec<Effect>) {
+        let Some(turn) = &mut self.turn else { return };
+        let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, now.jitter));
+        turn.stage = Stage::Waiting { attempt, then };
+        out.push(Effect::Tell(EventKind::Retry(Retry {
+            attempt,
+            max_attempts: Some(ATTEMPTS - 1),
+            delay_ms: Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
+            status_code: error.status,
+            reason: Some(error.message),
+        })));
+        out.push(Effect::Wait(delay));
     }
 
     /// Ends the turn badly, and says why.
@@ -68,14 +83,23 @@ impl Machine {
 
     pub(super) fn again(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        let Stage::Waiting { attempt } = turn.stage else { return };
-        turn.stage = Stage::Asking { attempt: attempt + 1, gathered: Gathered::new(MessageId::from((now.id)())) };
-        out.push(Effect::AskModel);
+        let Stage::Waiting { attempt, then } = turn.stage else { return };
+        let attempt = attempt + 1;
+        match then {
+            Then::Ask => {
+                turn.stage = Stage::Asking { attempt, gathered: Gathered::new(MessageId::from((now.id)())) };
+                out.push(Effect::AskModel);
+            }
+            Then::SumUp => {
+                turn.stage = Stage::SummingUp { attempt };
+                out.push(Effect::SumUp);
+            }
+        }
     }
 }
 
 /// Trouble with a model, as everybody hears of it.
-pub(super) fn told(error: &ModelError) -> EventKind {
+fn told(error: &ModelError) -> EventKind {
     let kind = match error.kind {
         ModelErrorKind::Key => AgentErrorKind::PermissionDenied,
         ModelErrorKind::UnknownModel
