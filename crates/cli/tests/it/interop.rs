@@ -6,6 +6,7 @@
 //! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
 
 pub(crate) mod agent;
+mod builtin;
 mod codex_threads;
 mod invariants;
 mod kill;

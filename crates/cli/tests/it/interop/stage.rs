@@ -164,8 +164,19 @@ impl<'a> Stage<'a> {
     pub(crate) fn hang_in_a_tool(&mut self) {
         self.prompt("hang");
         self.next("toolStarted");
+        self.until_started();
+    }
+
+    /// Waits until the tool that hangs ([`HANGING`]) runs.
+    pub(crate) fn until_started(&self) {
         let started = || self.place.scratch.path("started.txt").exists().then_some(());
         wait::until_blocking("the tool to run", PATIENCE, started).unwrap();
+    }
+
+    /// Waits until the model was asked and does not answer.
+    pub(crate) fn until_hanging(&self) {
+        let hangs = || self.place.model.hangs().then_some(());
+        wait::until_blocking("the model to hang", PATIENCE, hangs).unwrap();
     }
 
     /// Writes one line of input.

@@ -86,7 +86,8 @@ pub(super) const ACP: &[(&str, Cannot)] = &[
 /// That this is said is tested with the stores.
 const NO_STORE: &str = "where it keeps its conversations is no part of the protocol";
 
-/// To be taken out when the built-in agent calls tools of MCP servers; nothing else here keeps that row back.
+/// To be taken out when the built-in agent calls tools of MCP servers, and `agents` says so; nothing else keeps that row
+/// back.
 const MCP_IS_TO_COME: (&str, Cannot) = ("an_mcp_tool_is_called", Cannot::Lacks("it has no MCP servers yet"));
 
 /// The same for every API.
@@ -103,5 +104,5 @@ pub(super) const BUILTIN: &[(&str, Cannot)] = &[
     ("a_turn_that_was_cut_off_is_read_back", Cannot::Lacks(OUR_LOG)),
 ];
 
-/// What is read back from there is tested with the log.
-const OUR_LOG: &str = "what it said stands in Multitap's own log, and in no other store";
+/// That it is found there is tested beside the table.
+const OUR_LOG: &str = "what it said is read back from Multitap's own log";
