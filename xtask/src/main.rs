@@ -12,7 +12,7 @@ mod test;
 use std::env;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use self::run::{cargo, succeed};
 
@@ -27,6 +27,7 @@ cargo xtask bench log          what keeping events costs, beside a plain file, w
 cargo xtask bench hub [PART…]  what a kept session costs, with the goals: fan-out, latency, stalled, history
                                (only the parts named, if any; --seconds N; --events N in the history)
 cargo xtask soak               the tests that can be run longer, in full: killed writers, crashed sessions
+cargo xtask fuzz [SECONDS]     any text at all as settings, for that long (60)
 cargo xtask help               this text
 
 The real CLIs come from npm at pinned versions and are kept in MULTITAP_TEST_CACHE, or in the
@@ -50,6 +51,7 @@ fn chore() -> Result<()> {
         Some(("record", args)) => record(args),
         Some(("bench", args)) => bench::bench(args),
         Some(("soak", _)) => soak(),
+        Some(("fuzz", args)) => fuzz(args),
         Some(("help" | "--help" | "-h", _)) => {
             print!("{HELP}");
             Ok(())
@@ -65,6 +67,12 @@ fn soak() -> Result<()> {
         succeed(command.env("MULTITAP_SOAK", "1"))?;
     }
     Ok(())
+}
+
+fn fuzz(args: &[String]) -> Result<()> {
+    let seconds: u64 = args.first().map_or(Ok(60), |seconds| seconds.parse()).context("SECONDS is a number")?;
+    let mut command = cargo(&["test", "--package", "multitap", "--bin", "multitap", "--", "settings::fuzz"]);
+    succeed(command.env("MULTITAP_FUZZ", seconds.to_string()))
 }
 
 fn record(args: &[String]) -> Result<()> {

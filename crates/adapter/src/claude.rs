@@ -23,7 +23,7 @@ mod wire;
 use std::io::{self, Write as _};
 
 use multitap_event::{
-    AgentType, ApprovalMode, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+    AgentType, ApprovalMode, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
 };
 use multitap_process::StdinMode;
 use serde_json::{Map, Value, json};
@@ -33,6 +33,7 @@ use uuid::Uuid;
 pub use decode::ClaudeCodec;
 
 use crate::codec::Files;
+use crate::mcp;
 use crate::spec::{LaunchError, Plan, folder_text};
 
 /// What every session is started with: one long-lived process, JSON lines both ways, text as it comes.
@@ -102,6 +103,14 @@ fn arguments(config: &SessionConfig, native_id: Option<&str>) -> Result<Vec<Stri
     }
     for tool in &config.blocked_tools {
         option("--disallowedTools", tool);
+    }
+    for (name, server) in &config.mcp_servers {
+        if server.trust {
+            option("--allowedTools", &server_rule(name));
+        }
+        for tool in &server.exclude_tools {
+            option("--disallowedTools", &format!("{}__{}", server_rule(name), plain(tool)));
+        }
     }
     for folder in &config.add_dirs {
         option("--add-dir", &folder_text(AgentType::Claude, "added directories", folder)?);
@@ -177,10 +186,26 @@ fn mcp_file(config: &SessionConfig) -> io::Result<TempPath> {
 }
 
 fn mcp_server(server: &McpServer) -> Value {
-    match server {
-        McpServer::Stdio { command, args, env } => {
+    let mut written = match &server.reach {
+        McpReach::Stdio { command, args, env, cwd } => {
+            let (command, args) = mcp::in_folder(command, args, cwd.as_deref());
             json!({ "type": "stdio", "command": command, "args": args, "env": env })
         }
-        McpServer::Http { url, headers } => json!({ "type": "http", "url": url, "headers": headers }),
+        McpReach::Http { url, headers } => json!({ "type": "http", "url": url, "headers": headers }),
+    };
+    if let Some(timeout) = server.timeout {
+        written["timeout"] = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX).into();
     }
+    written
+}
+
+/// The rule for all tools of a server.
+fn server_rule(name: &str) -> String {
+    format!("mcp__{}", plain(name))
+}
+
+/// A name as Claude makes it part of a tool's name.
+fn plain(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    name.chars().map(plain).collect()
 }

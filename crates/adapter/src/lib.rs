@@ -16,6 +16,7 @@ mod gemini;
 mod glance;
 mod history;
 mod line;
+mod mcp;
 mod probe;
 mod pump;
 mod spec;
@@ -30,6 +31,7 @@ pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
 pub use codex::CodexCodec;
 pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 pub use history::{History, HistoryError, Reading, StoredSession, read};
+pub use mcp::left_out as mcp_left_out;
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
 pub use probe::codex_sandbox_trouble;

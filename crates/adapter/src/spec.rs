@@ -15,7 +15,7 @@ use crate::any::AnyCodec;
 use crate::codec::{Codec, DiskFiles};
 use crate::pump::Pump;
 use crate::turns::TurnPump;
-use crate::{acp, claude, codex, gemini, probe};
+use crate::{acp, claude, codex, gemini, mcp, probe};
 
 /// What it takes to start an agent.
 #[derive(Debug)]
@@ -111,6 +111,7 @@ pub fn recorded(agent: AgentType) -> Option<AnyCodec> {
 /// the agent is asked to go, and when `tasks` has finished nothing of it is left.
 pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
     let agent = spec.config.agent.agent_type();
+    mcp::check(&spec.config)?;
     match (&spec.config.agent, spec.config.transport) {
         (AgentKind::Claude, Transport::Default) => {
             let plan = claude::plan(&spec.config, Box::new(DiskFiles))?;

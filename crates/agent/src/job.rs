@@ -11,6 +11,7 @@ use crate::tools::ask::Ask;
 use crate::tools::change::Change;
 use crate::tools::fetch::Fetch;
 use crate::tools::look::Look;
+use crate::tools::mcp::Mcp;
 use crate::tools::memory::Remember;
 use crate::tools::shell::Command;
 use crate::tools::todos::Todos;
@@ -25,6 +26,7 @@ pub(crate) enum Job {
     Shell(Command),
     Fetch(Fetch),
     Remember(Remember),
+    Mcp(Mcp),
 }
 
 /// What a job would touch.
@@ -75,6 +77,7 @@ impl Job {
             Self::Shell(command) => command.title(),
             Self::Fetch(fetch) => fetch.title(),
             Self::Remember(remember) => remember.title(),
+            Self::Mcp(mcp) => mcp.title(),
         }
     }
 
@@ -87,6 +90,7 @@ impl Job {
             Self::Shell(command) => Access::Shell { command: &command.command, directory: &command.directory },
             Self::Fetch(fetch) => Access::Fetch { urls: &fetch.urls },
             Self::Remember(remember) => Access::Remember { file: &remember.file },
+            Self::Mcp(Mcp { server, tool, trusted, .. }) => Access::Mcp { server, tool, trusted: *trusted },
         }
     }
 
@@ -106,6 +110,9 @@ impl Job {
             Self::Shell(command) => command.details(),
             Self::Fetch(fetch) => fetch.details(),
             Self::Remember(remember) => remember.details(),
+            Self::Mcp(Mcp { server, tool, arguments, .. }) => {
+                Details::Mcp { server: server.clone(), tool: tool.clone(), arguments: arguments.clone() }
+            }
         }
     }
 
@@ -114,7 +121,7 @@ impl Job {
         match self {
             Self::Change(change) => change.edits(),
             Self::Shell(_) => vec![Edit::NewContent, Edit::NewInput],
-            Self::Fetch(_) | Self::Remember(_) => vec![Edit::NewInput],
+            Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => vec![Edit::NewInput],
             Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
         }
     }
@@ -124,7 +131,7 @@ impl Job {
         match self {
             Self::Change(change) => Ok(Self::Change(change.with_content(content))),
             Self::Shell(command) => Ok(Self::Shell(command.with_command(content))),
-            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) => {
+            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {
                 Err(TakesNoContent(self.title()))
             }
         }

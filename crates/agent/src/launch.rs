@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::chat::{ChatError, Shelf};
 use crate::command::Trust;
 use crate::conversation::Conversation;
+use crate::mcp::{Place, Servers};
 use crate::memory::{self, Memory};
 use crate::model::Model;
 use crate::model::choice::{ChoiceError, Providers};
@@ -97,7 +98,15 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         private: private.path().to_owned(),
         sandbox: sandbox.clone(),
     });
+    let place = Place {
+        keeper: setup.keeper.clone(),
+        hidden_env: setup.hidden_env.clone(),
+        folder: folder.clone(),
+        env: config.environment.clone(),
+    };
+    let (mcp, servers) = Servers::start(&config.mcp_servers, &place);
     let toolbox = Toolbox {
+        mcp,
         shell: Some(shell),
         web: Some(Screen { allow_private: setup.private_addresses, ..Screen::default() }),
         memory: setup.config.as_ref().map(|config| config.join(memory::NAMES[0])),
@@ -111,6 +120,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         end,
         policy,
         toolbox,
+        servers,
         folder,
         config,
         setup,

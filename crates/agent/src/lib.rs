@@ -12,6 +12,7 @@ mod conversation;
 mod diff;
 mod job;
 mod launch;
+mod mcp;
 mod memory;
 mod model;
 mod policy;

@@ -26,6 +26,7 @@ use self::worker::Report;
 use crate::chat::{Chat, Shelf};
 use crate::conversation::Conversation;
 use crate::launch::Setup;
+use crate::mcp::Change;
 use crate::memory::Memory;
 use crate::model::Model;
 use crate::policy::Policy;
@@ -39,6 +40,9 @@ const REPORTS: usize = 64;
 /// How long tools may take to stop.
 const STOP_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// How long the first turn may wait for MCP servers.
+const SERVER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// What a runner is made of.
 pub(crate) struct Parts {
     pub(crate) end: AgentEnd,
@@ -51,6 +55,8 @@ pub(crate) struct Parts {
     pub(crate) model: Model,
     pub(crate) policy: Policy,
     pub(crate) toolbox: Toolbox,
+    /// How MCP servers get on.
+    pub(crate) servers: mpsc::Receiver<Change>,
     pub(crate) own: Vec<Own>,
     pub(crate) memory: Memory,
     /// A folder of the session's own, gone with it.
@@ -70,6 +76,7 @@ pub(crate) struct Runner {
     model: Model,
     policy: Policy,
     toolbox: Toolbox,
+    servers: mpsc::Receiver<Change>,
     own: Vec<Own>,
     memory: Memory,
     _private: TempDir,
@@ -117,6 +124,7 @@ impl Runner {
             model: parts.model,
             policy: parts.policy,
             toolbox: parts.toolbox,
+            servers: parts.servers,
             own: parts.own,
             memory: parts.memory,
             _private: parts.private,
@@ -146,6 +154,7 @@ impl Runner {
         }
         self.stop.cancel();
         self.workers.shutdown().await;
+        self.toolbox.mcp.close().await;
         if let Some(shell) = &self.toolbox.shell {
             shell.close().await;
         }
@@ -153,6 +162,7 @@ impl Runner {
 
     async fn converse(&mut self) -> Result<(), Gone> {
         self.begin().await?;
+        self.meet_servers().await?;
         if let Some(prompt) = self.config.prompt.take() {
             self.command(Command::Prompt(prompt)).await?;
         }
@@ -164,6 +174,7 @@ impl Runner {
                     None => return Ok(()),
                 },
                 Some(report) = self.reports.recv() => self.report(report).await?,
+                Some(change) = self.servers.recv() => self.tell(EventKind::System(change.note())).await?,
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
                         tracing::error!(%error, "a worker of the built-in agent failed");
@@ -205,6 +216,21 @@ impl Runner {
             self.warn(format!("not kept in mind: {left_out}")).await?;
         }
         Ok(())
+    }
+
+    /// Waits a while for MCP servers, so that the first turn has their tools. Those that take longer join later.
+    async fn meet_servers(&mut self) -> Result<(), Gone> {
+        let mcp = self.toolbox.mcp.clone();
+        let met = tokio::time::timeout(SERVER_PATIENCE, mcp.settled());
+        tokio::pin!(met);
+        loop {
+            tokio::select! {
+                biased;
+                Some(change) = self.servers.recv() => self.tell(EventKind::System(change.note())).await?,
+                () = self.end.events.closed() => return Err(Gone),
+                _ = &mut met => return Ok(()),
+            }
+        }
     }
 
     /// Ends what is under way and says that the session is over.

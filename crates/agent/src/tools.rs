@@ -11,6 +11,7 @@ pub(crate) mod files;
 mod glob;
 mod list;
 pub(crate) mod look;
+pub(crate) mod mcp;
 pub(crate) mod memory;
 mod mismatch;
 mod pattern;
@@ -34,6 +35,7 @@ use self::files::Files;
 use self::look::Look;
 use crate::conversation::Call;
 use crate::job::Job;
+use crate::mcp::Servers;
 use crate::tool::{Doing, Outcome, Spec};
 
 /// What our own tools are called.
@@ -60,6 +62,8 @@ pub(crate) struct Toolbox {
     pub(crate) web: Option<fetch::Screen>,
     /// The user's own memory file.
     pub(crate) memory: Option<PathBuf>,
+    /// Those of MCP servers.
+    pub(crate) mcp: Servers,
 }
 
 /// A call that cannot be run; the model is told why.
@@ -70,7 +74,7 @@ pub(crate) struct BadCall(pub(crate) String);
 impl Toolbox {
     /// Tools for these files and nothing else.
     pub(crate) fn new(files: Files) -> Self {
-        Self { files, shell: None, web: None, memory: None }
+        Self { files, shell: None, web: None, memory: None, mcp: Servers::default() }
     }
 
     /// What the model is told it can do.
@@ -90,7 +94,7 @@ impl Toolbox {
         let shell = self.shell.iter().map(|_| shell::spec());
         let web = self.web.iter().map(|_| fetch::spec());
         let memory = self.memory.iter().map(|_| memory::spec());
-        own.chain(shell).chain(web).chain(memory).collect()
+        own.chain(shell).chain(web).chain(memory).chain(self.mcp.specs()).collect()
     }
 
     pub(crate) fn spec(&self, name: &str) -> Option<Spec> {
@@ -124,7 +128,7 @@ impl Toolbox {
             }
             todos::NAME => todos::prepare(arguments(call)?).map(Job::Todos),
             ask::NAME => ask::prepare(arguments(call)?).map(Job::Ask),
-            _ => Err(self.unknown(call)),
+            _ => mcp::prepare(&self.mcp, call).unwrap_or_else(|| Err(self.unknown(call))).map(Job::Mcp),
         }
     }
 
@@ -150,6 +154,7 @@ impl Toolbox {
             Job::Remember(remember) => remember.run().await,
             // Answered by the ruling; nothing is left to do.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),
+            Job::Mcp(call) => self.mcp.call(call, doing).await,
         }
     }
 }
@@ -170,7 +175,7 @@ fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
 }
 
 /// A spec whose arguments are these properties.
-fn spec(name: &str, kind: ToolKind, description: &str, properties: Value, required: &[&str]) -> Spec {
+fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, required: &[&str]) -> Spec {
     Spec {
         name: name.to_owned(),
         description: description.to_owned(),

@@ -196,6 +196,7 @@ pub(crate) fn config(
     config.permission_path = own.permission;
     config.transport = own.transport;
     config.checkpointing = own.checkpointing;
+    config.mcp_servers.clone_from(&settings.mcp_servers);
     if agent == AgentType::Builtin {
         // What it may do is ours to say; other agents have settings of their own.
         let permissions = &settings.permissions;

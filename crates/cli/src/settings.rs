@@ -2,10 +2,13 @@
 //!
 //! The user's file may say everything. The project's comes with somebody else's code, so it may only say what cannot
 //! do harm: which of the known agents to prefer, whether to keep native lines, and what must not be done. It never
-//! chooses a program, its arguments, its environment or who grants permission, unless the user trusts the folder, and
-//! then only what concerns permissions.
+//! chooses a program, its arguments, its environment, MCP servers or who grants permission, unless the user trusts the
+//! folder, and then only what concerns permissions.
 
+#[cfg(test)]
+mod fuzz;
 mod jsonc;
+mod mcp;
 mod permission;
 pub(crate) mod save;
 
@@ -14,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use etcetera::BaseStrategy as _;
-use multitap_event::{AgentKind, AgentType, PermissionPath, Transport, UnknownAgent};
+use multitap_event::{AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent};
 use serde_json::{Map, Value};
 
 use self::permission::Permissions;
@@ -28,6 +31,8 @@ pub(crate) struct Settings {
     /// The user trusts the folder of the session.
     pub(crate) trusted: bool,
     agents: BTreeMap<AgentType, AgentSettings>,
+    /// The MCP servers that every agent is given.
+    pub(crate) mcp_servers: BTreeMap<String, McpServer>,
     /// What the user should know about the files; nothing to stop for.
     pub(crate) warnings: Vec<String>,
     /// The files that were read.
@@ -149,8 +154,9 @@ impl Settings {
                 ("agent", _) => self.agent = Some(agent(value, source)?),
                 ("keepRaw", _) => self.keep_raw = boolean(value, key)?,
                 ("agents", Source::User) => self.take_agents(value, notes)?,
+                ("mcpServers", Source::User) => self.mcp_servers = mcp::servers(value, notes)?,
                 ("approvalMode" | "tools" | "trustedFolders", _) => self.permissions.take(key, value, source, notes)?,
-                ("agents", Source::Project { .. }) => notes.push(format!(
+                ("agents" | "mcpServers", Source::Project { .. }) => notes.push(format!(
                     "'{key}' is ignored here: a project may not choose programs or permissions; put it into {}",
                     home().map_or_else(
                         || "your own settings".to_owned(),
@@ -330,8 +336,10 @@ mod tests {
 
     #[test]
     fn a_project_chooses_no_programs() {
-        let text = r#"{"agent": "claude", "keepRaw": true, "agents": {"claude": {"command": "/tmp/evil"}}}"#;
+        let text = r#"{"agent": "claude", "keepRaw": true, "agents": {"claude": {"command": "/tmp/evil"}},
+            "mcpServers": {"evil": {"command": "/tmp/evil"}}}"#;
         let (settings, notes) = take(text, Source::Project { trusted: false }).unwrap();
+        assert!(settings.mcp_servers.is_empty() && notes[1].starts_with("'mcpServers' is ignored here"), "{notes:?}");
         assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
         assert_eq!(settings.of(AgentType::Claude).command, None);
         assert!(notes[0].starts_with("'agents' is ignored here"), "{notes:?}");

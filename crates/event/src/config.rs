@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentKind, AgentType, ApprovalMode, Mode, Prompt};
+use crate::{AgentKind, AgentType, ApprovalMode, McpServer, Mode, Prompt};
 
 /// Everything a session can be started with. What is not given stays as the agent's own settings have it.
 #[derive(Clone, PartialEq)]
@@ -240,22 +240,6 @@ impl fmt::Debug for AgentProgram {
             .field("command", &self.command)
             .field("env", &self.env.keys())
             .finish_non_exhaustive()
-    }
-}
-
-/// An MCP server the agent is given.
-#[derive(Clone, PartialEq, Eq)]
-pub enum McpServer {
-    Stdio { command: String, args: Vec<String>, env: BTreeMap<String, String> },
-    Http { url: String, headers: BTreeMap<String, String> },
-}
-
-impl fmt::Debug for McpServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stdio { command, .. } => f.debug_struct("Stdio").field("command", command).finish_non_exhaustive(),
-            Self::Http { url, .. } => f.debug_struct("Http").field("url", url).finish_non_exhaustive(),
-        }
     }
 }
 

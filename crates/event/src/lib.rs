@@ -15,6 +15,7 @@ mod event;
 mod id;
 mod item;
 mod link;
+mod mcp;
 mod mode;
 mod permission;
 mod schema;
@@ -24,7 +25,7 @@ mod usage;
 pub use agent::{AgentKind, AgentType, UnknownAgent};
 pub use command::{Command, Image, ImageError, Prompt, Query};
 pub use config::{
-    AgentProgram, McpServer, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Transport, Unsupported,
+    AgentProgram, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Transport, Unsupported,
 };
 pub use error::{AgentError, AgentErrorKind, Severity};
 pub use event::{Draft, Event, EventKind, SystemSubtype};
@@ -35,6 +36,7 @@ pub use item::{
     ToolStarted, TurnEnd, TurnStatus, UserMessage,
 };
 pub use link::{AgentEnd, AgentLink, COMMAND_QUEUE, EVENT_QUEUE, link};
+pub use mcp::{McpReach, McpServer};
 pub use mode::{ApprovalMode, Mode, NativeMode, UnknownMode};
 pub use permission::{
     AskedQuestion, Choice, ChoiceKind, ClientRef, ClientRole, Decide, Details, Door, Edit, Question, Refused, Ruling,

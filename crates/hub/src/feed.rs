@@ -128,6 +128,8 @@ impl Feed {
 
     fn take(&mut self, entry: Entry) -> Told {
         self.last = entry.seq();
+        // However slowly: whoever takes what it has at hand reads.
+        self.reader.came();
         if self.ready.is_empty() {
             self.tail.took(&self.reader, self.last);
         }

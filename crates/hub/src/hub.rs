@@ -173,10 +173,13 @@ impl Hub {
         };
         let (opened_tx, opened) = oneshot::channel();
         let hub = self.clone();
+        let ending = beginning.tail.clone();
         let task = SessionTask::new(beginning);
         inner.tasks.spawn(async move {
             task.run(opened_tx).await;
             hub.inner.lock().remove(&id);
+            // Not before: whoever waits for the end may open it again at once.
+            ending.close();
         });
         // Whoever stops waiting wants no session.
         let guard = stop.drop_guard();

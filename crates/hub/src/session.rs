@@ -196,15 +196,10 @@ impl Session {
     }
 
     fn at_hand(&self, part: Part) -> Vec<Entry> {
-        let after = match part.edge {
-            Edge::After(seq) => seq,
-            Edge::Before(seq) => seq.saturating_sub(1 + part.limit as u64),
-        };
-        let mut entries = self.tail.at_hand(after, part.limit, part.bytes);
-        if let Edge::Before(seq) = part.edge {
-            entries.retain(|entry| entry.seq() < seq);
+        match part.edge {
+            Edge::After(seq) => self.tail.at_hand(seq, part.limit, part.bytes),
+            Edge::Before(seq) => self.tail.at_hand_before(seq, part.limit, part.bytes),
         }
-        entries
     }
 
     /// Begins a turn; while one runs, what `when_busy` says.

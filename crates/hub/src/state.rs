@@ -314,8 +314,10 @@ impl State {
             let end = SessionEnd { reason, error, final_usage: self.usage, exit_code: None };
             kinds.push(EventKind::SessionEnded(end));
         }
+        // Those who read on until the session was over just left.
+        let reason = (self.agent == Presence::Here).then(|| why.to_owned());
         for client in &self.clients {
-            kinds.push(EventKind::ClientLeft { client: client.clone(), reason: Some(why.to_owned()) });
+            kinds.push(EventKind::ClientLeft { client: client.clone(), reason: reason.clone() });
         }
         kinds
     }

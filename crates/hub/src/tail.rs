@@ -63,7 +63,7 @@ pub(crate) struct Reader {
     pub(crate) client: ClientId,
     /// The number of the last event it took.
     cursor: AtomicU64,
-    /// When it last came for more, in milliseconds since `born`.
+    /// When it last came, or there was nothing to come for, in milliseconds since `born`.
     came: AtomicU64,
     born: Instant,
     /// How long it may stay away while there is something to read.
@@ -106,9 +106,10 @@ impl Reader {
         self.came.store(since, Ordering::Release);
     }
 
-    fn is_stuck(&self, last: u64) -> bool {
+    /// Whether it stayed away too long, if there is something to read.
+    fn is_stuck(&self) -> bool {
         let away = self.born.elapsed().saturating_sub(Duration::from_millis(self.came.load(Ordering::Acquire)));
-        self.cursor() < last && self.patience.is_some_and(|patience| away > patience)
+        self.patience.is_some_and(|patience| away > patience)
     }
 }
 
@@ -182,7 +183,10 @@ impl Tail {
         let last = self.head().last;
         let mut inner = self.lock();
         let out = |reader: &mut Arc<Reader>| {
-            if reader.is_stuck(last) {
+            if reader.cursor() >= last {
+                // There is nothing it could have come for: its time runs from the next event on.
+                reader.came();
+            } else if reader.is_stuck() {
                 reader.cut.store(true, Ordering::Release);
             }
             reader.gone.load(Ordering::Acquire) || reader.cut.load(Ordering::Acquire)
@@ -216,13 +220,8 @@ impl Tail {
             return Found::Behind { first };
         }
         let Ok(skip) = usize::try_from(after + 1 - first) else { return Found::Nothing };
-        let mut size = 0;
-        let fits = |entry: &&Entry| {
-            let first = size == 0;
-            size += entry.bytes();
-            first || size <= bytes
-        };
-        let found: Vec<Entry> = inner.entries.iter().skip(skip).take(limit).take_while(fits).cloned().collect();
+        let found = inner.entries.iter().skip(skip).take(limit).take_while(within(bytes));
+        let found: Vec<Entry> = found.cloned().collect();
         if found.is_empty() { Found::Nothing } else { Found::Entries(found) }
     }
 
@@ -235,9 +234,28 @@ impl Tail {
         }
     }
 
+    /// The last ones at hand before a place, in their order.
+    pub(crate) fn at_hand_before(&self, seq: u64, limit: usize, bytes: usize) -> Vec<Entry> {
+        let inner = self.lock();
+        let before = inner.entries.iter().rev().skip_while(|entry| entry.seq() >= seq);
+        let mut found: Vec<Entry> = before.take(limit).take_while(within(bytes)).cloned().collect();
+        found.reverse();
+        found
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Nothing is left half done in there.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes entries of about so many bytes, but at least one.
+fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
+    let mut size = 0;
+    move |entry| {
+        let first = size == 0;
+        size += entry.bytes();
+        first || size <= bytes
     }
 }
 

@@ -28,14 +28,18 @@ pub const GEMINI: Cli = Cli { agent: "gemini", package: "@google/gemini-cli", ve
 pub const CLAUDE_ACP: Cli =
     Cli { agent: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp", version: "0.99.0" };
 
-/// The CLIs that the interop tests drive today.
-pub const INTEROP: &[Cli] = &[CLAUDE, CODEX, GEMINI, CLAUDE_ACP];
+/// The MCP server with one of everything that servers can do.
+pub const MCP_EVERYTHING: Cli =
+    Cli { agent: "mcp-server-everything", package: "@modelcontextprotocol/server-everything", version: "2026.8.31" };
+
+/// The programs that the interop tests drive today.
+pub const INTEROP: &[Cli] = &[CLAUDE, CODEX, GEMINI, CLAUDE_ACP, MCP_EVERYTHING];
 
 impl Cli {
     /// The pinned CLI of that name.
     #[must_use]
     pub fn named(agent: &str) -> Option<Self> {
-        [CLAUDE, CODEX, GEMINI, CLAUDE_ACP].into_iter().find(|cli| cli.agent == agent)
+        INTEROP.iter().copied().find(|cli| cli.agent == agent)
     }
 
     /// The folder that holds this package at this version.

@@ -17,7 +17,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use crate::cli::{CLAUDE, CLAUDE_ACP, CODEX, Cli, GEMINI};
+use crate::cli::{CLAUDE, CLAUDE_ACP, CODEX, Cli, GEMINI, MCP_EVERYTHING};
 
 const WISH: &str = "MULTITAP_INTEROP";
 const SKIPS: &str = "MULTITAP_INTEROP_SKIPS";
@@ -44,6 +44,12 @@ pub fn gemini() -> Option<PathBuf> {
 #[must_use]
 pub fn acp() -> Option<PathBuf> {
     find(CLAUDE_ACP)
+}
+
+/// An MCP server that can do everything, if this test may drive it.
+#[must_use]
+pub fn mcp_everything() -> Option<PathBuf> {
+    find(MCP_EVERYTHING)
 }
 
 /// A CLI, if this test may drive it.

@@ -1,6 +1,6 @@
 //! The way to a session: greeting, conversation, and what was wished for it. Then the agent is ready.
 
-use multitap_event::{AgentError, AgentErrorKind, McpServer, Mode, Resume, Unsupported};
+use multitap_event::{AgentError, AgentErrorKind, McpReach, McpServer, Mode, Resume, Unsupported};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
@@ -8,6 +8,7 @@ use super::decode::AcpCodec;
 use super::rpc::{self, Asked};
 use super::wire::{Initialized, Listed, RpcError};
 use crate::codec::Step;
+use crate::mcp;
 
 /// The version of the protocol that we speak.
 const VERSION: u64 = 1;
@@ -74,7 +75,7 @@ impl AcpCodec {
     fn cannot_open(&self) -> Option<Unsupported> {
         let wishes = self.session.wishes.as_ref()?;
         let can = &self.session.capabilities;
-        let over_http = wishes.mcp_servers.iter().find(|(_, server)| matches!(server, McpServer::Http { .. }));
+        let over_http = wishes.mcp_servers.iter().find(|(_, server)| matches!(server.reach, McpReach::Http { .. }));
         let (setting, why) = match (&wishes.resume, over_http) {
             (Resume::Latest, _) if !can.session("list") => ("continue", "it cannot list its conversations"),
             (Resume::Session { .. }, _) if !wishes.fork && !can.load_session && !can.session("resume") => {
@@ -288,11 +289,12 @@ fn mcp_server(name: &str, server: &McpServer) -> Value {
     let pairs = |map: &std::collections::BTreeMap<String, String>| -> Value {
         map.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
     };
-    match server {
-        McpServer::Stdio { command, args, env } => {
+    match &server.reach {
+        McpReach::Stdio { command, args, env, cwd } => {
+            let (command, args) = mcp::in_folder(command, args, cwd.as_deref());
             json!({ "name": name, "command": command, "args": args, "env": pairs(env) })
         }
-        McpServer::Http { url, headers } => {
+        McpReach::Http { url, headers } => {
             json!({ "type": "http", "name": name, "url": url, "headers": pairs(headers) })
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use multitap_event::{AgentKind, Decide, Image, McpServer, Prompt, Query, QuestionId, Resume, SessionConfig};
+use multitap_event::{AgentKind, Decide, Image, McpReach, Prompt, Query, QuestionId, Resume, SessionConfig};
 use serde_json::{Value, json};
 
 use super::*;
@@ -144,9 +144,10 @@ fn modes() -> Value {
 fn a_new_session() {
     let mut config = config();
     let env = [("TOKEN".to_owned(), "x".to_owned())].into();
+    let tiny = McpReach::Stdio { command: "/bin/mcp".to_owned(), args: vec!["-v".to_owned()], env, cwd: None };
     config.mcp_servers = [
-        ("tiny".to_owned(), McpServer::Stdio { command: "/bin/mcp".to_owned(), args: vec!["-v".to_owned()], env }),
-        ("web".to_owned(), McpServer::Http { url: "http://x/".to_owned(), headers: [].into() }),
+        ("tiny".to_owned(), tiny.into()),
+        ("web".to_owned(), McpReach::Http { url: "http://x/".to_owned(), headers: [].into() }.into()),
     ]
     .into();
     config.mode = Some(Mode::parse(AgentType::Acp, "auto-edit").unwrap());
@@ -185,8 +186,8 @@ fn what_cannot_be_had_is_said_before_the_session_begins() {
     check("resume", &|config| config.resume = resume("x"), &[&plain]);
     check("continue", &|config| config.resume = Resume::Latest, &[&plain]);
     check("folders", &|config| config.add_dirs = vec!["/x".into()], &[&plain]);
-    let web = McpServer::Http { url: "http://x/".to_owned(), headers: [].into() };
-    check("http", &|config| config.mcp_servers = [("web".to_owned(), web.clone())].into(), &[&plain]);
+    let web = McpReach::Http { url: "http://x/".to_owned(), headers: [].into() };
+    check("http", &|config| config.mcp_servers = [("web".to_owned(), web.clone().into())].into(), &[&plain]);
     check("mode", &|config| config.mode = Some(Mode::Native("yolo".to_owned())), &[&plain, &opened]);
     check("model", &|config| config.model = Some("m".to_owned()), &[&plain, &opened]);
     let options = json!([{ "id": "model", "category": "model", "currentValue": "a", "options": [{ "value": "a" }] }]);

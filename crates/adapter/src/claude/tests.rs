@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use multitap_event::{
-    AgentKind, ApprovalMode, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+    AgentKind, ApprovalMode, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
 };
 use serde_json::{Value, json};
 
@@ -83,17 +83,39 @@ fn an_id_that_the_user_chose_stands() {
 }
 
 #[test]
+fn what_is_set_for_a_server_becomes_rules_and_a_time_limit() {
+    let reach =
+        McpReach::Stdio { command: "serve".into(), args: vec!["-v".into()], env: [].into(), cwd: Some("/w".into()) };
+    let server = McpServer {
+        timeout: Some(std::time::Duration::from_millis(1500)),
+        trust: true,
+        exclude_tools: vec!["get.all".into()],
+        ..McpServer::from(reach)
+    };
+    let config = SessionConfig { mcp_servers: BTreeMap::from([("my server".to_owned(), server)]), ..config() };
+    let plan = plan(&config, Box::new(NoFiles)).unwrap();
+    let line = plan.args.join(" ");
+    assert!(line.contains("--allowedTools mcp__my_server --disallowedTools mcp__my_server__get_all"), "{line}");
+    let path = plan.args.last().unwrap();
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let args = ["-c", r#"cd -- "$0" && exec "$@""#, "/w", "serve", "-v"];
+    let expected = json!({ "type": "stdio", "command": "/bin/sh", "args": args, "env": {}, "timeout": 1500 });
+    assert_eq!(written["mcpServers"]["my server"], expected);
+}
+
+#[test]
 fn servers_go_into_a_file_that_only_the_user_reads() {
-    let stdio = McpServer::Stdio {
+    let stdio = McpReach::Stdio {
         command: "server".into(),
         args: vec!["--token=secret".into()],
         env: BTreeMap::from([("KEY".into(), "secret".into())]),
+        cwd: None,
     };
-    let http = McpServer::Http {
+    let http = McpReach::Http {
         url: "https://example.com/mcp".into(),
         headers: BTreeMap::from([("Authorization".into(), "Bearer secret".into())]),
     };
-    let mcp_servers = BTreeMap::from([("one".to_owned(), stdio), ("two".to_owned(), http)]);
+    let mcp_servers = BTreeMap::from([("one".to_owned(), stdio.into()), ("two".to_owned(), http.into())]);
     let config = SessionConfig { mcp_servers, agent_args: vec!["--last".into()], ..config() };
     let plan = plan(&config, Box::new(NoFiles)).unwrap();
     assert!(!plan.args.iter().any(|arg| arg.contains("secret")), "{:?}", plan.args);

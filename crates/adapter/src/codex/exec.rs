@@ -3,15 +3,15 @@
 use std::io::{self, Write as _};
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, Image, McpServer, Prompt, Resume, SandboxMode, SessionConfig,
-    Timestamp, Unsupported,
+    AgentError, AgentErrorKind, AgentType, EventKind, Image, McpReach, McpServer, Prompt, Resume, SandboxMode,
+    SessionConfig, Timestamp, Unsupported,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempPath;
 
 use super::decode::{CodexCodec, EXEC};
 use super::sandbox::Found;
-use super::settings::{Rules, Settings, sandbox_word, unsupported};
+use super::settings::{Rules, Settings, mcp_rules, sandbox_word, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
 use crate::spec::{LaunchError, TurnPlan};
 
@@ -100,18 +100,20 @@ fn servers(config: &SessionConfig) -> (Map<String, Value>, Vec<(String, String)>
     };
     let mut given = Vec::new();
     let one = |(name, server): (&String, &McpServer)| {
-        let server = match server {
-            McpServer::Stdio { command, args, env } => {
+        let written = match &server.reach {
+            McpReach::Stdio { command, args, env, .. } => {
                 given.extend(env.clone());
                 json!({ "command": command, "args": args, "env_vars": env.keys().collect::<Vec<_>>() })
             }
-            McpServer::Http { url, headers } => {
+            McpReach::Http { url, headers } => {
                 let headers: Map<String, Value> =
                     headers.iter().map(|(name, value)| (name.clone(), hide(value).into())).collect();
                 json!({ "url": url, "env_http_headers": headers })
             }
         };
-        (name.clone(), server)
+        let mut written = written.as_object().cloned().unwrap_or_default();
+        written.extend(mcp_rules(server, config.working_directory.as_deref()));
+        (name.clone(), written.into())
     };
     let servers = config.mcp_servers.iter().map(one).collect();
     (servers, env.into_iter().chain(given).collect())
@@ -355,18 +357,21 @@ mod tests {
 
     #[test]
     fn secrets_of_servers_stay_out_of_the_arguments() {
-        let stdio = McpServer::Stdio {
+        let stdio = McpReach::Stdio {
             command: "serve".to_owned(),
             args: vec!["-v".to_owned()],
             env: BTreeMap::from([("KEY".to_owned(), "secret".to_owned())]),
+            cwd: None,
         };
+        let stdio = McpServer { exclude_tools: vec!["x".to_owned()], ..McpServer::from(stdio) };
         let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer secret".to_owned())]);
-        let http = McpServer::Http { url: "http://127.0.0.1:1/mcp".to_owned(), headers };
-        let mcp_servers = BTreeMap::from([("a".to_owned(), stdio), ("b".to_owned(), http)]);
+        let http = McpReach::Http { url: "http://127.0.0.1:1/mcp".to_owned(), headers };
+        let mcp_servers = BTreeMap::from([("a".to_owned(), stdio), ("b".to_owned(), http.into())]);
         let mut plan = plan(&SessionConfig { mcp_servers, ..config(None) }, Box::new(NoFiles), unset()).unwrap();
         let line = words(&mut plan.codec, &Prompt::text("hi"));
         assert!(!line.contains("secret"), "{line}");
-        assert!(line.contains(r#"mcp_servers.a={"command"="serve","args"=["-v"],"env_vars"=["KEY"]}"#), "{line}");
+        let written = r#"mcp_servers.a={"command"="serve","args"=["-v"],"env_vars"=["KEY"],"disabled_tools"=["x"]}"#;
+        assert!(line.contains(written), "{line}");
         let env: BTreeMap<String, String> = plan.env.into_iter().collect();
         assert_eq!(env["KEY"], "secret");
         assert_eq!(env["MULTITAP_MCP_1"], "Bearer secret");

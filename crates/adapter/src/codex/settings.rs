@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use multitap_event::{
-    AgentType, ApprovalMode, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+    AgentType, ApprovalMode, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
 };
 use serde_json::{Map, Value, json};
 
@@ -144,14 +144,18 @@ impl Settings {
         // A conversation belongs to a folder; without one it is the folder we are in.
         let cwd = config.working_directory.clone().or_else(|| std::env::current_dir().ok());
         Ok(Self {
-            cwd: cwd.map(|path| whole("working directory", &path)).transpose()?,
+            cwd: cwd.as_deref().map(|path| whole("working directory", path)).transpose()?,
             model: config.model.clone(),
             rules,
             add_dirs: config.add_dirs.iter().map(|path| whole("added directories", path)).collect::<Result<_, _>>()?,
             system_prompt: config.system_prompt.clone(),
             append_system_prompt: config.append_system_prompt.clone(),
             output_schema: config.output_schema.clone(),
-            mcp_servers: config.mcp_servers.iter().map(|(name, server)| (name.clone(), mcp_server(server))).collect(),
+            mcp_servers: config
+                .mcp_servers
+                .iter()
+                .map(|(name, server)| (name.clone(), mcp_server(server, cwd.as_deref())))
+                .collect(),
             resume: config.resume.clone(),
             fork: config.fork,
         })
@@ -180,9 +184,33 @@ impl Settings {
     }
 }
 
-fn mcp_server(server: &McpServer) -> Value {
-    match server {
-        McpServer::Stdio { command, args, env } => json!({ "command": command, "args": args, "env": env }),
-        McpServer::Http { url, headers } => json!({ "url": url, "http_headers": headers }),
-    }
+fn mcp_server(server: &McpServer, folder: Option<&Path>) -> Value {
+    let mut written = mcp_rules(server, folder);
+    written.extend(match &server.reach {
+        McpReach::Stdio { command, args, env, .. } => {
+            [("command", json!(command)), ("args", json!(args)), ("env", json!(env))].map(owned).to_vec()
+        }
+        McpReach::Http { url, headers } => [("url", json!(url)), ("http_headers", json!(headers))].map(owned).to_vec(),
+    });
+    written.into()
+}
+
+/// What is set for a server and is no secret. Folders start in that of the session.
+pub(super) fn mcp_rules(server: &McpServer, folder: Option<&Path>) -> Map<String, Value> {
+    let cwd = match &server.reach {
+        McpReach::Stdio { cwd: Some(cwd), .. } => Some(folder.map_or_else(|| cwd.clone(), |folder| folder.join(cwd))),
+        McpReach::Stdio { cwd: None, .. } | McpReach::Http { .. } => None,
+    };
+    let chosen = [
+        ("cwd", cwd.map(|cwd| json!(cwd.display().to_string()))),
+        ("tool_timeout_sec", server.timeout.map(|timeout| json!(timeout.as_secs_f64()))),
+        ("enabled_tools", server.include_tools.as_ref().map(|tools| json!(tools))),
+        ("disabled_tools", (!server.exclude_tools.is_empty()).then(|| json!(server.exclude_tools))),
+        ("default_tools_approval_mode", server.trust.then(|| json!("approve"))),
+    ];
+    chosen.into_iter().filter_map(|(key, value)| Some(owned((key, value?)))).collect()
+}
+
+fn owned((key, value): (&str, Value)) -> (String, Value) {
+    (key.to_owned(), value)
 }

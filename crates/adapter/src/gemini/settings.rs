@@ -33,8 +33,9 @@ pub(super) fn private(config: &SessionConfig, form: Form) -> io::Result<Private>
         let path = private.file(".md", prompt)?;
         private.env.push(("GEMINI_SYSTEM_MD".to_owned(), path));
     }
-    if !config.blocked_tools.is_empty() || !config.allowed_tools.is_empty() {
-        let path = private.file(".toml", &policy(config))?;
+    let policy = policy(config);
+    if !policy.is_empty() {
+        let path = private.file(".toml", &policy)?;
         // Not `--policy`: that would stand in place of the user's own rules.
         private.args.extend(["--admin-policy".to_owned(), path]);
     }
@@ -56,6 +57,9 @@ impl Private {
     }
 }
 
+/// The end of a rule that allows, where something may be changed.
+const ALLOW: &str = "decision = \"allow\"\npriority = 800\nmodes = [\"default\", \"autoEdit\", \"yolo\"]\n\n";
+
 /// Rules for the tools of the session. What is allowed may be a shell command by how it begins, such as
 /// `run_shell_command(git status)`; where nothing may be changed, nothing more is allowed.
 fn policy(config: &SessionConfig) -> String {
@@ -64,10 +68,15 @@ fn policy(config: &SessionConfig) -> String {
     let allow = |tool: &String| {
         let (name, prefix) = command_rule(tool);
         let prefix = prefix.map(|prefix| format!("commandPrefix = {}\n", text(prefix))).unwrap_or_default();
-        let rest = "decision = \"allow\"\npriority = 800\nmodes = [\"default\", \"autoEdit\", \"yolo\"]\n\n";
-        format!("[[rule]]\ntoolName = {}\n{prefix}{rest}", text(name))
+        format!("[[rule]]\ntoolName = {}\n{prefix}{ALLOW}", text(name))
     };
-    config.blocked_tools.iter().map(deny).chain(config.allowed_tools.iter().map(allow)).collect()
+    let servers = config.mcp_servers.iter().flat_map(|(name, server)| {
+        // A rule without `toolName` would make the whole file void.
+        let of = |tool: &str| format!("[[rule]]\nmcpName = {}\ntoolName = {}\n", text(name), text(tool));
+        let deny = server.exclude_tools.iter().map(|tool| of(tool) + "decision = \"deny\"\npriority = 900\n\n");
+        deny.chain(server.trust.then(|| of("*") + ALLOW)).collect::<Vec<_>>()
+    });
+    config.blocked_tools.iter().map(deny).chain(config.allowed_tools.iter().map(allow)).chain(servers).collect()
 }
 
 /// Tool and beginning of the command, of `run_shell_command(git status)`.
@@ -161,6 +170,8 @@ fn end_of_string(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use multitap_event::{McpReach, McpServer};
+
     use super::*;
 
     #[test]
@@ -196,6 +207,9 @@ mod tests {
         let mut config = SessionConfig::new(multitap_event::AgentKind::Gemini);
         config.blocked_tools = vec!["web_fetch".to_owned()];
         config.allowed_tools = vec!["run_shell_command(git status)".to_owned()];
+        let server = McpServer::from(McpReach::program("serve", Vec::new()));
+        let server = McpServer { trust: true, exclude_tools: vec!["fail".to_owned()], ..server };
+        config.mcp_servers = [("tiny".to_owned(), server)].into();
         insta::assert_snapshot!(policy(&config));
     }
 }

@@ -1,7 +1,7 @@
 //! What Gemini is started with, in both its forms.
 
 use multitap_event::{
-    AgentKind, Command, EventKind, McpServer, Mode, Prompt, Resume, SandboxMode, SessionConfig, Timestamp,
+    AgentKind, Command, EventKind, McpReach, Mode, Prompt, Resume, SandboxMode, SessionConfig, Timestamp,
 };
 use multitap_process::Exit;
 
@@ -168,10 +168,10 @@ fn a_session_of_turns_says_that_nobody_can_be_asked() {
         change(&mut config);
         plan_turns(&config, Box::new(NoFiles)).map(|_| ()).unwrap_err().to_string()
     };
-    let server = McpServer::Stdio { command: "x".to_owned(), args: Vec::new(), env: [].into() };
+    let server = McpReach::program("x", Vec::new());
     let said = [
         refused(&|config| config.mode = mode("ask")),
-        refused(&|config| config.mcp_servers = [("tiny".to_owned(), server.clone())].into()),
+        refused(&|config| config.mcp_servers = [("tiny".to_owned(), server.clone().into())].into()),
     ];
     insta::assert_snapshot!(said.join("\n"));
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use multitap_adapter::{Codec as _, CodexCodec, Files, Step};
 use multitap_event::{
-    AgentKind, ApprovalMode, Command, Decide, EventKind, Image, McpServer, Mode, PermissionPath, Prompt, Query,
-    Question, Resume, SandboxMode, SessionConfig,
+    AgentKind, ApprovalMode, Command, Decide, EventKind, Image, McpReach, McpServer, Mode, PermissionPath, Prompt,
+    Query, Question, Resume, SandboxMode, SessionConfig,
 };
 use serde_json::{Value, json};
 
@@ -106,10 +107,18 @@ fn how_a_conversation_is_opened() {
         }),
         with(&|config| {
             let env = BTreeMap::from([("KEY".to_owned(), "secret".to_owned())]);
-            let stdio = McpServer::Stdio { command: "serve".to_owned(), args: vec!["-v".to_owned()], env };
+            let cwd = Some("server".into());
+            let stdio = McpReach::Stdio { command: "serve".to_owned(), args: vec!["-v".to_owned()], env, cwd };
+            let stdio = McpServer {
+                timeout: Some(Duration::from_millis(1500)),
+                trust: true,
+                include_tools: Some(vec!["a".to_owned()]),
+                exclude_tools: vec!["b".to_owned()],
+                ..McpServer::from(stdio)
+            };
             let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer x".to_owned())]);
-            let http = McpServer::Http { url: "http://127.0.0.1:1/mcp".to_owned(), headers };
-            config.mcp_servers = BTreeMap::from([("a".to_owned(), stdio), ("b".to_owned(), http)]);
+            let http = McpReach::Http { url: "http://127.0.0.1:1/mcp".to_owned(), headers };
+            config.mcp_servers = BTreeMap::from([("a".to_owned(), stdio), ("b".to_owned(), http.into())]);
         }),
         with(&|config| config.resume = resume()),
         with(&|config| {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use multitap_adapter::LaunchError;
 use multitap_event::{
-    AgentKind, ApprovalMode, Command, Details, EventKind, FileChangeType, McpServer, Mode, Resume, SessionConfig,
+    AgentKind, ApprovalMode, Command, Details, EventKind, FileChangeType, McpReach, Mode, Resume, SessionConfig,
     ToolOutcome, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
@@ -160,7 +160,7 @@ async fn interop_conversations_are_taken_up_and_forked() {
 async fn interop_an_mcp_server_is_handed_on() {
     let place = place!();
     let fake = Fake::mcp().unwrap();
-    let server = McpServer::Stdio { command: fake.program().display().to_string(), args: Vec::new(), env: [].into() };
+    let server = McpReach::program(fake.program().display().to_string(), Vec::new()).into();
     let mut scene =
         place.start(SessionConfig { mcp_servers: [("tiny".to_owned(), server)].into(), ..config(&place) }).await;
     scene.prompt(r#"[[mcp:tiny:echo:{"message":"hi"}]]"#).await;

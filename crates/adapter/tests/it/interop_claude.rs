@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use multitap_adapter::LaunchError;
 use multitap_event::{
-    AgentErrorKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode, PermissionPath, Prompt,
-    Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, TurnStatus, option,
+    AgentErrorKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpReach, McpServer, Mode,
+    PermissionPath, Prompt, Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, TurnStatus,
+    option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
@@ -164,8 +165,7 @@ async fn interop_edits_as_somebody_else_wants_them() {
 async fn interop_mcp_servers_and_what_is_allowed_of_them() {
     let place = place!();
     let fake = Fake::mcp().unwrap();
-    let server =
-        McpServer::Stdio { command: fake.program().display().to_string(), args: Vec::new(), env: BTreeMap::new() };
+    let server = McpReach::program(fake.program().display().to_string(), Vec::new()).into();
     let config = SessionConfig { mcp_servers: BTreeMap::from([("tiny".to_owned(), server)]), ..place.config() };
     let mut scene = place.start(config).await;
     scene.send(Command::Query { what: Query::McpStatus }).await;
@@ -183,6 +183,27 @@ async fn interop_mcp_servers_and_what_is_allowed_of_them() {
     let left = std::fs::read_dir(std::env::temp_dir()).unwrap().filter_map(Result::ok);
     let mine = format!("multitap-mcp-{}-", std::process::id());
     assert_eq!(left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&mine)).count(), 0);
+}
+
+/// A trusted server runs unasked in the folder that is set; what is excluded does not run.
+#[tokio::test]
+async fn interop_what_is_set_for_an_mcp_server_holds() {
+    let place = place!();
+    let fake = Fake::mcp().unwrap();
+    let mut server = McpServer::from(McpReach::program("./mcp", Vec::new()));
+    if let McpReach::Stdio { cwd, .. } = &mut server.reach {
+        *cwd = Some(fake.path().to_owned());
+    }
+    (server.trust, server.exclude_tools) = (true, vec!["fail".to_owned()]);
+    server.timeout = Some(std::time::Duration::from_secs(20));
+    let config = SessionConfig { mcp_servers: BTreeMap::from([("tiny".to_owned(), server)]), ..place.config() };
+    let mut scene = place.start(config).await;
+    scene.turn(r#"[[mcp:tiny:echo:{"message":"hi"}]][[next]][[mcp:tiny:fail:{}]]"#).await;
+    assert!(!scene.told.iter().any(|kind| matches!(kind, EventKind::PermissionAsked(_))), "{:#?}", scene.told);
+    let done = results(&scene.told);
+    assert_eq!(done[0].result, Some("echo: hi".into()), "{:#?}", scene.told);
+    assert_ne!(done[1].error.as_deref(), Some("failed on purpose"), "it must not run: {done:#?}");
+    scene.close().await;
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use multitap_adapter::{LaunchError, read};
 use multitap_event::{
-    AgentErrorKind, AgentKind, AgentType, ApprovalMode, Command, Decide, Details, EventKind, Image, McpServer, Mode,
+    AgentErrorKind, AgentKind, AgentType, ApprovalMode, Command, Decide, Details, EventKind, Image, McpReach, Mode,
     Prompt, Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::interop;
@@ -153,7 +153,7 @@ const SERVER: &str = include_str!("asking_server.py");
 fn with_server(place: &Place, config: SessionConfig) -> SessionConfig {
     let script = place.scratch.write("server.py", SERVER).unwrap();
     let args = vec![script.display().to_string()];
-    let server = McpServer::Stdio { command: "python3".to_owned(), args, env: BTreeMap::new() };
+    let server = McpReach::program("python3", args).into();
     SessionConfig { mcp_servers: BTreeMap::from([("tiny".to_owned(), server)]), ..config }
 }
 
@@ -189,6 +189,27 @@ async fn interop_codex_mcp_tools_ask_and_their_servers_too() {
     scene.turn_end().await;
     let result = results(&scene.told).pop().unwrap();
     assert!(result.result.unwrap().to_string().contains(r#"\"content\": {\"name\": \"Ann\", \"ok\": true}"#));
+    scene.close().await;
+}
+
+/// A trusted server runs unasked, and what is not included or is excluded does not run.
+#[tokio::test]
+async fn interop_codex_what_is_set_for_an_mcp_server_holds() {
+    let place = place!();
+    let mut config = with_server(&place, SessionConfig { mode: mode(ApprovalMode::Ask), ..place.config() });
+    if let Some(server) = config.mcp_servers.get_mut("tiny") {
+        (server.trust, server.timeout) = (true, Some(std::time::Duration::from_secs(20)));
+        server.include_tools = Some(vec!["echo".to_owned()]);
+        if let McpReach::Stdio { args, cwd, .. } = &mut server.reach {
+            (*args, *cwd) = (vec!["server.py".to_owned()], Some(".".into()));
+        }
+    }
+    let mut scene = place.start(config).await;
+    scene.turn(r#"[[mcp:tiny:echo:{"message":"hi"}]][[next]][[mcp:tiny:form:{}]]"#).await;
+    assert!(!scene.told.iter().any(|kind| matches!(kind, EventKind::PermissionAsked(_))), "{:#?}", scene.told);
+    let done = results(&scene.told);
+    assert_eq!(done[0].result, Some(json!("echo: hi")), "{:#?}", scene.told);
+    assert!(done.iter().skip(1).all(|tool| tool.outcome != ToolOutcome::Completed), "{:#?}", scene.told);
     scene.close().await;
 }
 
@@ -438,7 +459,7 @@ async fn interop_codex_exec_takes_servers_prompts_and_forks() {
         ..place.config()
     };
     let mut config = with_server(&place, base);
-    if let Some(McpServer::Stdio { env, .. }) = config.mcp_servers.get_mut("tiny") {
+    if let Some(McpReach::Stdio { env, .. }) = config.mcp_servers.get_mut("tiny").map(|server| &mut server.reach) {
         env.insert("SUFFIX".to_owned(), " from the environment".to_owned());
     }
     let mut scene = place.start(config.clone()).await;

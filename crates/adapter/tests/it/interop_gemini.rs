@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use multitap_adapter::LaunchError;
 use multitap_event::{
-    AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpServer, Mode, Resume, SessionConfig,
-    ToolOutcome, Transport, TurnStatus, option,
+    AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpReach, McpServer, Mode, Resume,
+    SessionConfig, ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
@@ -138,7 +138,7 @@ async fn interop_a_command_shows_its_output() {
 async fn interop_a_server_is_allowed_as_a_whole() {
     let Some(gemini) = Gemini::new() else { return };
     let fake = Fake::mcp().unwrap();
-    let server = McpServer::Stdio { command: fake.program().display().to_string(), args: Vec::new(), env: [].into() };
+    let server = McpReach::program(fake.program().display().to_string(), Vec::new()).into();
     let config = SessionConfig { mcp_servers: [("tiny".to_owned(), server)].into(), ..gemini.config() };
     let mut scene = gemini.place.start(config).await;
     scene.prompt(r#"[[mcp:tiny:echo:{"message":"hi"}]]"#).await;
@@ -152,6 +152,27 @@ async fn interop_a_server_is_allowed_as_a_whole() {
     let told = scene.close().await;
     let outcomes: Vec<ToolOutcome> = results(&told).iter().map(|tool| tool.outcome).collect();
     assert_eq!(outcomes, [ToolOutcome::Completed, ToolOutcome::Failed], "{told:#?}");
+}
+
+/// R002-88: a trusted server runs unasked in the folder that is set; what is excluded does not run.
+#[tokio::test]
+async fn interop_what_is_set_for_an_mcp_server_holds() {
+    let Some(gemini) = Gemini::new() else { return };
+    let fake = Fake::mcp().unwrap();
+    let mut server = McpServer::from(McpReach::program("./mcp", Vec::new()));
+    if let McpReach::Stdio { cwd, .. } = &mut server.reach {
+        *cwd = Some(fake.path().to_owned());
+    }
+    (server.trust, server.exclude_tools) = (true, vec!["fail".to_owned()]);
+    let config = SessionConfig { mcp_servers: [("tiny".to_owned(), server)].into(), ..gemini.config() };
+    let mut scene = gemini.place.start(config).await;
+    scene.turn(r#"[[mcp:tiny:echo:{"message":"hi"}]][[next]][[mcp:tiny:fail:{}]]"#).await;
+    let told = scene.close().await;
+    assert!(!told.iter().any(|kind| matches!(kind, EventKind::PermissionAsked(_))), "{told:#?}");
+    let done = results(&told);
+    assert_eq!(done[0].outcome, ToolOutcome::Completed, "{told:#?}");
+    let ran = done.iter().any(|tool| format!("{tool:?}").contains("failed on purpose"));
+    assert!(!ran, "it must not run: {told:#?}");
 }
 
 #[tokio::test]

@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use multitap_adapter::{LaunchError, LaunchSpec, launch};
 use multitap_event::{
-    AgentKind, AgentProgram, AgentType, ApprovalMode, McpServer, Mode, PermissionPath, Resume, SandboxMode,
+    AgentKind, AgentProgram, AgentType, ApprovalMode, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode,
     SessionConfig, Transport,
 };
 use multitap_process::Keeper;
@@ -23,8 +24,13 @@ fn setting(name: &str, change: impl Fn(&mut SessionConfig) + 'static) -> (String
 /// Everything that a session can be started with and an agent can refuse.
 fn settings() -> Vec<(String, Change)> {
     let session = |at: Option<&str>| Resume::Session { native_id: "x".to_owned(), at: at.map(str::to_owned) };
-    let server = McpServer::Stdio { command: "x".to_owned(), args: Vec::new(), env: [].into() };
-    let web = McpServer::Http { url: "http://x/".to_owned(), headers: [].into() };
+    let server = McpServer::from(McpReach::program("x", Vec::new()));
+    let with = |change: &dyn Fn(&mut McpServer)| {
+        let mut server = server.clone();
+        change(&mut server);
+        move |config: &mut SessionConfig| config.mcp_servers = [("x".to_owned(), server.clone())].into()
+    };
+    let web = McpServer::from(McpReach::Http { url: "http://x/".to_owned(), headers: [].into() });
     let no_text = || PathBuf::from(OsStr::from_bytes(b"/a\xff"));
     let modes = ApprovalMode::ALL.into_iter().map(|mode| {
         let name = format!("approval mode {}", mode.option_word());
@@ -46,7 +52,11 @@ fn settings() -> Vec<(String, Change)> {
         setting("system prompt", |config| config.system_prompt = Some("x".to_owned())),
         setting("append system prompt", |config| config.append_system_prompt = Some("x".to_owned())),
         setting("output schema", |config| config.output_schema = Some(serde_json::json!({}))),
-        setting("MCP server", move |config| config.mcp_servers = [("x".to_owned(), server.clone())].into()),
+        setting("MCP server", with(&|_| {})),
+        setting("MCP server that is trusted", with(&|server| server.trust = true)),
+        setting("MCP server with a timeout", with(&|server| server.timeout = Some(Duration::from_secs(1)))),
+        setting("tools of an MCP server", with(&|server| server.include_tools = Some(vec!["a".to_owned()]))),
+        setting("tools not of an MCP server", with(&|server| server.exclude_tools = vec!["a".to_owned()])),
         setting("MCP server over HTTP", move |config| config.mcp_servers = [("x".to_owned(), web.clone())].into()),
         setting("permission by MCP tool", |config| config.permission_path = PermissionPath::Mcp),
         setting("checkpointing", |config| config.checkpointing = true),

@@ -142,7 +142,7 @@ fn acts(request: &Request) -> Vec<Act> {
 }
 
 /// The steps of each reply: a call ends a reply, since its result has to come first. The last one ends the turn.
-fn rounds<'a>(steps: &'a [Step]) -> Vec<Vec<&'a Step>> {
+fn rounds(steps: &[Step]) -> Vec<Vec<&Step>> {
     let mut rounds = vec![Vec::new()];
     for step in steps {
         if let Some(round) = rounds.last_mut() {

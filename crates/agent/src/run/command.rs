@@ -6,6 +6,7 @@ use serde_json::json;
 use super::{Gone, Runner};
 use crate::conversation::{Call, Conversation, Said};
 use crate::launch::{choose, providers};
+use crate::mcp::Change;
 use crate::memory::Memory;
 use crate::slash::{self, Slash};
 use crate::turn::{Input, Keep};
@@ -95,7 +96,10 @@ impl Runner {
                 let data = json!({ "models": models, "current": self.model.name() });
                 self.note(SystemSubtype::MODELS, None, data).await
             }
-            Query::McpStatus => self.note(SystemSubtype::MCP_STATUS, None, json!({ "mcpServers": [] })).await,
+            Query::McpStatus => {
+                let servers: Vec<_> = self.toolbox.mcp.changes().iter().map(Change::data).collect();
+                self.note(SystemSubtype::MCP_STATUS, None, json!({ "mcpServers": servers })).await
+            }
             Query::Account => {
                 let message = Some("the built-in agent has no account of its own".to_owned());
                 self.note(SystemSubtype::ACCOUNT, message, self.model.account()).await
@@ -115,7 +119,7 @@ impl Runner {
         let words = match slash {
             Slash::Help => Ok(slash::help(&self.own)),
             Slash::Tools => Ok(self.tools()),
-            Slash::Mcp => Ok("No MCP servers are set up.\n".to_owned()),
+            Slash::Mcp => Ok(self.mcp_servers()),
             Slash::MemoryShow => Ok(self.remembered()),
             Slash::MemoryRefresh => {
                 self.remember_again();
@@ -197,6 +201,19 @@ impl Runner {
             text.push_str(&format!("  {:<24} {}\n", spec.name, first.trim_end_matches('.')));
         }
         text
+    }
+
+    fn mcp_servers(&self) -> String {
+        let servers = self.toolbox.mcp.changes();
+        if servers.is_empty() {
+            return "No MCP servers are set up: mcpServers in your settings names them.\n".to_owned();
+        }
+        let one = |server: &Change| {
+            let tools = server.state.tool_names().join(", ");
+            let tools = if tools.is_empty() { String::new() } else { format!("  {tools}\n") };
+            format!("{}\n{tools}", server.words())
+        };
+        servers.iter().map(one).collect()
     }
 
     async fn chats(&self) -> Result<String, String> {

@@ -22,7 +22,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Other,
         "Asks the user a question and waits for the answer. Only for what you cannot find out yourself and what \
          changes what you do next.",
-        json!({
+        &json!({
             "question": { "type": "string", "description": "One question." },
             "choices": { "type": "array", "items": { "type": "string" }, "description": "Answers to choose from; the user may also answer in own words." }
         }),

@@ -56,7 +56,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Fetch,
         "Reads pages from the web and gives back their text. Name the addresses (http or https) in the prompt, with \
          what you want to know of them, or one address as url. Addresses of this machine and its network are refused.",
-        json!({
+        &json!({
             "prompt": { "type": "string", "description": "The addresses, and what is wanted from them." },
             "url": { "type": "string", "description": "One address." }
         }),

@@ -48,7 +48,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Search,
         "Finds files of the workspace by a pattern such as src/**/*.rs, the most recently changed first. Leaves out \
          what git ignores.",
-        json!({
+        &json!({
             "pattern": { "type": "string", "description": "* within a name, ** over folders, ?, [abc], {a,b}." },
             "path": { "type": "string", "description": "The folder to look in; the whole workspace if absent." },
             "case_sensitive": { "type": "boolean", "description": "Whether A and a are different; they are not if absent." },

@@ -42,7 +42,7 @@ pub(super) fn spec() -> Spec {
         NAME,
         ToolKind::Read,
         "Lists the files and folders that stand in a folder of the workspace, without those that git ignores.",
-        json!({
+        &json!({
             "path": { "type": "string", "description": "The folder, absolute or relative to the workspace." },
             "ignore": { "type": "array", "items": { "type": "string" }, "description": "Patterns of names to leave out." },
             "respect_git_ignore": { "type": "boolean", "description": "False to show what git ignores as well." }

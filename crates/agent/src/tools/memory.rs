@@ -39,7 +39,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Other,
         "Remembers a fact for all sessions to come. Only for what the user asks you to remember, or what is clearly \
          meant for good: short, and true without this conversation. Not for the work at hand.",
-        json!({ "fact": { "type": "string", "description": "One fact, in a sentence that stands by itself." } }),
+        &json!({ "fact": { "type": "string", "description": "One fact, in a sentence that stands by itself." } }),
         &["fact"],
     )
 }

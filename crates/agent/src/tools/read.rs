@@ -47,7 +47,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Read,
         "Reads a file of the workspace: text, or a picture (PNG, JPEG, GIF, WebP). Of a long text the first 2000 \
          lines are shown; read on with offset and limit.",
-        json!({
+        &json!({
             "absolute_path": { "type": "string", "description": "The file, absolute or relative to the workspace." },
             "offset": { "type": "integer", "description": "Lines to leave out at the beginning." },
             "limit": { "type": "integer", "description": "Lines to show, 2000 at most." }

@@ -81,7 +81,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Read,
         "Reads several files of the workspace at once and shows their texts one after the other. Leaves out what git \
          ignores, binary files, and folders that are made by programs.",
-        json!({
+        &json!({
             "paths": { "type": "array", "items": { "type": "string" }, "description": "Files, folders, or patterns such as src/**/*.rs." },
             "include": { "type": "array", "items": { "type": "string" }, "description": "More of the same." },
             "exclude": { "type": "array", "items": { "type": "string" }, "description": "Patterns of files to leave out." },

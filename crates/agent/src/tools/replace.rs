@@ -43,7 +43,7 @@ pub(super) fn spec() -> Spec {
         "Replaces a piece of a file of the workspace. old_string must be in the file exactly as given, white space and \
          all, and as often as expected_replacements says (once if absent): give a few lines around the change to make \
          it the only place. An empty old_string makes a new file.",
-        json!({
+        &json!({
             "file_path": { "type": "string", "description": "The file, absolute or relative to the workspace." },
             "old_string": { "type": "string", "description": "The exact text to replace." },
             "new_string": { "type": "string", "description": "The exact text to put in its place." },

@@ -88,7 +88,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Search,
         "Searches the text files of the workspace, line by line, for a regular expression; shows the lines with their \
          numbers. Leaves out what git ignores.",
-        json!({
+        &json!({
             "pattern": { "type": "string", "description": "Regular expression, as ripgrep takes it." },
             "path": { "type": "string", "description": "Folder or file to search; the whole workspace if absent." },
             "include": { "type": "string", "description": "Only files that fit this pattern, such as *.{ts,tsx}." },

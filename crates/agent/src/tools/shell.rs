@@ -95,7 +95,7 @@ pub(super) fn spec() -> Spec {
         "Runs a command with bash in the workspace and gives back its output (stdout and stderr together) and how it \
          ended. It gets no input, so nothing that asks will work. What it starts ends with it; a server or a watcher \
          goes to the background, where it runs until the session ends.",
-        json!({
+        &json!({
             "command": { "type": "string", "description": "The line for the shell, as it is to be run." },
             "description": { "type": "string", "description": "What it is for, in a few words for the user." },
             "directory": { "type": "string", "description": "Where to run it: a folder in the workspace. Default: the workspace itself." },

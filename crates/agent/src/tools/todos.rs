@@ -43,7 +43,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Todo,
         "Writes down the steps of the work, for yourself and for the user, in place of the list before. Use it for \
          work of several steps: one step at most is in progress, and a step is set to completed as soon as it is done.",
-        json!({ "todos": { "type": "array", "items": todo, "description": "All steps, in their order." } }),
+        &json!({ "todos": { "type": "array", "items": todo, "description": "All steps, in their order." } }),
         &["todos"],
     )
 }

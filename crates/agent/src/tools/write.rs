@@ -27,7 +27,7 @@ pub(super) fn spec() -> Spec {
         ToolKind::Edit,
         "Writes a text into a file of the workspace, in place of what it held; makes the file and its folders if they \
          are not there. To change a part of a file use replace.",
-        json!({
+        &json!({
             "file_path": { "type": "string", "description": "The file, absolute or relative to the workspace." },
             "content": { "type": "string", "description": "All that the file is to hold." }
         }),

@@ -1,5 +1,9 @@
-//! The crate from outside.
+//! The crate from outside: a link with commands going in and events coming out.
 
-#[cfg(test)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod interop_mcp;
+mod mcp;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod scene;

@@ -75,6 +75,9 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         }
         other => other?,
     };
+    for left_out in multitap_adapter::mcp_left_out(&config) {
+        out::say(&format!("multitap: {left_out}"));
+    }
     let which = taken_up.which(&host, &config, &folder, id.clone());
     if let Which::Stored(stored) = &which {
         id = stored.clone();

@@ -156,7 +156,7 @@ impl Stores {
             }
             (None, _) if self.stores.len() > 1 => {
                 let names: Vec<&str> = self.stores.iter().map(|store| store.agent().as_str()).collect();
-                let message = format!("none of {} has a conversation {wanted}", names.join(", "));
+                let message = format!("no session {wanted} is kept, and none of {} has such a one", names.join(", "));
                 Err(Problem::new(Exit::Failed, message))
             }
             (None, _) => Err(missed.map_or_else(|| Problem::usage("no store to look in"), |error| not_found(&error))),

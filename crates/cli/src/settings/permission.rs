@@ -28,6 +28,12 @@ impl Permissions {
         self.trusted.iter().any(|trusted| folder.starts_with(real(trusted)))
     }
 
+    /// Whether it lets nothing run unasked.
+    #[cfg(test)]
+    pub(super) fn gives_nothing(&self) -> bool {
+        self.allowed.is_empty() && !self.private_addresses && self.trusted.is_empty() && self.mode.is_none_or(is_strict)
+    }
+
     /// Takes in one key of a file.
     pub(super) fn take(
         &mut self,

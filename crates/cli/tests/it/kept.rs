@@ -48,6 +48,19 @@ fn a_session_is_listed_shown_exported_and_forgotten() {
 }
 
 #[test]
+fn a_beginning_that_fits_several_names_two_of_them() {
+    let fake = Fake::claude().says("one").says("two").build().unwrap();
+    let scene = Scene::with(&fake);
+    let both = [once(&scene, &["-p", "first"]), once(&scene, &["-p", "second"])];
+    for act in ["show", "export", "rm"] {
+        let run = scene.run(&["sessions", act, "0"]).exits(1);
+        assert!(both.iter().all(|events| run.stderr.contains(id(events))), "{}", run.stderr);
+    }
+    let run = scene.run(&["sessions", "show", "nobody"]).exits(1);
+    assert!(run.stderr.contains("no session nobody is kept"), "{}", run.stderr);
+}
+
+#[test]
 fn a_session_goes_on_in_its_log() {
     let fake = Fake::claude().says("one").says("two").says("three").build().unwrap();
     let scene = Scene::with(&fake);

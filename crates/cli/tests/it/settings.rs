@@ -42,6 +42,46 @@ fn multitap_home_is_the_folder_for_settings() {
     scene.run(&["-p", "hello"]).exits(0);
 }
 
+/// R002-88: the user's MCP servers are there for whichever agent runs; those of a project are not.
+#[test]
+fn the_users_mcp_servers_are_used_and_the_projects_are_not() {
+    let (mcp, evil) = (Fake::mcp().unwrap(), Fake::shell("evil", "echo ran >> \"$0.ran\"; exit 1").unwrap());
+    let mut scene = Scene::bare();
+    scene.scratch.set("TOOLS", mcp.path());
+    user_settings(
+        &scene,
+        r#"{"mcpServers": {"tiny": {"command": "$TOOLS/mcp", "excludeTools": ["fail"], "trsut": 1}}}"#,
+    );
+    let project = format!(r#"{{"mcpServers": {{"evil": {{"command": "{}"}}}}}}"#, evil.program().display());
+    scene.scratch.write(".multitap/settings.json", &project).unwrap();
+    let prompt = r#"call tiny echo {"message":"hi"} then call tiny fail {}"#;
+    let run = scene
+        .run(&["-p", prompt, "--agent", "builtin", "--model", "rehearsal", "--approval-mode", "auto-all"])
+        .exits(0);
+    assert!(run.stdout.contains("echo: hi") && run.stdout.contains("there is no tool 'mcp__tiny__fail'"), "{run:#?}");
+    assert!(run.stderr.contains("'mcpServers.tiny.trsut' is not known"), "{run:#?}");
+    assert!(run.stderr.contains("'mcpServers' is ignored here"), "{run:#?}");
+    assert!(!evil.path().join("evil.ran").exists(), "a project started a program");
+}
+
+/// What an agent has no word for is an error by name, or a line on stderr where it only asks more.
+#[test]
+fn what_an_agent_cannot_be_told_of_a_server_is_said() {
+    let fake = Fake::claude().says("hi").build().unwrap();
+    let scene = Scene::with(&fake);
+    user_settings(&scene, r#"{"mcpServers": {"tiny": {"command": "true", "trust": true}}}"#);
+    scene.run(&["-p", "hello"]).exits(0);
+    let heard = fake.heard().unwrap()[0].clone();
+    assert!(heard.contains("--allowedTools mcp__tiny") && heard.contains("--mcp-config "), "{heard}");
+    user_settings(&scene, r#"{"mcpServers": {"tiny": {"command": "true", "includeTools": ["a"]}}}"#);
+    let run = scene.run(&["-p", "hello"]).exits(2);
+    assert!(run.stderr.contains("claude cannot honour mcpServers.tiny.includeTools"), "{run:#?}");
+    user_settings(&scene, r#"{"mcpServers": {"tiny": {"command": "true", "timeout": 5, "trust": true}}}"#);
+    let run = scene.run(&["-p", "hello", "--agent", "acp:/bin/false"]);
+    assert!(run.stderr.contains("mcpServers.tiny.trust: acp has no such setting and asks"), "{run:#?}");
+    assert!(run.stderr.contains("mcpServers.tiny.timeout: acp has no such setting and waits"), "{run:#?}");
+}
+
 #[test]
 fn a_project_chooses_no_program() {
     let good = Fake::claude().says("good").build().unwrap();

@@ -102,10 +102,10 @@ fn nothing_secret_or_private_is_in_debug_output() {
     config.program = Some(AgentProgram { env: [("T".into(), "hunter2".into())].into(), ..AgentProgram::default() });
     config.mcp_servers.insert(
         "m".into(),
-        McpServer::Http {
+        McpServer::from(McpReach::Http {
             url: "http://127.0.0.1".into(),
             headers: [("Authorization".into(), "hunter2".into())].into(),
-        },
+        }),
     );
     let mut decide = Decide::new(&"q".into(), "proceed_once");
     decide.new_content = Some("hunter2".into());

@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, EventKind, Prompt, QuestionId, SessionConfig,
-    SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
+    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, EventKind, Prompt, PromptId, QuestionId,
+    SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -85,8 +85,10 @@ pub(crate) struct SessionTask {
     config: SessionConfig,
     by: ClientRef,
     history: Option<History>,
-    /// The first prompt, until the agent is there.
+    /// The first prompt of this opening, until the agent is there.
     first: Option<Prompt>,
+    /// Prompts that an earlier process left waiting: they come before it.
+    waited: Vec<PromptId>,
     linger: Linger,
     question_timeout: Option<Duration>,
     deadlines: Vec<(QuestionId, Instant)>,
@@ -120,6 +122,7 @@ impl SessionTask {
     pub(crate) fn new(beginning: Beginning) -> Self {
         let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, .. } = beginning;
         let first = config.prompt.take();
+        let waited = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         let outbox = Outbox::new(id.clone(), beginning.journal.clone(), &state);
         let (journal, owner) = beginning.journal.unzip();
         Self {
@@ -130,6 +133,7 @@ impl SessionTask {
             by,
             history,
             first,
+            waited,
             linger,
             question_timeout,
             deadlines: Vec::new(),
@@ -206,7 +210,7 @@ impl SessionTask {
     }
 
     fn is_done(&self) -> bool {
-        let ends = self.closing || (self.linger == Linger::WithAgent && !self.renew);
+        let ends = self.closing || ((self.finishing || self.linger == Linger::WithAgent) && !self.renew);
         ends && matches!(self.agent, Agent::Gone)
     }
 
@@ -233,7 +237,6 @@ impl SessionTask {
         {
             tracing::warn!(session = %self.id, %error, "cannot let go of the log");
         }
-        self.tail.close();
     }
 
     /// Makes it an event: numbers it, applies it, and sends it on its way.
@@ -282,7 +285,9 @@ impl SessionTask {
                 self.tail.retain(Retain::Ring);
                 self.tell(log_note("the log is kept again, and nothing of it was lost", true));
             }
-            Landed::Lost(items) => {
+            Landed::Lost(mut items) => {
+                // The other one's log has none of it: nobody hears that it is kept, and the agent does nothing of it.
+                items.retain(|item| matches!(item, Item::Entry(_)));
                 let message = "another process has taken this session over: it ends here";
                 self.tail.retain(Retain::Volatile);
                 self.release(items);
@@ -328,6 +333,8 @@ impl SessionTask {
             _ => {}
         }
         let started = matches!(draft.kind, EventKind::SessionStarted(_));
+        // This one does what was wanted; if it goes, somebody has to want it again.
+        self.wanted &= !started;
         self.stamp(draft);
         if started && let Some(error) = self.unkept.take() {
             self.say_unkept(&error);
@@ -377,7 +384,9 @@ impl SessionTask {
             return;
         }
         let Ok(permit) = self.agent.permit() else { return };
-        if let Some(prompt) = self.first.take() {
+        let front = self.state.queue.front().and_then(|queued| queued.prompt.prompt_id.as_ref());
+        let has_waited = front.is_some_and(|id| self.waited.contains(id));
+        if let Some(prompt) = self.first.take_if(|_| !has_waited) {
             let by = self.by.clone();
             self.hand_over(permit, prompt, by);
         } else if let Some(queued) = self.state.queue.front().cloned() {
@@ -452,7 +461,7 @@ impl SessionTask {
 
 /// What the log says of a prompt that goes to the agent, which has an id from now on.
 fn spoken(prompt: &mut Prompt, from: ClientRef) -> UserMessage {
-    let id = prompt.prompt_id.get_or_insert_with(multitap_event::PromptId::fresh).clone();
+    let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
     UserMessage {
         content: prompt.text.clone(),
         images: prompt.images.clone(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use multitap_event::{Command, EventKind, Prompt, SystemSubtype};
-use multitap_hub::{Join, JoinFrom, Journal as _, JournalError, Linger, Open, WhenBusy};
+use multitap_hub::{Join, JoinFrom, Journal as _, JournalError, Linger, Open, PromptError, WhenBusy};
 use tokio::time::{sleep, timeout};
 
 use crate::memory::Memory;
@@ -101,6 +101,18 @@ async fn a_session_that_another_process_took_ends_here() {
     let error = until(&mut feed, "error").await;
     assert!(matches!(error.kind, EventKind::Error(error) if error.message.contains("another process")));
     assert_eq!(soon(scene.agent.commands.recv()).await, None, "its agent goes");
+    scene.agent_ends().await;
+}
+
+/// What the other process's log does not have, the agent here does not get: it may be sent from there.
+#[tokio::test]
+async fn a_session_that_was_lost_hands_nothing_over() {
+    let journal = Memory::new();
+    let mut scene = Scene::lingering(&journal).await;
+    journal.steal(scene.session.id());
+    let prompt = Prompt::text("twice?");
+    assert_eq!(scene.session.prompt(prompt, WhenBusy::Queue, client("ann")).await, Err(PromptError::SessionEnded));
+    assert_eq!(soon(scene.agent.commands.recv()).await, None);
     scene.agent_ends().await;
 }
 

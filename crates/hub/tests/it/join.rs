@@ -156,6 +156,68 @@ async fn a_slow_client_catches_up_from_the_journal() {
     assert_eq!(slow.end(), FeedEnd::SessionOver);
 }
 
+/// Nor is it cut off while it takes one by one what it has at hand.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_an_event_now_and_then_reads() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let join = Join { patience: Some(STUCK), ..Join::new(client("slow")) };
+    let mut slow = scene.session.join(join).await.unwrap().feed;
+    for number in 0..200 {
+        scene.tells(text(&number.to_string())).await;
+    }
+    for seq in 1..=200 {
+        assert_eq!(next(&mut slow).await.seq, seq);
+        sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(scene.session.snapshot().await.unwrap().clients.len(), 1);
+}
+
+/// Its time does not run while there is nothing to read: an event after a long silence finds it well.
+#[tokio::test(start_paused = true)]
+async fn a_client_with_nothing_to_read_is_not_stuck() {
+    let journal = Memory::new();
+    for _ in 0..20 {
+        let scene = Scene::kept(&journal).await;
+        let join = Join { patience: Some(STUCK), ..Join::new(client("idle")) };
+        let mut idle = scene.session.join(join).await.unwrap().feed;
+        let mut reading = tokio::task::JoinSet::new();
+        reading.spawn(async move {
+            rest(&mut idle).await;
+            idle.end()
+        });
+        for _ in 0..5 {
+            // Just when it is looked at who reads.
+            sleep(Duration::from_secs(15)).await;
+            scene.tells(text("at last")).await;
+        }
+        sleep(Duration::from_secs(2)).await;
+        scene.agent_ends().await;
+        assert_eq!(reading.join_all().await, [FeedEnd::SessionOver]);
+    }
+}
+
+/// Where nothing is kept as well: a page ends just before its place, however little fits into it.
+#[tokio::test]
+async fn a_page_before_a_place_ends_there() {
+    let scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    for _ in 0..20 {
+        scene.tells(text(&"x".repeat(1000))).await;
+    }
+    let mut last = 0;
+    while last < 22 {
+        last = scene.session.last();
+        tokio::task::yield_now().await;
+    }
+    let part = Part { edge: Edge::Before(last), limit: 10, bytes: 8000 };
+    let page = scene.session.page(part).await.unwrap();
+    let numbers: Vec<u64> = page.entries.iter().map(multitap_hub::Entry::seq).collect();
+    assert!((2..10).contains(&numbers.len()), "{numbers:?}");
+    assert_eq!(numbers, (last - numbers.len() as u64..last).collect::<Vec<_>>());
+    assert_eq!(next(&mut feed).await.seq, 1, "nothing was read yet");
+}
+
 #[tokio::test]
 async fn what_is_at_hand_can_be_taken_without_waiting() {
     let journal = Memory::new();

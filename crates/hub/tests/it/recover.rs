@@ -66,6 +66,35 @@ async fn a_waiting_prompt_runs_when_the_session_is_taken_up_and_the_other_is_not
     assert_eq!(journal.log(&id).len(), events.len());
 }
 
+/// Whoever takes it up with a prompt comes after those who have waited.
+#[tokio::test]
+async fn what_has_waited_comes_before_the_next_prompt() {
+    let journal = Memory::new();
+    crashed(&journal).await;
+    let open = Open { config: config().with_prompt("three"), ..stored() };
+    let mut scene = Stage::new(Some(journal.clone())).open(open).await;
+    scene.prompt("four").await;
+    for prompt in ["two", "three", "four"] {
+        assert_eq!(scene.hears_prompt().await.text, prompt);
+        scene.tells(turn_ended()).await;
+    }
+}
+
+/// Of those who saw the end it is not said that something cut them off.
+#[tokio::test]
+async fn whoever_stayed_to_the_end_just_left() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.agent_ends().await;
+    let seen = rest(&mut feed).await;
+    drop(feed);
+    let scene = Stage::new(Some(journal.clone())).open(stored()).await;
+    let mut feed = scene.join("bob", JoinFrom::After { seq: seen.len() as u64, epoch: None }).await;
+    let left = until(&mut feed, "clientLeft").await;
+    assert!(matches!(left.kind, EventKind::ClientLeft { client, reason: None } if client.client == "ann"));
+}
+
 #[tokio::test]
 async fn a_session_has_one_process() {
     let journal = Memory::new();
@@ -126,7 +155,8 @@ async fn a_history_without_end_does_not_hold_up_the_end() {
         tokio::task::yield_now().await;
         stage.hub.shutdown().await;
     };
-    let (opened, ()) = soon(async { tokio::join!(stage.hub.open(Open { which, ..open() }), leave) }).await;
+    let opening = Box::pin(stage.hub.open(Open { which, ..open() }));
+    let (opened, ()) = soon(async { tokio::join!(opening, leave) }).await;
     assert!(matches!(opened, Err(OpenError::ShutDown)), "{opened:?}");
 }
 

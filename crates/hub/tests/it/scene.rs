@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use multitap_event::{
@@ -21,11 +22,12 @@ use crate::memory::Memory;
 #[derive(Debug)]
 pub(crate) struct Scripted {
     ends: mpsc::Sender<(SessionConfig, AgentEnd)>,
+    silent: Arc<AtomicBool>,
 }
 
 impl Launch for Scripted {
     fn launch(&self, config: SessionConfig) -> Launching {
-        let ends = self.ends.clone();
+        let (ends, silent) = (self.ends.clone(), self.silent.clone());
         Box::pin(async move {
             if config.model.as_deref() == Some("broken") {
                 let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, "it does not start");
@@ -33,7 +35,9 @@ impl Launch for Scripted {
             }
             let (mut link, end) = link();
             link.steers = true;
-            end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
+            if !silent.load(Ordering::Relaxed) {
+                end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
+            }
             ends.send((config, end)).await.ok();
             Ok(link)
         })
@@ -48,17 +52,20 @@ impl Launch for Scripted {
 pub(crate) struct Stage {
     pub(crate) hub: Hub,
     pub(crate) agents: mpsc::Receiver<(SessionConfig, AgentEnd)>,
+    /// From now on agents are up before they say so.
+    pub(crate) silent: Arc<AtomicBool>,
 }
 
 impl Stage {
     pub(crate) fn new(journal: Option<Arc<Memory>>) -> Self {
         let (ends, agents) = mpsc::channel(8);
-        let launch = Arc::new(Scripted { ends });
+        let silent = Arc::new(AtomicBool::new(false));
+        let launch = Arc::new(Scripted { ends, silent: silent.clone() });
         let hub = match journal {
             Some(journal) => Hub::new(journal, launch),
             None => Hub::without_journal(launch),
         };
-        Self { hub, agents }
+        Self { hub, agents, silent }
     }
 
     pub(crate) async fn agent(&mut self) -> (SessionConfig, AgentEnd) {

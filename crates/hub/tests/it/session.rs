@@ -7,7 +7,8 @@ use multitap_hub::{CancelError, CommandError, JoinFrom, Open, OpenError, PromptE
 
 use crate::memory::Memory;
 use crate::scene::{
-    Scene, Stage, client, config, ended, next, open, rest, soon, stored, text, turn_ended, turn_started, types, until,
+    Scene, Stage, client, config, ended, next, open, rest, soon, started, stored, text, turn_ended, turn_started,
+    types, until,
 };
 
 #[tokio::test]
@@ -230,6 +231,57 @@ async fn a_session_outlives_its_agent() {
     scene.agent_ends().await;
     let told = types(&rest(&mut feed).await);
     assert_eq!(told[..3], ["promptQueued", "sessionStarted", "userMessage"], "{told:?}");
+}
+
+/// Nobody but those who want something start an agent: two prompts for one that is gone start one.
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_goes_stays_gone_until_it_is_wanted() {
+    let journal = Memory::new();
+    let mut scene = Scene::lingering(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    drop(std::mem::replace(&mut scene.agent, multitap_event::link().1));
+    until(&mut feed, "sessionEnded").await;
+    scene.stage.silent.store(true, std::sync::atomic::Ordering::Relaxed);
+    scene.prompt("one").await;
+    scene.agent = scene.stage.agent().await.1;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    scene.prompt("two").await;
+    scene.tells(started()).await;
+    for prompt in ["one", "two"] {
+        assert_eq!(scene.hears_prompt().await.text, prompt);
+        scene.tells(turn_ended()).await;
+    }
+    until(&mut feed, "turnCompleted").await;
+    until(&mut feed, "turnCompleted").await;
+    drop(std::mem::replace(&mut scene.agent, multitap_event::link().1));
+    until(&mut feed, "sessionEnded").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(scene.stage.agents.try_recv().is_err(), "nobody asked for another one");
+}
+
+#[tokio::test]
+async fn a_session_that_outlives_its_agent_can_be_finished() {
+    let journal = Memory::new();
+    let mut scene = Scene::lingering(&journal).await;
+    scene.prompt("one").await;
+    scene.session.finish().await.unwrap();
+    scene.hears_prompt().await;
+    scene.tells(turn_ended()).await;
+    assert_eq!(soon(scene.agent.commands.recv()).await, None, "the agent is let go");
+    scene.agent_ends().await;
+}
+
+/// Whoever has waited for the end may go on at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_session_that_was_closed_can_be_opened() {
+    let mut stage = Stage::new(Some(Memory::new()));
+    let lingers = |open| Open { linger: multitap_hub::Linger::UntilClosed, ..open };
+    let id = stage.hub.open(lingers(open())).await.unwrap().id().clone();
+    for _ in 0..300 {
+        drop(stage.agent().await);
+        stage.hub.close(&id).await;
+        stage.hub.open(lingers(stored())).await.unwrap();
+    }
 }
 
 #[tokio::test]

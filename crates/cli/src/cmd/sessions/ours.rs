@@ -68,7 +68,7 @@ impl Ours {
         found.retain(|record| self.is_wanted(record));
         if let [one, other, ..] = found.as_slice() {
             let message = format!("more than one session begins with {wanted}, such as {} and {}", one.id, other.id);
-            return Err(Problem::usage(message));
+            return Err(Problem::new(Exit::Failed, message));
         }
         Ok(found.pop())
     }

@@ -1,0 +1,121 @@
+//! What is set for an MCP server and an agent has no word for: said in another way, refused, or left out.
+//!
+//! What an agent does have words for is written in its own folder. A setting that keeps tools away is never left out.
+
+use std::path::Path;
+
+use multitap_event::{AgentType, McpReach, McpServer, SessionConfig, Unsupported};
+
+/// Which settings of a server an agent can be told.
+struct Known {
+    timeout: bool,
+    trust: bool,
+    include: bool,
+    exclude: bool,
+    cwd: bool,
+}
+
+/// For a server of that name.
+fn known(agent: AgentType, name: &str) -> Known {
+    // Gemini's rules misread a server with an underscore, and would not hold.
+    let by_rule = !name.contains('_');
+    let (timeout, trust, include, exclude) = match agent {
+        AgentType::Claude => (true, true, false, true),
+        AgentType::Codex | AgentType::Builtin => (true, true, true, true),
+        AgentType::Gemini => (false, by_rule, false, by_rule),
+        AgentType::Acp => (false, false, false, false),
+    };
+    // The others start servers in their own folder, and a shell is needed to go elsewhere.
+    let cwd = cfg!(unix) || matches!(agent, AgentType::Codex | AgentType::Builtin);
+    Known { timeout, trust, include, exclude, cwd }
+}
+
+/// Refuses by name what would be something else if it were left out.
+pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
+    let agent = config.agent.agent_type();
+    for (name, server) in &config.mcp_servers {
+        let known = known(agent, name);
+        let no_rule = match agent {
+            AgentType::Gemini => "its rules do not hold for a server with an underscore in its name",
+            AgentType::Claude | AgentType::Codex | AgentType::Acp | AgentType::Builtin => {
+                "it takes all tools of a server"
+            }
+        };
+        let elsewhere = matches!(&server.reach, McpReach::Stdio { cwd: Some(_), .. });
+        let given = [
+            ("includeTools", !known.include && server.include_tools.is_some(), "it takes all tools of a server"),
+            ("excludeTools", !known.exclude && !server.exclude_tools.is_empty(), no_rule),
+            ("cwd", !known.cwd && elsewhere, "it starts servers in its own folder"),
+        ];
+        if let Some((key, _, why)) = given.into_iter().find(|(_, given, _)| *given) {
+            let setting = format!("mcpServers.{name}.{key}");
+            return Err(Unsupported { agent, setting, why: why.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// What the agent is not told about its servers because it has no word for it. Without it the agent asks more often,
+/// or waits as long as its own settings say.
+pub fn left_out(config: &SessionConfig) -> Vec<String> {
+    let agent = config.agent.agent_type();
+    let of = |(name, server): (&String, &McpServer)| {
+        let known = known(agent, name);
+        let left = [
+            ("timeout", !known.timeout && server.timeout.is_some(), "waits as its own settings say"),
+            ("trust", !known.trust && server.trust, "asks as its own settings say"),
+        ];
+        let left = left.into_iter().filter(|(_, left, _)| *left);
+        left.map(|(key, _, does)| format!("mcpServers.{name}.{key}: {agent} has no such setting and {does}"))
+            .collect::<Vec<_>>()
+    };
+    config.mcp_servers.iter().flat_map(of).collect()
+}
+
+/// The program and its arguments for an agent that starts servers only in its own folder: a shell goes there first.
+pub(crate) fn in_folder(command: &str, args: &[String], cwd: Option<&Path>) -> (String, Vec<String>) {
+    let Some(cwd) = cwd else { return (command.to_owned(), args.to_vec()) };
+    let go = ["-c", r#"cd -- "$0" && exec "$@""#].map(str::to_owned);
+    let words = go.into_iter().chain([cwd.display().to_string(), command.to_owned()]).chain(args.iter().cloned());
+    ("/bin/sh".to_owned(), words.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use multitap_event::AgentKind;
+
+    use super::*;
+
+    fn config(agent: AgentKind, change: impl Fn(&mut McpServer)) -> SessionConfig {
+        let mut server = McpServer::from(McpReach::program("serve", Vec::new()));
+        change(&mut server);
+        SessionConfig { mcp_servers: [("x".to_owned(), server)].into(), ..SessionConfig::new(agent) }
+    }
+
+    #[test]
+    fn what_keeps_tools_away_is_refused_and_comfort_is_left_out() {
+        let acp = || AgentKind::Acp { command: "x".to_owned() };
+        let include = |server: &mut McpServer| server.include_tools = Some(vec!["a".to_owned()]);
+        let refused = check(&config(AgentKind::Claude, include)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "claude cannot honour mcpServers.x.includeTools: it takes all tools of a server"
+        );
+        check(&config(AgentKind::Codex, include)).unwrap();
+        let exclude = |server: &mut McpServer| server.exclude_tools = vec!["a".to_owned()];
+        check(&config(acp(), exclude)).unwrap_err();
+        let mut gemini = config(AgentKind::Gemini, exclude);
+        check(&gemini).unwrap();
+        gemini.mcp_servers = gemini.mcp_servers.into_values().map(|server| ("a_b".to_owned(), server)).collect();
+        assert!(check(&gemini).unwrap_err().to_string().contains("a server with an underscore in its name"));
+        let comfort = |server: &mut McpServer| {
+            (server.timeout, server.trust) = (Some(Duration::from_secs(1)), true);
+        };
+        check(&config(acp(), comfort)).unwrap();
+        assert_eq!(left_out(&config(acp(), comfort)).len(), 2);
+        assert_eq!(left_out(&config(AgentKind::Gemini, comfort)).len(), 1);
+        assert!(left_out(&config(AgentKind::Claude, comfort)).is_empty());
+    }
+}

@@ -1,0 +1,158 @@
+//! MCP servers: programs and addresses that bring tools of their own.
+//!
+//! Each server has a task that owns its connection (`server`); whoever wants to call goes by the handle here. All
+//! begin at once, one that dies or hangs is told and hurts no other, and one that is gone is tried again when somebody
+//! calls it. Must not come in: turns, models, who may call what.
+
+mod call;
+mod connect;
+mod handler;
+mod http;
+mod name;
+mod outcome;
+mod pipe;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use multitap_event::{McpServer, SystemNote, SystemSubtype};
+use multitap_process::Keeper;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::server::Server;
+pub(crate) use self::server::{State, Status};
+use crate::tool::{Doing, Outcome, Spec};
+use crate::tools::mcp::Mcp;
+
+/// How many changes may wait to be told; servers wait then.
+const CHANGES: usize = 64;
+
+/// The servers of a session. Dropping all handles ends them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Servers {
+    all: Arc<[Server]>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// Where servers run.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) keeper: Keeper,
+    /// Variables that no server may see.
+    pub(crate) hidden_env: Vec<String>,
+    /// The folder of the session.
+    pub(crate) folder: PathBuf,
+    /// Added to the environment of every server.
+    pub(crate) env: BTreeMap<String, String>,
+}
+
+/// How a server is now, for people.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) name: String,
+    pub(crate) state: State,
+}
+
+/// A tool by the name that the model knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    pub(crate) trusted: bool,
+}
+
+impl Servers {
+    /// Begins with all of them. What becomes of each comes out at the other end.
+    pub(crate) fn start(servers: &BTreeMap<String, McpServer>, place: &Place) -> (Self, mpsc::Receiver<Change>) {
+        let (changes, told) = mpsc::channel(CHANGES);
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let start = |(name, config): (&String, &McpServer)| {
+            Server::start(name, config.clone(), place.clone(), changes.clone(), &tasks, &stop)
+        };
+        (Self { all: servers.iter().map(start).collect(), tasks, stop }, told)
+    }
+
+    /// The tools that are there now.
+    pub(crate) fn specs(&self) -> Vec<Spec> {
+        self.all.iter().flat_map(|server| server.state().specs()).collect()
+    }
+
+    /// The tool that the model knows by that name.
+    pub(crate) fn find(&self, name: &str) -> Option<Found> {
+        self.all.iter().find_map(|server| {
+            let tool = server.state().native(name)?;
+            Some(Found { server: server.name.clone(), tool, trusted: server.trusted() })
+        })
+    }
+
+    /// How each of them is.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        self.all.iter().map(|server| Change { name: server.name.clone(), state: server.state() }).collect()
+    }
+
+    /// Waits until none is just starting. Whoever waits sets the limit.
+    pub(crate) async fn settled(&self) {
+        for server in self.all.iter() {
+            server.settled().await;
+        }
+    }
+
+    /// Calls a tool, which has been allowed.
+    pub(crate) async fn call(&self, job: Mcp, doing: Doing) -> Outcome {
+        match self.all.iter().find(|server| server.name == job.server) {
+            Some(server) => server.call(&job.tool, job.arguments, doing).await,
+            None => Outcome::failed(format!("there is no MCP server {}", job.server)),
+        }
+    }
+
+    /// Ends them all; afterwards nothing of them is left.
+    pub(crate) async fn close(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Change {
+    /// As it stands in an event, and in the answer to who asks.
+    pub(crate) fn data(&self) -> Map<String, Value> {
+        let mut data = Map::new();
+        data.insert("name".to_owned(), self.name.as_str().into());
+        data.insert("status".to_owned(), self.state.status.word().into());
+        if matches!(self.state.status, Status::Connected | Status::Disconnected) {
+            data.insert("tools".to_owned(), json!(self.state.tool_names()));
+        }
+        if let Some(error) = &self.state.error {
+            data.insert("error".to_owned(), error.as_str().into());
+        }
+        data
+    }
+
+    /// What people read of it.
+    pub(crate) fn words(&self) -> String {
+        let Self { name, state } = self;
+        let words = match (state.status, state.tool_names().len()) {
+            (Status::Connected, 0) => "connected, no tools".to_owned(),
+            (Status::Connected, 1) => "connected, 1 tool".to_owned(),
+            (Status::Connected, count) => format!("connected, {count} tools"),
+            (status, _) => status.word().to_owned(),
+        };
+        match &state.error {
+            Some(error) => format!("MCP server {name}: {words}: {error}"),
+            None => format!("MCP server {name}: {words}"),
+        }
+    }
+
+    pub(crate) fn note(&self) -> SystemNote {
+        let subtype = SystemSubtype::MCP_SERVER.to_owned();
+        SystemNote { subtype, message: Some(self.words()), data: self.data() }
+    }
+}

@@ -1,0 +1,120 @@
+//! One call: it waits for its server, tells how it gets on, and ends when it is answered, stopped or too late.
+
+use std::time::Duration;
+
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
+use rmcp::service::{PeerRequestOptions, RequestHandle};
+use rmcp::{RoleClient, ServiceError};
+use serde_json::{Map, Value};
+use tokio::time::{sleep, timeout};
+
+use super::connect::{Line, chain, shown};
+use super::http;
+use super::outcome::outcome;
+use super::server::{Server, Status, Wish};
+use crate::tool::{Doing, Outcome};
+
+/// How long a call may take, where nothing else is set.
+const CALL_LIMIT: Duration = Duration::from_secs(600);
+/// How long a server may take to hear that a call is off.
+const CANCEL_LIMIT: Duration = Duration::from_secs(1);
+
+impl Server {
+    /// Calls a tool by the server's own name.
+    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>, doing: Doing) -> Outcome {
+        let line = tokio::select! {
+            () = doing.stop.cancelled() => return Outcome::cancelled("it was stopped before it was called"),
+            line = self.line() => line,
+        };
+        let line = match line {
+            Ok(line) => line,
+            Err(why) => return Outcome::failed(format!("the MCP server {} is not there: {why}", self.name)),
+        };
+        match self.ask(&line, tool, arguments, &doing).await {
+            Ok(outcome) => outcome,
+            Err(error) => self.failed(error).await,
+        }
+    }
+
+    /// The connection. A server that is gone is tried once more.
+    async fn line(&self) -> Result<Line, String> {
+        let mut state = self.state.clone();
+        let gone = || "it has ended".to_owned();
+        let mut tried = false;
+        loop {
+            let now = state.borrow_and_update().clone();
+            match (now.status, now.line) {
+                (Status::Connected, Some(line)) => return Ok(line),
+                (Status::Failed | Status::Disconnected, _) if tried => return Err(now.error.unwrap_or_else(gone)),
+                (Status::Failed | Status::Disconnected, _) => {
+                    tried = true;
+                    self.wishes.send(Wish::Connect).await.map_err(|_| gone())?;
+                }
+                (Status::Starting | Status::Connected, _) => tried = true,
+            }
+            state.changed().await.map_err(|_| gone())?;
+        }
+    }
+
+    async fn ask(
+        &self,
+        (peer, board): &Line,
+        tool: &str,
+        arguments: Map<String, Value>,
+        doing: &Doing,
+    ) -> Result<Outcome, ServiceError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let mut asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
+        let _entry = board.enter(asked.progress_token.clone(), doing.progress.clone());
+        let limit = self.config.timeout.unwrap_or(CALL_LIMIT);
+        let answer = tokio::select! {
+            answer = &mut asked.rx => answer.map_err(|_| ServiceError::TransportClosed)??,
+            () = doing.stop.cancelled() => {
+                cancel(asked, "the user stopped it").await;
+                return Ok(Outcome::cancelled(format!("{tool} of {} was stopped", self.name)));
+            }
+            () = sleep(limit) => {
+                cancel(asked, "it took too long").await;
+                return Ok(Outcome::failed(format!("{tool} of {} did not answer within {}", self.name, shown(limit))));
+            }
+        };
+        Ok(match answer {
+            ServerResult::CallToolResult(result) => outcome(result),
+            ServerResult::InputRequiredResult(_) => {
+                Outcome::failed(format!("{} wants to ask the user something, which cannot be done here", self.name))
+            }
+            ServerResult::CreateTaskResult(_) => {
+                Outcome::failed(format!("{} answers later by a task, which is not understood here", self.name))
+            }
+            _ => return Err(ServiceError::UnexpectedResponse),
+        })
+    }
+
+    async fn failed(&self, error: ServiceError) -> Outcome {
+        let name = &self.name;
+        match error {
+            ServiceError::McpError(error) => Outcome::failed(format!("{name}: {}", error.message)),
+            // It may have been done or not, so it is not tried again; the next call finds a new connection.
+            ServiceError::TransportClosed => {
+                let mut state = self.state.clone();
+                let gone = state.wait_for(|state| state.status != Status::Connected);
+                let why = timeout(CANCEL_LIMIT * 5, gone).await.ok().and_then(Result::ok);
+                let why =
+                    why.and_then(|state| state.error.clone()).unwrap_or_else(|| "the connection is gone".to_owned());
+                Outcome::failed(format!("the MCP server {name} went away during the call: {why}"))
+            }
+            ServiceError::TransportSend(error) => {
+                let why = http::words(error.error.as_ref());
+                self.wishes.try_send(Wish::GiveUp(why.clone())).ok(); // others have said so
+                Outcome::failed(format!("the MCP server {name} cannot be reached: {why}"))
+            }
+            other => Outcome::failed(format!("{name}: {}", chain(&other))),
+        }
+    }
+}
+
+/// Tells the server, if it listens.
+async fn cancel(asked: RequestHandle<RoleClient>, why: &str) {
+    timeout(CANCEL_LIMIT, asked.cancel(Some(why.to_owned()))).await.ok(); // nobody waits for it in any case
+}

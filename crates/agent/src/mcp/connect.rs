@@ -1,0 +1,268 @@
+//! From what is set for a server to a connection with it, and the list of its tools.
+
+use std::error::Error;
+use std::pin::Pin;
+use std::time::Duration;
+
+use multitap_event::{McpReach, McpServer};
+use multitap_process::{Exit, Program, StdinMode, spawn};
+use rmcp::model::{ErrorCode, PaginatedRequestParams, ProtocolVersion, Tool};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, QuitReason, RunningService,
+    RunningServiceCancellationToken,
+};
+use rmcp::transport::IntoTransport;
+use rmcp::{Peer, RoleClient};
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::task::TaskTracker;
+
+use super::Place;
+use super::handler::{Board, Handler};
+use super::http;
+use super::pipe::{self, Noise, PIPE};
+
+/// How long a server may take to come up, where its own limit is not shorter.
+pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
+/// How long a page of tools may take, where its own limit is not shorter.
+const LIST_LIMIT: Duration = Duration::from_secs(30);
+/// How long a connection may take to end.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+/// How long it may take until the end of a server shows.
+const END_SHOWS: Duration = Duration::from_millis(500);
+/// How many tools of a server are taken.
+const MOST_TOOLS: usize = 512;
+/// How many pages of tools are read.
+const MOST_PAGES: usize = 64;
+
+/// Where calls go, and where it is told how they get on.
+pub(super) type Line = (Peer<RoleClient>, Board);
+
+/// A connection.
+pub(super) struct Link {
+    pub(super) line: Line,
+    changed: mpsc::Receiver<()>,
+    service: Pin<Box<dyn Future<Output = Result<QuitReason, JoinError>> + Send>>,
+    stop: RunningServiceCancellationToken,
+    program: Option<Carried>,
+}
+
+/// What a server does by itself.
+pub(super) enum News {
+    Ended,
+    /// Its tools are others now.
+    Tools,
+}
+
+/// A program whose lines are carried.
+struct Carried {
+    task: JoinHandle<Exit>,
+    noise: Noise,
+}
+
+/// Why there is no connection.
+enum NoLink {
+    /// It knows nothing of `initialize`, as servers of the newest revision may.
+    NoInitialize,
+    /// It ended it.
+    Closed,
+    Other(String),
+}
+
+/// When a server has to be up.
+#[derive(Clone, Copy)]
+struct Limit {
+    at: Instant,
+    after: Duration,
+}
+
+/// Connects in the way that nearly all servers know, and in the newest if that is not known.
+pub(super) async fn connect(config: &McpServer, place: &Place, tasks: &TaskTracker) -> Result<Link, String> {
+    let after = config.timeout.map_or(START_LIMIT, |limit| limit.min(START_LIMIT));
+    let limit = Limit { at: Instant::now() + after, after };
+    let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    match connect_by(config, place, tasks, ClientLifecycleMode::Initialize, limit).await {
+        Err(NoLink::NoInitialize) => connect_by(config, place, tasks, newest, limit).await,
+        answer => answer,
+    }
+    .map_err(|why| match why {
+        NoLink::NoInitialize => "it does not know how to begin: it is no MCP server, or a newer one".to_owned(),
+        NoLink::Closed => "it closed the connection".to_owned(),
+        NoLink::Other(why) => why,
+    })
+}
+
+async fn connect_by(
+    config: &McpServer,
+    place: &Place,
+    tasks: &TaskTracker,
+    lifecycle: ClientLifecycleMode,
+    limit: Limit,
+) -> Result<Link, NoLink> {
+    let (changed, changes) = mpsc::channel(1);
+    let handler = Handler { board: Board::default(), changed };
+    match &config.reach {
+        McpReach::Http { url, headers } => {
+            let transport = http::transport(url, headers).map_err(NoLink::Other)?;
+            Ok(Link::new(serve(handler, transport, lifecycle, limit).await?, changes, None))
+        }
+        McpReach::Stdio { command, args, env, cwd } => {
+            let program = Program {
+                program: command.into(),
+                args: args.iter().map(Into::into).collect(),
+                env: place.env.iter().chain(env).map(|(name, value)| (name.into(), value.into())).collect(),
+                env_remove: place.hidden_env.iter().map(Into::into).collect(),
+                cwd: Some(cwd.as_ref().map_or_else(|| place.folder.clone(), |cwd| place.folder.join(cwd))),
+                stdin: StdinMode::Piped,
+            };
+            let child = spawn(program, &place.keeper).await.map_err(|error| NoLink::Other(chain(&error)))?;
+            let (ours, theirs) = tokio::io::duplex(PIPE);
+            let noise = Noise::default();
+            let task = tasks.spawn(pipe::carry(child, theirs, noise.clone()));
+            let program = Carried { task, noise };
+            match serve(handler, ours, lifecycle, limit).await {
+                Ok(served) => Ok(Link::new(served, changes, Some(program))),
+                Err(why) => Err(program.last_words(why).await),
+            }
+        }
+    }
+}
+
+async fn serve<T, E, A>(
+    handler: Handler,
+    transport: T,
+    lifecycle: ClientLifecycleMode,
+    limit: Limit,
+) -> Result<RunningService<RoleClient, Handler>, NoLink>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: Error + Send + Sync + 'static,
+{
+    match timeout_at(limit.at, Box::pin(handler.serve_with_lifecycle(transport, lifecycle))).await {
+        Err(_) => Err(NoLink::Other(format!("it did not answer within {}", shown(limit.after)))),
+        Ok(Ok(served)) => Ok(served),
+        Ok(Err(ClientInitializeError::JsonRpcError(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            Err(NoLink::NoInitialize)
+        }
+        Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(NoLink::Closed),
+        Ok(Err(ClientInitializeError::TransportError { error, .. })) => {
+            Err(NoLink::Other(http::words(error.error.as_ref())))
+        }
+        Ok(Err(error)) => Err(NoLink::Other(chain(&error))),
+    }
+}
+
+impl Carried {
+    /// Waits for the program's end, which is near since nobody holds its pipe any more, and adds what it said last.
+    async fn last_words(self, why: NoLink) -> NoLink {
+        let noise = self.noise.words();
+        let exit = self.task.await.unwrap_or_default();
+        match why {
+            NoLink::NoInitialize => NoLink::NoInitialize,
+            NoLink::Closed => NoLink::Other(format!("{}{noise}", pipe::ended(&exit))),
+            // How it ended is our doing, and no news.
+            NoLink::Other(why) if exit.stderr_tail.is_empty() => NoLink::Other(format!("{why}{noise}")),
+            NoLink::Other(why) => NoLink::Other(format!("{why}{noise}; on its stderr: {}", pipe::last_words(&exit))),
+        }
+    }
+}
+
+impl Link {
+    fn new(served: RunningService<RoleClient, Handler>, changed: mpsc::Receiver<()>, program: Option<Carried>) -> Self {
+        let line = (served.peer().clone(), served.service().board.clone());
+        let stop = served.cancellation_token();
+        Self { line, changed, service: Box::pin(served.waiting()), stop, program }
+    }
+
+    /// Waits until the server does something by itself. Cancel safe.
+    pub(super) async fn news(&mut self) -> News {
+        tokio::select! {
+            _ = &mut self.service => News::Ended,
+            Some(()) = self.changed.recv() => News::Tools,
+        }
+    }
+
+    /// Why it ended by itself.
+    pub(super) async fn why(self) -> String {
+        drop(self.service);
+        let why = match self.program {
+            Some(program) => program.last_words(NoLink::Closed).await,
+            None => NoLink::Closed,
+        };
+        match why {
+            NoLink::Other(why) => why,
+            NoLink::Closed | NoLink::NoInitialize => "the connection is gone".to_owned(),
+        }
+    }
+
+    /// Ends it because it is of no use, and says why: the server's own end says more than what came of it.
+    pub(super) async fn failed(mut self, why: String) -> String {
+        if let Ok(News::Ended) = timeout(END_SHOWS, self.news()).await {
+            return self.why().await;
+        }
+        self.close().await;
+        why
+    }
+
+    /// Ends it, and the program with all it started.
+    pub(super) async fn close(self) {
+        self.stop.cancel();
+        timeout(CLOSE_LIMIT, self.service).await.ok(); // a program is ended all the same
+        if let Some(program) = self.program {
+            program.task.await.ok();
+        }
+    }
+}
+
+/// All tools of a server, each once.
+pub(super) async fn tools(peer: &Peer<RoleClient>, limit: Option<Duration>) -> Result<Vec<Tool>, String> {
+    let limit = limit.map_or(LIST_LIMIT, |limit| limit.min(LIST_LIMIT));
+    let mut tools: Vec<Tool> = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MOST_PAGES {
+        let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+        let listed = timeout(limit, peer.list_tools(page)).await;
+        let listed = listed.map_err(|_| format!("it did not list its tools within {}", shown(limit)))?;
+        let listed = listed.map_err(|error| format!("it did not list its tools: {}", chain(&error)))?;
+        for tool in listed.tools {
+            if tools.len() < MOST_TOOLS && tools.iter().all(|known| known.name != tool.name) {
+                tools.push(tool);
+            }
+        }
+        cursor = listed.next_cursor;
+        if cursor.is_none() || tools.len() >= MOST_TOOLS {
+            break;
+        }
+    }
+    Ok(tools)
+}
+
+/// A time as people write it.
+pub(super) fn shown(time: Duration) -> String {
+    if time.subsec_millis() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
+}
+
+/// How HTTP errors name an address.
+const ADDRESS: &str = " for url (";
+
+/// An error with its causes, each once, and without addresses.
+pub(super) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text.push_str(": ");
+            text.push_str(&words);
+        }
+        source = cause.source();
+    }
+    // An address may hold a secret.
+    while let Some(at) = text.find(ADDRESS)
+        && let Some(length) = text[at..].find(')')
+    {
+        text.replace_range(at..=at + length, "");
+    }
+    text
+}

@@ -1,0 +1,116 @@
+//! What a server says unasked: how a call gets on, that its tools are others now, and what it wants from us.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, RoleClient};
+use tokio::sync::mpsc;
+
+use crate::tool::Progress;
+
+/// How much of a server's words is shown.
+const SHOWN: usize = 2000;
+
+/// The calls that run, and who wants to know of them. A listener that is slow misses something.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Board(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>>);
+
+impl Board {
+    fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, mpsc::Sender<Progress>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells `listener` how the call gets on, until the entry is dropped.
+    pub(super) fn enter(&self, token: ProgressToken, listener: mpsc::Sender<Progress>) -> Entry {
+        self.calls().insert(token.clone(), listener);
+        Entry { board: self.clone(), token }
+    }
+
+    fn tell(&self, token: &ProgressToken, progress: Progress) {
+        if let Some(listener) = self.calls().get(token) {
+            listener.try_send(progress).ok(); // the next one tells more
+        }
+    }
+
+    /// For what belongs to no call in particular.
+    fn tell_all(&self, message: &str) {
+        let message: String = message.chars().take(SHOWN).collect();
+        for listener in self.calls().values() {
+            listener.try_send(Progress { message: Some(message.clone()), ..Progress::default() }).ok();
+        }
+    }
+}
+
+/// A call on the board.
+#[derive(Debug)]
+pub(super) struct Entry {
+    board: Board,
+    token: ProgressToken,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.board.calls().remove(&self.token);
+    }
+}
+
+/// Our side of one connection.
+#[derive(Debug, Clone)]
+pub(super) struct Handler {
+    pub(super) board: Board,
+    /// Its tools are others now.
+    pub(super) changed: mpsc::Sender<()>,
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        // No capabilities: nothing here can answer a server's questions, and it should not ask.
+        ClientConfig::new(ClientCapabilities::default(), Implementation::new("multitap", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let share = said.total.filter(|total| *total > 0.0).map(|total| (said.progress / total).clamp(0.0, 1.0));
+        let message = said.message.map(|message| message.chars().take(SHOWN).collect());
+        // Without a total the number is all there is to see.
+        let message = message.or_else(|| share.is_none().then(|| format!("{}", said.progress)));
+        self.board.tell(&said.progress_token, Progress { output: None, share, message });
+    }
+
+    #[expect(deprecated, reason = "servers of earlier revisions log in this way")]
+    async fn on_logging_message(
+        &self,
+        said: rmcp::model::LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let text = said.data.as_str().map_or_else(|| said.data.to_string(), str::to_owned);
+        tracing::debug!(target: "mcp", level = ?said.level, "{text}");
+        if said.level != rmcp::model::LoggingLevel::Debug {
+            self.board.tell_all(&text);
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.try_send(()).ok(); // one that waits is enough
+    }
+
+    /// A server that asks although it was told that nobody can answer.
+    async fn create_elicitation(
+        &self,
+        asked: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let message = match asked {
+            ElicitRequestParams::FormElicitationParams { message, .. }
+            | ElicitRequestParams::UrlElicitationParams { message, .. } => message,
+            _ => "something of a kind that is not known".to_owned(),
+        };
+        self.board.tell_all(&format!("the server asks, and is declined: {message}"));
+        Ok(ElicitResult::new(ElicitationAction::Decline))
+    }
+}

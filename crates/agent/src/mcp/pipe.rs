@@ -1,0 +1,96 @@
+//! A server that is a program: its lines go through a pipe in memory, so that what is no message stays out.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use multitap_process::{Child, Exit, Line, Lines, Patience};
+use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
+
+/// How much may wait in the pipe, each way.
+pub(super) const PIPE: usize = 64 * 1024;
+/// How long a server may leave a full pipe unread.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How much of a line that is no message is kept.
+const SHOWN: usize = 200;
+/// How much of the end of its stderr an error repeats.
+const LAST_WORDS: usize = 1000;
+
+/// The first thing a server wrote to its stdout that is no message.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Noise(Arc<OnceLock<String>>);
+
+impl Noise {
+    fn heard(&self, line: &str) {
+        let line = line.trim();
+        if !line.is_empty() {
+            tracing::debug!(target: "mcp", line, "no message");
+            self.0.get_or_init(|| line.chars().take(SHOWN).collect());
+        }
+    }
+
+    /// For the end of an error.
+    pub(super) fn words(&self) -> String {
+        match self.0.get() {
+            Some(line) => format!("; its stdout has what is no message: \"{line}\""),
+            None => String::new(),
+        }
+    }
+}
+
+/// Carries lines both ways until either side ends, then ends the program with all it started.
+pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: Noise) -> Exit {
+    let (from_us, to_us) = split(pipe);
+    {
+        let Child { stdin, stdout, .. } = &mut child;
+        tokio::select! {
+            () = outward(stdout, to_us, &noise) => {}
+            () = inward(from_us, stdin) => {}
+        }
+    }
+    child.stop(Patience::default()).await
+}
+
+async fn outward<R>(stdout: &mut Lines<R>, mut to_us: WriteHalf<DuplexStream>, noise: &Noise)
+where
+    R: tokio::io::AsyncRead + Unpin,
+{
+    while let Ok(Some(line)) = stdout.next().await {
+        match line {
+            Line::Text(line) if line.trim_start().starts_with(['{', '[']) => {
+                if to_us.write_all(format!("{line}\n").as_bytes()).await.is_err() {
+                    return;
+                }
+            }
+            Line::Text(line) => noise.heard(&line),
+            Line::TooLong { head, bytes } => {
+                tracing::warn!(target: "mcp", bytes, "a message of an MCP server is too long and is left out");
+                noise.heard(&head);
+            }
+        }
+    }
+}
+
+async fn inward(from_us: ReadHalf<DuplexStream>, stdin: &mut multitap_process::Stdin) {
+    let mut lines = Lines::new(from_us);
+    while let Ok(Some(line)) = lines.next().await {
+        let Line::Text(line) = line else { continue };
+        if stdin.write(line, PATIENCE).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// How a program ended, in words for people.
+pub(super) fn ended(exit: &Exit) -> String {
+    if exit.stderr_tail.is_empty() {
+        format!("it ended ({exit})")
+    } else {
+        format!("it ended ({exit}): {}", last_words(exit))
+    }
+}
+
+/// The end of what it wrote to its stderr.
+pub(super) fn last_words(exit: &Exit) -> String {
+    let surplus = exit.stderr_tail.chars().count().saturating_sub(LAST_WORDS);
+    exit.stderr_tail.chars().skip(surplus).collect()
+}

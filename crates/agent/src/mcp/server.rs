@@ -1,0 +1,288 @@
+//! One server: the task that owns its connection, and the handle by which it is seen and called.
+
+use std::sync::Arc;
+
+use multitap_event::{McpServer, ToolKind};
+use rmcp::model::Tool;
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connect::{self, Line, Link, News};
+use super::{Change, Place, name};
+use crate::tool::Spec;
+
+/// How many wishes may wait; those who wish wait then.
+const WISHES: usize = 8;
+/// How long the description of a tool may be.
+const LONGEST_DESCRIPTION: usize = 8 * 1024;
+
+/// A server, as others see it.
+#[derive(Debug, Clone)]
+pub(super) struct Server {
+    pub(super) name: String,
+    pub(super) config: Arc<McpServer>,
+    pub(super) state: watch::Receiver<State>,
+    pub(super) wishes: mpsc::Sender<Wish>,
+}
+
+/// What the owner of a connection is asked for.
+#[derive(Debug)]
+pub(super) enum Wish {
+    /// Connect, if there is no connection.
+    Connect,
+    /// Give the connection up: what was sent on it did not arrive.
+    GiveUp(String),
+}
+
+/// How a server is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    pub(crate) status: Status,
+    /// Why it is not connected.
+    pub(crate) error: Option<String>,
+    /// Those it had, if it is gone: a call to one brings it back.
+    tools: Arc<[Offered]>,
+    pub(super) line: Option<Line>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Status {
+    #[default]
+    Starting,
+    Connected,
+    /// It did not come up.
+    Failed,
+    /// It was there and is gone.
+    Disconnected,
+}
+
+impl Status {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Connected => "connected",
+            Self::Failed => "failed",
+            Self::Disconnected => "disconnected",
+        }
+    }
+}
+
+/// A tool, by the server's name and the model's.
+#[derive(Debug)]
+struct Offered {
+    native: String,
+    spec: Spec,
+}
+
+impl State {
+    pub(super) fn specs(&self) -> Vec<Spec> {
+        self.tools.iter().map(|tool| tool.spec.clone()).collect()
+    }
+
+    /// The server's own name of the tool that the model knows by that one.
+    pub(super) fn native(&self, name: &str) -> Option<String> {
+        self.tools.iter().find(|tool| tool.spec.name == name).map(|tool| tool.native.clone())
+    }
+
+    /// The server's own names of its tools.
+    pub(crate) fn tool_names(&self) -> Vec<&str> {
+        self.tools.iter().map(|tool| tool.native.as_str()).collect()
+    }
+}
+
+impl Server {
+    /// Begins to connect. The task ends when it is told to stop, or when nobody holds a handle any more.
+    pub(super) fn start(
+        name: &str,
+        config: McpServer,
+        place: Place,
+        changes: mpsc::Sender<Change>,
+        tasks: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Self {
+        let (now, state) = watch::channel(State::default());
+        let (wishes, wished) = mpsc::channel(WISHES);
+        let (name, config) = (name.to_owned(), Arc::new(config));
+        let owner = Owner {
+            name: name.clone(),
+            config: Arc::clone(&config),
+            place,
+            now,
+            changes,
+            wished,
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+        };
+        tasks.spawn(owner.run());
+        Self { name, config, state, wishes }
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    pub(super) fn trusted(&self) -> bool {
+        self.config.trust
+    }
+
+    /// Waits while it is just starting.
+    pub(super) async fn settled(&self) {
+        // An owner that is gone settles nothing more.
+        self.state.clone().wait_for(|state| state.status != Status::Starting).await.ok();
+    }
+}
+
+/// The owner of a connection.
+struct Owner {
+    name: String,
+    config: Arc<McpServer>,
+    place: Place,
+    now: watch::Sender<State>,
+    changes: mpsc::Sender<Change>,
+    wished: mpsc::Receiver<Wish>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// Whether a server goes on.
+enum Goes {
+    On,
+    Out,
+}
+
+impl Owner {
+    async fn run(mut self) {
+        let stop = self.stop.clone();
+        loop {
+            self.tell(Status::Starting, None).await;
+            let connected = tokio::select! {
+                () = stop.cancelled() => return,
+                connected = self.connect() => connected,
+            };
+            match connected {
+                Ok((link, tools)) => {
+                    self.have(link.line.clone(), tools).await;
+                    if let Goes::Out = self.keep(link).await {
+                        return;
+                    }
+                }
+                Err(why) => self.tell(Status::Failed, Some(why)).await,
+            }
+            if let Goes::Out = self.wait().await {
+                return;
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<(Link, Vec<Tool>), String> {
+        let link = Box::pin(connect::connect(&self.config, &self.place, &self.tasks)).await?;
+        match connect::tools(&link.line.0, self.config.timeout).await {
+            Ok(tools) => Ok((link, tools)),
+            Err(why) => Err(link.failed(why).await),
+        }
+    }
+
+    /// Stays with a connection until it ends.
+    async fn keep(&mut self, mut link: Link) -> Goes {
+        let stop = self.stop.clone();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => {
+                    link.close().await;
+                    return Goes::Out;
+                }
+                news = link.news() => match news {
+                    News::Ended => {
+                        let why = link.why().await;
+                        self.tell(Status::Disconnected, Some(why)).await;
+                        return Goes::On;
+                    }
+                    News::Tools => match connect::tools(&link.line.0, self.config.timeout).await {
+                        Ok(tools) => self.have(link.line.clone(), tools).await,
+                        Err(error) => tracing::warn!(server = self.name, error, "its tools are unknown now"),
+                    },
+                },
+                wish = self.wished.recv() => match wish {
+                    Some(Wish::Connect) => {}
+                    Some(Wish::GiveUp(why)) => {
+                        link.close().await;
+                        self.tell(Status::Disconnected, Some(why)).await;
+                        return Goes::On;
+                    }
+                    None => {
+                        link.close().await;
+                        return Goes::Out;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Waits until somebody wants a server that is gone.
+    async fn wait(&mut self) -> Goes {
+        let stop = self.stop.clone();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Goes::Out,
+                wish = self.wished.recv() => match wish {
+                    Some(Wish::Connect) => return Goes::On,
+                    Some(Wish::GiveUp(_)) => {}
+                    None => return Goes::Out,
+                },
+            }
+        }
+    }
+
+    async fn have(&self, line: Line, tools: Vec<Tool>) {
+        let offered: Vec<_> = tools.into_iter().filter(|tool| self.config.offers(&tool.name)).collect();
+        let tools = offer(&self.name, &offered);
+        self.set(State { status: Status::Connected, error: None, tools, line: Some(line) }).await;
+    }
+
+    /// There is no connection, and why.
+    async fn tell(&self, status: Status, error: Option<String>) {
+        let tools = Arc::clone(&self.now.borrow().tools);
+        self.set(State { status, error, tools, line: None }).await;
+    }
+
+    /// It is told first: who sees that a server has settled finds the word about it.
+    async fn set(&self, state: State) {
+        let change = Change { name: self.name.clone(), state: state.clone() };
+        tokio::select! {
+            () = self.stop.cancelled() => {}
+            told = self.changes.send(change) => drop(told), // nobody wants to know
+        }
+        self.now.send_replace(state);
+    }
+}
+
+/// A server's tools as the model is told of them.
+fn offer(server: &str, tools: &[Tool]) -> Arc<[Offered]> {
+    let natives: Vec<_> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+    let names = name::names(server, &natives);
+    let offered = names.into_iter().zip(tools).map(|(name, tool)| {
+        let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
+        let spec = Spec {
+            name,
+            description: description.chars().take(LONGEST_DESCRIPTION).collect(),
+            parameters: parameters(tool),
+            kind: ToolKind::Mcp,
+            server: Some(server.to_owned()),
+            // What a server says about its tools lets none of them run unasked, nor together with others.
+            looks: false,
+        };
+        Offered { native: tool.name.to_string(), spec }
+    });
+    offered.collect()
+}
+
+/// The schema of a tool's arguments, without what models' providers stumble over.
+fn parameters(tool: &Tool) -> Value {
+    let mut schema = tool.input_schema.as_ref().clone();
+    schema.remove("$schema");
+    schema.entry("type").or_insert_with(|| "object".into());
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema.into()
+}

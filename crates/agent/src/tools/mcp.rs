@@ -1,0 +1,35 @@
+//! A tool of an MCP server. What there is, and how it is called, is the servers' business.
+
+use serde_json::{Map, Value};
+
+use super::BadCall;
+use crate::conversation::Call;
+use crate::mcp::{Found, Servers};
+
+/// A call to a server.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Mcp {
+    pub(crate) server: String,
+    /// By the server's own name.
+    pub(crate) tool: String,
+    pub(crate) arguments: Map<String, Value>,
+    /// The user trusts the server.
+    pub(crate) trusted: bool,
+}
+
+/// The call, if a server has such a tool.
+pub(super) fn prepare(servers: &Servers, call: &Call) -> Option<Result<Mcp, BadCall>> {
+    let Found { server, tool, trusted } = servers.find(&call.name)?;
+    let arguments = match &call.arguments {
+        Value::Null => Ok(Map::new()),
+        Value::Object(arguments) => Ok(arguments.clone()),
+        other => Err(BadCall(format!("the arguments of {} must be a JSON object, not: {other}", call.name))),
+    };
+    Some(arguments.map(|arguments| Mcp { server, tool, arguments, trusted }))
+}
+
+impl Mcp {
+    pub(crate) fn title(&self) -> String {
+        format!("{} ({})", self.tool, self.server)
+    }
+}
