@@ -195,7 +195,7 @@ fn check(config: &SessionConfig) -> Result<(), Unsupported> {
         (config.permission_path == PermissionPath::Mcp, "permission by MCP tool", "it asks in its own stream"),
         (config.transport == Transport::OneShot, "transport oneShot", "it runs inside Multitap"),
         (config.checkpointing, "checkpointing", "it has no checkpoints"),
-        (at_a_message, "--at", "it can only go on from the end of a conversation"),
+        (at_a_message, "resume at a message", "it can only go on from the end of a conversation"),
     ] {
         if asked {
             return Err(unsupported(setting, why));

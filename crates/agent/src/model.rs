@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::TokenUsage;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use self::choice::Choice;
@@ -121,6 +121,14 @@ impl Model {
         match self {
             Self::Rehearsal => None,
             Self::Live(live) => live.window(),
+        }
+    }
+
+    /// Who answers, and by whose key.
+    pub(crate) fn account(&self) -> Value {
+        match self {
+            Self::Rehearsal => json!({ "provider": rehearsal::NAME }),
+            Self::Live(live) => live.account(),
         }
     }
 

@@ -8,10 +8,11 @@ mod expand;
 mod prompt;
 mod worker;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, SessionConfig, SessionEnd,
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, ModelUsage, SessionConfig, SessionEnd,
     SessionEndReason, SessionStart, SystemNote, SystemSubtype, Timestamp, TokenUsage, TurnStatus,
 };
 use serde_json::{Map, Value, json};
@@ -96,6 +97,10 @@ pub(crate) struct Runner {
     by_user: bool,
     last: Option<TurnStatus>,
     usage: Option<TokenUsage>,
+    /// What each model has used so far.
+    spent: BTreeMap<String, ModelUsage>,
+    /// The model that was asked last, and how much it holds.
+    answering: (String, Option<u64>),
     over: bool,
 }
 
@@ -105,7 +110,8 @@ struct Gone;
 impl Runner {
     pub(crate) fn new(parts: Parts) -> Self {
         let (to_us, reports) = mpsc::channel(REPORTS);
-        let limits = Limits { max_turns: parts.config.max_turns, window: parts.model.window() };
+        let structured = parts.config.output_schema.is_some();
+        let limits = Limits { max_turns: parts.config.max_turns, window: parts.model.window(), structured };
         let mut machine = Machine::new(parts.talk, limits);
         machine.looks = parts.toolbox.specs().into_iter().filter(|spec| spec.looks).map(|spec| spec.name).collect();
         Self {
@@ -135,6 +141,8 @@ impl Runner {
             by_user: false,
             last: None,
             usage: None,
+            spent: BTreeMap::new(),
+            answering: (String::new(), None),
             over: false,
         }
     }
@@ -276,11 +284,12 @@ impl Runner {
         Ok(())
     }
 
-    async fn tell(&mut self, kind: EventKind) -> Result<(), Gone> {
-        match &kind {
+    async fn tell(&mut self, mut kind: EventKind) -> Result<(), Gone> {
+        match &mut kind {
             EventKind::TurnStarted { .. } => self.stop = CancellationToken::new(),
             EventKind::TurnCompleted(end) => {
                 self.last = Some(end.status);
+                end.model_usage.clone_from(&self.spent);
                 self.patience = None;
                 self.by_user = false;
                 self.usage = match (self.usage, end.usage) {

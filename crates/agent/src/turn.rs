@@ -8,26 +8,25 @@ mod call;
 mod reply;
 #[cfg(test)]
 mod tests;
+mod trouble;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Decide, Denial, EventKind, MessageId, Retry, SystemNote, SystemSubtype,
-    Timestamp, TokenUsage, ToolId, ToolKind, TurnEnd, TurnId, TurnStatus,
+    Decide, Denial, EventKind, MessageId, SystemNote, SystemSubtype, Timestamp, TokenUsage, ToolId, ToolKind, TurnEnd,
+    TurnId, TurnStatus,
 };
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use self::call::{Left, Work};
 use self::reply::Gathered;
 use crate::conversation::{Call, Conversation, Message, Said};
 use crate::job::Job;
-use crate::model::{Delta, ModelError, ModelErrorKind, Reply};
+use crate::model::{Delta, ModelError, Reply};
 use crate::policy::Verdict;
 use crate::tool::{Outcome, Progress};
 
-/// How often a model is asked again before the turn fails.
-const ATTEMPTS: u32 = 5;
 /// The same calls in a row that make a loop.
 const SAME_CALLS: usize = 4;
 /// What the model hears of what was cut off.
@@ -60,10 +59,17 @@ pub(crate) enum Input {
     Progress(ToolId, Progress),
     Done(ToolId, Outcome),
     /// The conversation was summed up.
-    Summed(Result<String, ModelError>),
+    Summed(Result<Summary, ModelError>),
     Cancel,
     /// What was to stop has had its time.
     Force,
+}
+
+/// The conversation in few words, and what it took to make them.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    pub(crate) text: String,
+    pub(crate) usage: Option<TokenUsage>,
 }
 
 /// What a call turned out to be.
@@ -116,6 +122,8 @@ pub(crate) struct Limits {
     pub(crate) max_turns: Option<u32>,
     /// How many tokens the model can hold.
     pub(crate) window: Option<u64>,
+    /// The last words of a turn must be JSON, which is given beside them.
+    pub(crate) structured: bool,
 }
 
 /// Time and ids, for one step.
@@ -166,12 +174,22 @@ enum Stage {
     /// Before another try.
     Waiting {
         attempt: u32,
+        then: Then,
     },
     /// Tools are at work.
     Working(Work),
     /// The user stopped the turn, and tools have still to say how far they were.
     Stopping(Work),
-    SummingUp,
+    SummingUp {
+        attempt: u32,
+    },
+}
+
+/// What is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Ask,
+    SumUp,
 }
 
 impl Machine {
@@ -232,11 +250,7 @@ impl Machine {
                 }
                 self.end(TurnStatus::Completed, None, None, now, out);
             }
-            Err(why) => {
-                let told = AgentError::new(AgentErrorKind::Unknown, why.clone()).of(AgentType::Builtin);
-                out.push(Effect::Tell(EventKind::Error(told)));
-                self.end(TurnStatus::Failed, None, Some(why), now, out);
-            }
+            Err(why) => self.fail(None, why, now, out),
         }
     }
 
@@ -254,7 +268,7 @@ impl Machine {
         self.turn = Some(Turn {
             id,
             began: now.at,
-            stage: Stage::SummingUp,
+            stage: Stage::SummingUp { attempt: 1 },
             asked: 0,
             usage: None,
             denials: Vec::new(),
@@ -279,14 +293,14 @@ impl Machine {
         }
         if let Some(max) = self.limits.max_turns.filter(|max| turn.asked >= *max) {
             let why = format!("the model was asked {max} times, the limit that --max-turns sets");
-            return self.end(TurnStatus::Failed, Some("max_turns"), Some(why), now, out);
+            return self.fail(Some("max_turns"), why, now, out);
         }
         let used = self.used.unwrap_or_else(|| self.talk.guessed_tokens());
         #[expect(clippy::cast_precision_loss, reason = "a share of tokens need not be exact")]
         let full = self.limits.window.is_some_and(|window| used as f64 > window as f64 * FULL);
         if full && !turn.summed {
             turn.summed = true;
-            turn.stage = Stage::SummingUp;
+            turn.stage = Stage::SummingUp { attempt: 1 };
             out.push(Effect::SumUp);
             return;
         }
@@ -305,7 +319,7 @@ impl Machine {
         let Stage::Asking { gathered, .. } = &mut turn.stage else { return };
         let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
         if let Some(usage) = reply.usage {
-            turn.usage = Some(turn.usage.map_or(usage, |before| before.plus(usage)));
+            turn.count(usage);
             self.used = Some(usage.total_tokens);
         }
         turn.summed = false;
@@ -323,7 +337,7 @@ impl Machine {
         if self.loops(&calls) {
             self.answer_all(&calls, "not run: the same calls were made over and over", out);
             let why = format!("the model made the same calls {SAME_CALLS} times in a row");
-            return self.end(TurnStatus::Failed, Some("loop_detected"), Some(why), now, out);
+            return self.fail(Some("loop_detected"), why, now, out);
         }
         let Some(turn) = &mut self.turn else { return };
         turn.stage = Stage::Working(Work::new(calls));
@@ -333,12 +347,18 @@ impl Machine {
     /// The model has nothing more to do.
     fn rest(&mut self, cut_short: Option<String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         if let Some(why) = cut_short {
-            return self.end(TurnStatus::Failed, Some("cut_short"), Some(why), now, out);
+            return self.fail(Some("cut_short"), why, now, out);
         }
-        match &self.turn {
-            Some(turn) if !turn.steers.is_empty() => self.ask(now, out),
-            _ => self.end(TurnStatus::Completed, None, None, now, out),
+        let Some(turn) = &self.turn else { return };
+        if !turn.steers.is_empty() {
+            return self.ask(now, out);
         }
+        // Where the model was not asked, as for a summary, nothing has to fit.
+        if self.limits.structured && turn.asked > 0 && turn.structured().is_none() {
+            let why = "the answer is not the JSON that --output-schema asks for".to_owned();
+            return self.fail(Some("not_structured"), why, now, out);
+        }
+        self.end(TurnStatus::Completed, None, None, now, out);
     }
 
     /// Whether the model goes round in circles.
@@ -357,73 +377,13 @@ impl Machine {
         self.keep(Message::Results { answers }, out);
     }
 
-    /// The model did not answer to the end.
-    fn failed(&mut self, error: ModelError, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn summed(&mut self, summary: Result<Summary, ModelError>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        let Stage::Asking { attempt, gathered } = &mut turn.stage else { return };
-        let attempt = *attempt;
-        // What was shown cannot be taken back: a reply that broke off is not begun again.
-        if error.kind.passes() && gathered.is_empty() && attempt < ATTEMPTS {
-            let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, now.jitter));
-            turn.stage = Stage::Waiting { attempt };
-            out.push(Effect::Tell(EventKind::Retry(Retry {
-                attempt,
-                max_attempts: Some(ATTEMPTS - 1),
-                delay_ms: Some(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
-                status_code: error.status,
-                reason: Some(error.message),
-            })));
-            out.push(Effect::Wait(delay));
-            return;
-        }
-        if error.kind == ModelErrorKind::TooLong && gathered.is_empty() && !turn.summed {
-            turn.summed = true;
-            turn.stage = Stage::SummingUp;
-            out.push(Effect::SumUp);
-            return;
-        }
-        self.break_off("the reply broke off", out);
-        self.tell_error(&error, out);
-        self.end(TurnStatus::Failed, None, Some(error.message), now, out);
-    }
-
-    fn tell_error(&self, error: &ModelError, out: &mut Vec<Effect>) {
-        let mut told = AgentError::new(AgentErrorKind::Unknown, error.message.clone()).of(AgentType::Builtin);
-        if let Some(status) = error.status {
-            told = told.code(status.to_string());
-        }
-        out.push(Effect::Tell(EventKind::Error(told)));
-    }
-
-    /// Keeps what the model had said, with an answer to every call in it.
-    fn break_off(&mut self, why: &str, out: &mut Vec<Effect>) {
-        let Some(Turn { stage: Stage::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
-        let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
-        let calls = gathered.calls();
-        let parts = gathered.into_parts();
-        if parts.is_empty() {
-            return;
-        }
-        self.keep(Message::Assistant { parts }, out);
-        if !calls.is_empty() {
-            self.answer_all(&calls, why, out);
-        }
-    }
-
-    fn again(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        let Some(turn) = &mut self.turn else { return };
-        let Stage::Waiting { attempt } = turn.stage else { return };
-        turn.stage = Stage::Asking { attempt: attempt + 1, gathered: Gathered::new(MessageId::from((now.id)())) };
-        out.push(Effect::AskModel);
-    }
-
-    fn summed(&mut self, summary: Result<String, ModelError>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        if !matches!(self.turn, Some(Turn { stage: Stage::SummingUp, .. })) {
-            return;
-        }
+        let Stage::SummingUp { attempt } = turn.stage else { return };
         match summary {
-            Ok(summary) => {
-                out.push(Effect::Tell(self.sum_up(&summary)));
+            Ok(Summary { text, usage }) => {
+                usage.into_iter().for_each(|usage| turn.count(usage));
+                out.push(Effect::Tell(self.sum_up(&text)));
                 out.push(Effect::Keep(Keep::All));
                 match self.talk.messages().last() {
                     Some(Message::User(_)) => self.ask(now, out),
@@ -431,11 +391,7 @@ impl Machine {
                     _ => self.rest(None, now, out),
                 }
             }
-            Err(error) => {
-                self.tell_error(&error, out);
-                let why = format!("the conversation is too long, and could not be summed up: {}", error.message);
-                self.end(TurnStatus::Failed, None, Some(why), now, out);
-            }
+            Err(error) => self.not_summed(error, attempt, now, out),
         }
     }
 
@@ -487,7 +443,9 @@ impl Machine {
         out: &mut Vec<Effect>,
     ) {
         let Some(turn) = self.turn.take() else { return };
+        let structured = self.limits.structured && status == TurnStatus::Completed;
         out.push(Effect::Tell(EventKind::TurnCompleted(TurnEnd {
+            structured_output: structured.then(|| turn.structured()).flatten(),
             turn_id: Some(turn.id),
             usage: turn.usage,
             duration_ms: Some(now.at.millis_since(turn.began)),
@@ -511,8 +469,13 @@ impl Machine {
     }
 }
 
-/// How long to wait after that many tries: longer each time, and never quite the same.
-fn back_off(attempt: u32, jitter: f64) -> Duration {
-    let seconds = f64::from(2_u32.saturating_pow(attempt.min(6) - 1));
-    Duration::from_secs_f64(seconds * (0.75 + jitter / 2.0))
+impl Turn {
+    fn count(&mut self, usage: TokenUsage) {
+        self.usage = Some(self.usage.map_or(usage, |before| before.plus(usage)));
+    }
+
+    /// Its last words as JSON, if they are.
+    fn structured(&self) -> Option<Value> {
+        serde_json::from_str(self.text.as_deref()?).ok()
+    }
 }

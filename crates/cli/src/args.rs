@@ -108,7 +108,8 @@ pub(crate) struct SessionsArgs {
     #[command(subcommand)]
     pub(crate) action: Option<SessionsSub>,
 
-    /// The agent's own conversations: of claude, codex or gemini [default: the sessions that multitap keeps]
+    /// The agent's own conversations: of claude, codex or gemini; of builtin, those that multitap keeps [default: the
+    /// sessions that multitap keeps]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) agent: Option<String>,
 

@@ -148,6 +148,12 @@ impl ModelServer {
         self.shared.released.notify_waiters();
     }
 
+    /// Whether a reply hangs now.
+    #[must_use]
+    pub fn hangs(&self) -> bool {
+        self.shared.progress.borrow().hanging > 0
+    }
+
     /// Waits until a reply hangs.
     pub async fn until_hanging(&self, patience: Duration) -> Result<()> {
         self.until(patience, "no reply hangs", |progress| progress.hanging > 0).await

@@ -20,6 +20,7 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatStream, ChatStreamEvent};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, Headers, ModelIden, ServiceTarget};
+use serde_json::{Value, json};
 
 use self::decode::{Decoder, End};
 use self::tap::Tap;
@@ -74,6 +75,16 @@ impl Live {
     /// The model with its provider, as `--model` takes it.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Who is asked, where, and which variable the key comes from; never the key.
+    pub(crate) fn account(&self) -> Value {
+        let Target { vendor, key, .. } = &self.target;
+        let mut account = json!({ "provider": vendor.word(), "host": self.target.host() });
+        if key.is_some() {
+            account["keyFrom"] = vendor.key_vars().into();
+        }
+        account
     }
 
     /// How many tokens it holds, where that is known.

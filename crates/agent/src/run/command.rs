@@ -102,11 +102,14 @@ impl Runner {
             }
             Query::Account => {
                 let message = Some("the built-in agent has no account of its own".to_owned());
-                self.note(SystemSubtype::ACCOUNT, message, json!({})).await
+                self.note(SystemSubtype::ACCOUNT, message, self.model.account()).await
             }
             Query::Context => {
                 let used = self.machine.used.unwrap_or_else(|| self.machine.talk.guessed_tokens());
-                let data = json!({ "usedTokens": used, "contextWindow": self.machine.limits.window });
+                let mut data = json!({ "usedTokens": used });
+                if let Some(window) = self.machine.limits.window {
+                    data["contextWindow"] = window.into();
+                }
                 self.note(SystemSubtype::CONTEXT, None, data).await
             }
         }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use multitap_event::{OptionId, ToolId, ToolKind};
+use multitap_event::{ModelUsage, OptionId, ToolId, ToolKind};
 use tokio::sync::mpsc;
 
 use super::{Gone, Runner};
 use crate::conversation::{Call, Message};
 use crate::job::Job;
-use crate::model::{Delta, ModelError, Reply, Request};
+use crate::model::{Delta, Model, ModelError, Reply, Request};
 use crate::policy::Verdict;
 use crate::tool::{Doing, Progress};
-use crate::turn::{Input, Readied};
+use crate::turn::{Input, Readied, Summary};
 
 /// How many pieces of a reply or of a tool's output may wait.
 const PIECES: usize = 64;
@@ -33,7 +33,10 @@ pub(super) enum Report {
 impl Runner {
     pub(super) async fn report(&mut self, report: Report) -> Result<(), Gone> {
         match report {
-            Report::Model(asking, input) if asking == self.asking => self.step(input).await,
+            Report::Model(asking, input) if asking == self.asking => {
+                self.count(&input);
+                self.step(input).await
+            }
             Report::Model(..) => Ok(()),
             Report::Tool(input) => self.step(input).await,
             Report::Prepared(id, call, job) => {
@@ -64,7 +67,7 @@ impl Runner {
     pub(super) fn ask_model(&mut self) {
         let request = self.request();
         let (asking, to_us) = (self.new_question(), self.to_us.clone());
-        let model = self.model.clone();
+        let model = self.asked_model();
         self.asked = Some(self.workers.spawn(async move {
             let (deltas, mut pieces) = mpsc::channel(PIECES);
             let forward = async {
@@ -89,7 +92,7 @@ impl Runner {
         let mut request = Request { tools: Vec::new(), output_schema: None, ..self.request() };
         request.messages.push(Message::user(SUM_UP));
         let (asking, to_us) = (self.new_question(), self.to_us.clone());
-        let model = self.model.clone();
+        let model = self.asked_model();
         self.asked = Some(self.workers.spawn(async move {
             let (deltas, mut pieces) = mpsc::channel(PIECES);
             let gather = async {
@@ -101,9 +104,29 @@ impl Runner {
                 }
                 summary
             };
-            let (replied, summary): (Result<Reply, ModelError>, _) = tokio::join!(model.ask(request, deltas), gather);
-            to_us.send(Report::Model(asking, Input::Summed(replied.map(|_| summary)))).await.ok();
+            let (replied, text): (Result<Reply, ModelError>, _) = tokio::join!(model.ask(request, deltas), gather);
+            let summary = replied.map(|reply| Summary { text, usage: reply.usage });
+            to_us.send(Report::Model(asking, Input::Summed(summary))).await.ok();
         }));
+    }
+
+    /// The model that is asked now, whichever it will be next.
+    fn asked_model(&mut self) -> Model {
+        self.answering = (self.model.name().to_owned(), self.model.window());
+        self.model.clone()
+    }
+
+    /// Counts what a model used to answer.
+    fn count(&mut self, input: &Input) {
+        let usage = match input {
+            Input::Replied(Ok(reply)) => reply.usage,
+            Input::Summed(Ok(summary)) => summary.usage,
+            _ => None,
+        };
+        let Some(usage) = usage else { return };
+        let (name, context_window) = self.answering.clone();
+        let spent = self.spent.entry(name).or_insert(ModelUsage { context_window, ..ModelUsage::default() });
+        spent.usage = spent.usage.plus(usage);
     }
 
     fn new_question(&mut self) -> u64 {

@@ -69,7 +69,7 @@ impl Machine {
     fn work(&mut self) -> Option<&mut Work> {
         match &mut self.turn.as_mut()?.stage {
             Stage::Working(work) | Stage::Stopping(work) => Some(work),
-            Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp => None,
+            Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp { .. } => None,
         }
     }
 
@@ -226,7 +226,7 @@ impl Machine {
                 self.stopped(now, out);
             }
             Stage::Stopping(_) => {}
-            Stage::Working(_) | Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp => {
+            Stage::Working(_) | Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp { .. } => {
                 self.next_calls(now, out);
             }
         }

@@ -1,6 +1,7 @@
 //! A reply as it comes in: what is told of each piece, and what stays of the whole.
 
-use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk};
+use multitap_event::{EventKind, MessageId, Reasoning, Role, SystemNote, TextChunk};
+use serde_json::{Map, json};
 
 use crate::conversation::{Call, Part};
 use crate::model::Delta;
@@ -60,6 +61,22 @@ impl Gathered {
                 None
             }
         }
+    }
+
+    /// What people are told when all this is void; nothing if they have heard nothing of it.
+    pub(super) fn discarded(&self) -> Option<EventKind> {
+        let heard = |part: &Part| match part {
+            Part::Text { .. } => true,
+            Part::Thought { text, .. } => !text.is_empty(),
+            Part::Call(_) => false,
+        };
+        self.parts.iter().any(heard).then(|| {
+            EventKind::System(SystemNote {
+                subtype: "discarded".to_owned(),
+                message: Some("the model was cut off and begins this text again".to_owned()),
+                data: Map::from_iter([("messageIds".to_owned(), json!([self.id]))]),
+            })
+        })
     }
 
     /// All it said aloud.

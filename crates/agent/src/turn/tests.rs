@@ -1,9 +1,14 @@
-use multitap_event::{ChoiceKind, QuestionId, ToolOutcome, option};
+use std::path::Path;
+
+use multitap_event::{AgentErrorKind, ChoiceKind, QuestionId, ToolOutcome, option};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::trouble::ATTEMPTS;
 use super::*;
 use crate::conversation::Part;
+use crate::model::ModelErrorKind;
+use crate::tools::shell::Command;
 
 /// A machine, and everything it ever wanted.
 struct Table {
@@ -75,6 +80,11 @@ impl Table {
         end.unwrap()
     }
 
+    fn errors(&self) -> Vec<AgentErrorKind> {
+        let error = |kind: &EventKind| if let EventKind::Error(error) = kind { Some(error.kind) } else { None };
+        self.told.iter().filter_map(error).collect()
+    }
+
     fn outcomes(&self) -> Vec<ToolOutcome> {
         let outcome =
             |kind: &EventKind| if let EventKind::ToolCompleted(done) = kind { Some(done.outcome) } else { None };
@@ -91,10 +101,9 @@ impl Table {
     }
 }
 
-/// A job without an effect on anything.
+/// A job that can be allowed once or for good.
 fn job() -> Job {
-    let arguments = json!({ "todos": [{ "description": "a", "status": "pending" }] });
-    Job::Todos(serde_json::from_value(arguments).unwrap())
+    Job::Shell(Command::of("make", Path::new("/work")))
 }
 
 fn error(kind: ModelErrorKind) -> ModelError {
@@ -212,16 +221,45 @@ fn what_passes_is_tried_again_with_longer_waits() {
 }
 
 #[test]
-fn a_reply_that_broke_off_is_not_begun_again() {
+fn a_reply_that_broke_off_is_asked_for_anew() {
     let mut table = Table::new(Limits::default());
     table.step(Input::Prompt(Said { text: "go".to_owned(), images: Vec::new() }));
     table.say("half a");
     table.call("change", 1);
     table.step(Input::Replied(Err(error(ModelErrorKind::Connection))));
+    assert!(matches!(table.effects[..], [Effect::Wait(_)]), "{:?}", table.effects);
+    let [.., EventKind::System(void), EventKind::Retry(_)] = &table.told[..] else { panic!("{:?}", table.told) };
+    assert_eq!((void.subtype.as_str(), &void.data["messageIds"]), ("discarded", &json!(["id-2"])));
+    table.step(Input::Again);
+    assert_eq!(table.machine.talk.messages(), [Message::user("go")], "the half does not count");
+    table.say("the whole");
+    table.replied();
+    assert_eq!((table.end().status, table.end().text.as_deref()), (TurnStatus::Completed, Some("the whole")));
+}
+
+#[test]
+fn what_broke_off_for_good_is_kept_whole() {
+    let mut table = Table::new(Limits::default());
+    table.step(Input::Prompt(Said { text: "go".to_owned(), images: Vec::new() }));
+    table.say("half a");
+    table.call("change", 1);
+    table.step(Input::Replied(Err(error(ModelErrorKind::Refused))));
     assert_eq!(table.end().status, TurnStatus::Failed);
     assert_eq!(table.answers(), [("call-1".to_owned(), true)], "the conversation is whole");
     table.step(Input::Prompt(Said { text: "go on".to_owned(), images: Vec::new() }));
     assert!(table.effects.contains(&Effect::AskModel));
+}
+
+#[test]
+fn an_answer_that_has_to_be_json_is_given_as_such() {
+    for (text, structured) in [("{\"colour\":\"red\"}", Some(json!({"colour": "red"}))), ("red", None)] {
+        let mut table = Table::new(Limits { structured: true, ..Limits::default() });
+        table.step(Input::Prompt(Said::default()));
+        table.say(text);
+        table.replied();
+        let expected = if structured.is_some() { TurnStatus::Completed } else { TurnStatus::Failed };
+        assert_eq!((table.end().status, &table.end().structured_output), (expected, &structured));
+    }
 }
 
 #[test]
@@ -230,6 +268,7 @@ fn a_wrong_key_is_not_tried_again() {
     table.step(Input::Prompt(Said::default()));
     table.step(Input::Replied(Err(error(ModelErrorKind::Key))));
     assert_eq!(table.end().error.as_deref(), Some("the model is away"));
+    assert_eq!(table.errors(), [AgentErrorKind::PermissionDenied]);
 }
 
 #[test]
@@ -243,9 +282,10 @@ fn circles_and_limits_end_a_turn() {
         table.replied();
     }
     assert_eq!(table.end().native_status.as_deref(), Some("loop_detected"));
+    assert_eq!(table.errors(), [AgentErrorKind::Unknown]);
     assert_eq!(table.answers(), [("call-0".to_owned(), true)]);
 
-    let mut table = Table::new(Limits { max_turns: Some(1), window: None });
+    let mut table = Table::new(Limits { max_turns: Some(1), ..Limits::default() });
     table.step(Input::Prompt(Said::default()));
     table.call("look", 0);
     table.replied();
@@ -253,21 +293,39 @@ fn circles_and_limits_end_a_turn() {
     table.ready(&id, Verdict::Run);
     table.step(Input::Done(id, Outcome::done("found")));
     assert_eq!(table.end().native_status.as_deref(), Some("max_turns"));
+    assert_eq!(table.errors(), [AgentErrorKind::Unknown]);
 }
 
 #[test]
 fn a_full_context_is_summed_up_first() {
-    let mut table = Table::new(Limits { max_turns: None, window: Some(120) });
+    let mut table = Table::new(Limits { window: Some(120), ..Limits::default() });
     table.step(Input::Prompt(Said { text: "one".to_owned(), images: Vec::new() }));
     table.say("done");
     table.replied();
     table.step(Input::Prompt(Said { text: "two".to_owned(), images: Vec::new() }));
     assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::SumUp]);
-    table.step(Input::Summed(Ok("one is done".to_owned())));
+    let usage = Some(TokenUsage::of(40, 4));
+    table.step(Input::Summed(Ok(Summary { text: "one is done".to_owned(), usage })));
     assert_eq!(table.effects, [Effect::Keep(Keep::All), Effect::AskModel]);
     assert_eq!(table.machine.talk.messages().last(), Some(&Message::user("two")));
     let is_compacted = |kind: &EventKind| matches!(kind, EventKind::System(note) if note.subtype == "compacted");
     assert!(table.told.iter().any(is_compacted));
+    table.say("done too");
+    table.replied();
+    assert_eq!(table.end().usage, Some(TokenUsage::of(140, 14)), "what the summary took counts");
+}
+
+#[test]
+fn a_summary_is_tried_again_too() {
+    let mut table = Table::new(Limits { window: Some(10), ..Limits::default() });
+    table.step(Input::Prompt(Said { text: "x".repeat(50), images: Vec::new() }));
+    assert!(table.effects.contains(&Effect::SumUp));
+    table.step(Input::Summed(Err(error(ModelErrorKind::RateLimited))));
+    assert!(matches!(table.effects[..], [Effect::Wait(_)]), "{:?}", table.effects);
+    table.step(Input::Again);
+    assert_eq!(table.effects, [Effect::SumUp]);
+    table.step(Input::Summed(Err(error(ModelErrorKind::Refused))));
+    assert_eq!(table.end().status, TurnStatus::Failed);
 }
 
 #[test]
@@ -373,7 +431,7 @@ proptest! {
     /// began ends once, every question closes, every turn that began ends once.
     #[test]
     fn anything_may_happen(happenings in proptest::collection::vec(happening(), 0..80)) {
-        let mut table = Table::new(Limits { max_turns: Some(6), window: Some(150) });
+        let mut table = Table::new(Limits { max_turns: Some(6), window: Some(150), structured: false });
         table.machine.looks = BTreeSet::from(["look".to_owned()]);
         let mut known: Vec<ToolId> = Vec::new();
         for happening in happenings {
@@ -420,7 +478,8 @@ proptest! {
                     table.step(Input::Done(id, Outcome::done("done")));
                 },
                 Happening::Summed(well) => {
-                    let summary = if well { Ok("short".to_owned()) } else { Err(error(ModelErrorKind::Refused)) };
+                    let short = Summary { text: "short".to_owned(), usage: None };
+                    let summary = if well { Ok(short) } else { Err(error(ModelErrorKind::Refused)) };
                     table.step(Input::Summed(summary));
                 }
                 Happening::Cancel => table.step(Input::Cancel),

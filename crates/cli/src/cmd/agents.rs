@@ -140,9 +140,9 @@ fn features(agent: AgentType) -> Features {
         AgentType::Acp => {
             Features { partial_text: true, mcp: true, permission_questions: true, cancel: true, ..Features::default() }
         }
-        // Not driven yet, so nothing of it comes through.
         AgentType::Builtin => Features {
-            structured_output: false,
+            usage_per_model: true,
+            structured_output: true,
             resume: true,
             fork: true,
             partial_text: true,
@@ -153,7 +153,11 @@ fn features(agent: AgentType) -> Features {
             set_mode: true,
             set_model: true,
             images: true,
-            ..Features::default()
+            // It knows no prices, and goes on from the end of a conversation only.
+            cost: false,
+            resume_at_message: false,
+            hooks: false,
+            mcp: false,
         },
     }
 }

@@ -36,7 +36,8 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
     };
     let settings = Settings::load(Some(&folder)).map_err(|error| Problem::usage(error.to_string()))?;
     settings.warnings.iter().for_each(|warning| out::say(&format!("multitap: {warning}")));
-    if args.agent.is_none()
+    let builtin = args.agent.as_deref() == Some(AgentType::Builtin.as_str());
+    if (args.agent.is_none() || builtin)
         && let Some(exit) = crate::wait(of_ours(&args, &folder))?
     {
         return Ok(exit);
@@ -57,9 +58,10 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
     }
 }
 
-/// The same for the sessions that we keep. Nothing if it is about none of them: then an agent may have it.
+/// The same for the sessions that we keep, which the built-in agent's own are too. Nothing if it is about none of them:
+/// then an agent may have it.
 async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Problem> {
-    let ours = Ours::open()?;
+    let ours = Ours::open(args.agent.as_deref())?;
     let (id, all) = match &args.action {
         None => (None, args.all),
         Some(SessionsSub::List { all }) => (None, *all || args.all),
@@ -70,7 +72,14 @@ async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Pro
     let Some(id) = id else {
         return ours.list((!all).then_some(folder), args.json).await.map(Some);
     };
-    let Some(record) = ours.find(id, folder).await? else { return Ok(None) };
+    let record = match (ours.find(id, folder).await?, &args.agent) {
+        (Some(record), _) => record,
+        (None, None) => return Ok(None),
+        (None, Some(agent)) => {
+            let message = format!("no session of {agent} {id} is kept; `multitap sessions --all` lists what there is");
+            return Err(Problem::new(Exit::Failed, message));
+        }
+    };
     match &args.action {
         Some(SessionsSub::Rm { .. }) => ours.forget(&record).await.map(Some),
         Some(SessionsSub::Show { .. }) if !args.json => ours.show(&record).await.map(Some),

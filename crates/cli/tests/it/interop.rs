@@ -1,10 +1,12 @@
-//! The real CLIs on the scripted model, through the real binary: one table of scenarios for every agent.
+//! The real CLIs and the built-in agent on the scripted model, through the real binary: one table of scenarios for
+//! every agent.
 //!
 //! A scenario speaks only of unified events, so the same assertions hold for each agent; a switch of `--agent`
 //! needs no other change. An agent joins by a variant of [`agent::Agent`]; a row it cannot do is named in
 //! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
 
 pub(crate) mod agent;
+mod builtin;
 mod codex_threads;
 mod invariants;
 mod kill;
@@ -13,36 +15,50 @@ mod sandbox;
 mod scenario;
 mod stage;
 
-use agent::{Agent, Cannot};
+use agent::{Agent, Api, Cannot};
 
-/// One test for each agent and each scenario.
+/// One test for each scenario, for one agent.
+macro_rules! column {
+    ($agent:expr; $($room:ident: $($scenario:ident)+;)+) => {
+        use crate::interop::*;
+
+        $($(#[test] fn $scenario() { run($agent, stringify!($scenario), scenario::$room::$scenario); })+)+
+    };
+}
+
+/// One column for each agent. The built-in one has one for each API that models are asked by; it needs no program, so
+/// it runs wherever tests run.
 macro_rules! suite {
     ($($room:ident: $($scenario:ident)+;)+) => {
         /// Every row of the table.
         const ROWS: &[&str] = &[$($(stringify!($scenario)),+),+];
 
         mod claude {
-            use super::*;
-
-            $($(#[test] fn $scenario() { run(Agent::Claude, stringify!($scenario), scenario::$room::$scenario); })+)+
+            column!(Agent::Claude; $($room: $($scenario)+;)+);
         }
 
         mod codex {
-            use super::*;
-
-            $($(#[test] fn $scenario() { run(Agent::Codex, stringify!($scenario), scenario::$room::$scenario); })+)+
+            column!(Agent::Codex; $($room: $($scenario)+;)+);
         }
 
         mod gemini {
-            use super::*;
-
-            $($(#[test] fn $scenario() { run(Agent::Gemini, stringify!($scenario), scenario::$room::$scenario); })+)+
+            column!(Agent::Gemini; $($room: $($scenario)+;)+);
         }
 
         mod acp {
-            use super::*;
+            column!(Agent::Acp; $($room: $($scenario)+;)+);
+        }
 
-            $($(#[test] fn $scenario() { run(Agent::Acp, stringify!($scenario), scenario::$room::$scenario); })+)+
+        mod builtin_on_anthropic {
+            column!(Agent::Builtin(Api::Anthropic); $($room: $($scenario)+;)+);
+        }
+
+        mod builtin_on_openai {
+            column!(Agent::Builtin(Api::OpenAi); $($room: $($scenario)+;)+);
+        }
+
+        mod builtin_on_gemini {
+            column!(Agent::Builtin(Api::Gemini); $($room: $($scenario)+;)+);
         }
     };
 }

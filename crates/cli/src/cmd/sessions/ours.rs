@@ -22,17 +22,24 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// The log of this user.
 pub(super) struct Ours {
     log: multitap_store::Store,
+    /// Those of this agent only.
+    agent: Option<String>,
 }
 
 impl Ours {
-    pub(super) fn open() -> Result<Self, Problem> {
+    pub(super) fn open(agent: Option<&str>) -> Result<Self, Problem> {
         let log = host::open_store().map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
-        Ok(Self { log })
+        Ok(Self { log, agent: agent.map(str::to_owned) })
+    }
+
+    fn is_wanted(&self, record: &SessionRecord) -> bool {
+        self.agent.as_ref().is_none_or(|agent| *agent == record.agent.to_string())
     }
 
     pub(super) async fn list(&self, folder: Option<&Path>, as_json: bool) -> Result<Exit, Problem> {
         let filter = Filter { folder: folder.map(Path::to_owned), ..Filter::default() };
-        let records = self.log.list(filter).await.map_err(failed)?;
+        let mut records = self.log.list(filter).await.map_err(failed)?;
+        records.retain(|record| self.is_wanted(record));
         if as_json {
             let all: Vec<Value> = records.iter().map(stated).collect();
             print(&format!("{}\n", serde_json::to_string_pretty(&all).context("write JSON")?))?;
@@ -52,10 +59,13 @@ impl Ours {
     /// The session that somebody means; nothing if it is none of ours.
     pub(super) async fn find(&self, wanted: &str, folder: &Path) -> Result<Option<SessionRecord>, Problem> {
         if wanted == "latest" {
-            let filter = Filter { folder: Some(folder.to_owned()), limit: Some(1), ..Filter::default() };
-            return Ok(self.log.list(filter).await.map_err(failed)?.into_iter().next());
+            let limit = if self.agent.is_none() { Some(1) } else { None };
+            let filter = Filter { folder: Some(folder.to_owned()), limit, ..Filter::default() };
+            let records = self.log.list(filter).await.map_err(failed)?;
+            return Ok(records.into_iter().find(|record| self.is_wanted(record)));
         }
         let mut found = self.log.find(wanted.to_owned()).await.map_err(failed)?;
+        found.retain(|record| self.is_wanted(record));
         if let [one, other, ..] = found.as_slice() {
             let message = format!("more than one session begins with {wanted}, such as {} and {}", one.id, other.id);
             return Err(Problem::new(Exit::Failed, message));

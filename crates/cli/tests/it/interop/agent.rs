@@ -1,10 +1,15 @@
 //! The agents of the table: where their programs are, what they are started with, what they cannot do.
 
+mod cannot;
+
 use std::path::{Path, PathBuf};
 
 use multitap_testkit::model::{Reply, Tool};
 use multitap_testkit::{Scratch, interop};
 use serde_json::{Value, json};
+
+use self::cannot::{ACP, BUILTIN, CODEX, GEMINI, SCHEMA};
+pub(crate) use self::cannot::{Cannot, Refusal};
 
 /// An agent that joins the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,34 +19,38 @@ pub(crate) enum Agent {
     Gemini,
     /// Any agent that speaks ACP, by its command: here Claude behind that protocol.
     Acp,
+    /// Multitap's own, whose model is asked in this way.
+    Builtin(Api),
 }
 
-/// Why an agent cannot do a row.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Cannot {
-    /// It is asked for by options or settings, and refuses them by name.
-    Refuses(Refusal),
-    /// It has no such thing that anybody could ask for; the words say so to whoever reads the table.
-    #[expect(dead_code, reason = "read by people")]
-    Lacks(&'static str),
+/// How a model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    Anthropic,
+    /// OpenAI's responses.
+    OpenAi,
+    Gemini,
 }
 
-/// How an agent refuses a row: the options that ask for it, or its own settings, and words of the error.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Refusal {
-    pub(crate) options: &'static [&'static str],
-    pub(crate) settings: &'static [(&'static str, &'static str)],
-    pub(crate) says: &'static str,
-}
-
-impl Refusal {
-    const fn of(options: &'static [&'static str], says: &'static str) -> Cannot {
-        Cannot::Refuses(Self { options, settings: &[], says })
-    }
+/// What an agent makes of a limit on its thinking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thinking {
+    Tokens,
+    /// The model takes no number of tokens, but can be told how hard to try.
+    Effort,
+    Refuses,
 }
 
 impl Agent {
-    pub(crate) const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Gemini, Self::Acp];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Acp,
+        Self::Builtin(Api::Anthropic),
+        Self::Builtin(Api::OpenAi),
+        Self::Builtin(Api::Gemini),
+    ];
 
     /// Its word in events, errors and settings.
     pub(crate) fn word(self) -> &'static str {
@@ -50,6 +59,7 @@ impl Agent {
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Acp => "acp",
+            Self::Builtin(_) => "builtin",
         }
     }
 
@@ -60,6 +70,7 @@ impl Agent {
             Self::Codex => interop::codex(),
             Self::Gemini => interop::gemini(),
             Self::Acp => interop::acp(),
+            Self::Builtin(_) => Some(env!("CARGO_BIN_EXE_multitap").into()),
         }
     }
 
@@ -69,7 +80,7 @@ impl Agent {
             Self::Claude => Some("MULTITAP_CLAUDE_BIN"),
             Self::Codex => Some("MULTITAP_CODEX_BIN"),
             Self::Gemini => Some("MULTITAP_GEMINI_BIN"),
-            Self::Acp => None,
+            Self::Acp | Self::Builtin(_) => None,
         }
     }
 
@@ -80,6 +91,9 @@ impl Agent {
             Self::Codex => "gpt-5.4",
             Self::Gemini => "gemini-2.5-flash",
             Self::Acp => "sonnet",
+            Self::Builtin(Api::Anthropic) => "anthropic/claude-sonnet-4-5",
+            Self::Builtin(Api::OpenAi) => "openai/gpt-5.4",
+            Self::Builtin(Api::Gemini) => "gemini/gemini-2.5-flash",
         }
     }
 
@@ -88,7 +102,7 @@ impl Agent {
         match self {
             Self::Claude | Self::Acp => "/context",
             Self::Codex => "",
-            Self::Gemini => "/memory show",
+            Self::Gemini | Self::Builtin(_) => "/memory show",
         }
     }
 
@@ -98,13 +112,15 @@ impl Agent {
             Self::Claude | Self::Acp => &["--env", "CLAUDE_CODE_MAX_RETRIES=2"],
             // The settings of the place say so.
             Self::Codex | Self::Gemini => &[],
+            // It waits no longer than the model wants it to.
+            Self::Builtin(_) => &[],
         }
     }
 
     /// Whether an answer may bring other content than the agent asked for.
     pub(crate) fn takes_other_content(self) -> bool {
         match self {
-            Self::Claude => true,
+            Self::Claude | Self::Builtin(_) => true,
             Self::Codex | Self::Gemini | Self::Acp => false,
         }
     }
@@ -114,14 +130,14 @@ impl Agent {
         match self {
             Self::Claude | Self::Acp => (true, true),
             Self::Codex => (false, false),
-            Self::Gemini => (false, true),
+            Self::Gemini | Self::Builtin(_) => (false, true),
         }
     }
 
     /// Whether its model hears what somebody said with a no.
     pub(crate) fn hears_feedback(self) -> bool {
         match self {
-            Self::Claude | Self::Codex => true,
+            Self::Claude | Self::Codex | Self::Builtin(_) => true,
             Self::Gemini | Self::Acp => false,
         }
     }
@@ -132,22 +148,24 @@ impl Agent {
             Self::Claude | Self::Acp => ("Bash", "Bash(touch:*)"),
             Self::Codex => ("shell", "shell"),
             Self::Gemini => ("run_shell_command", "run_shell_command(touch)"),
+            Self::Builtin(_) => ("run_shell_command", "run_shell_command(touch:*)"),
         }
     }
 
     /// Whether it asks before it reads a file, when it asks for everything.
     pub(crate) fn asks_before_reading(self) -> bool {
         match self {
-            Self::Claude | Self::Gemini | Self::Acp => false,
+            Self::Claude | Self::Gemini | Self::Acp | Self::Builtin(_) => false,
             Self::Codex => true,
         }
     }
 
-    /// Whether it can be told how many tokens it may think.
-    pub(crate) fn limits_thinking(self) -> bool {
+    /// What becomes of a limit on how many tokens it may think.
+    pub(crate) fn limits_thinking(self) -> Thinking {
         match self {
-            Self::Claude => true,
-            Self::Codex | Self::Gemini | Self::Acp => false,
+            Self::Claude | Self::Builtin(Api::Anthropic | Api::Gemini) => Thinking::Tokens,
+            Self::Builtin(Api::OpenAi) => Thinking::Effort,
+            Self::Codex | Self::Gemini | Self::Acp => Thinking::Refuses,
         }
     }
 
@@ -163,13 +181,20 @@ impl Agent {
             // Without asking it writes in the workspace, and nowhere else.
             Self::Codex => &[("ask", false, true), ("auto-all", true, false), ("dont-ask", true, false)],
             Self::Gemini | Self::Acp => &[("ask", false, true), ("auto-edit", true, false), ("auto-all", true, false)],
+            Self::Builtin(_) => &[
+                ("ask", false, true),
+                ("ask-dangerous", false, true),
+                ("auto-edit", true, false),
+                ("auto-all", true, false),
+                ("dont-ask", false, false),
+            ],
         }
     }
 
     /// A mode in which a file is written unasked.
     pub(crate) fn unasked_mode(self) -> &'static str {
         match self {
-            Self::Claude | Self::Gemini | Self::Acp => "autoEdit",
+            Self::Claude | Self::Gemini | Self::Acp | Self::Builtin(_) => "autoEdit",
             Self::Codex => "autoAll",
         }
     }
@@ -209,6 +234,13 @@ impl Agent {
                 (["--allow-tool", "Bash"], "allowed tools"),
                 (["--block-tool", "Bash"], "blocked tools"),
             ],
+            Self::Builtin(_) => &[
+                (["--approval-mode", "on-failure"], "on-failure"),
+                (["--model", "anthropic/"], "--model"),
+                (["--agent-arg", "x"], "--agent-arg"),
+                (["--allow-tool", "run_shell_command(touch"], "--allow-tool"),
+                (["--block-tool", "web_fetch(https://example.com/)"], "--block-tool"),
+            ],
         }
     }
 
@@ -235,6 +267,13 @@ impl Agent {
                 std::fs::write(scratch.home().join(".claude.json"), settings.to_string()).unwrap();
                 Vec::new()
             }
+            Self::Builtin(_) => {
+                let settings = json!({"mcpServers": {name: {"command": "/bin/sh", "args": [script]}}});
+                let home = scratch.root().join("multitap");
+                std::fs::create_dir_all(&home).unwrap();
+                std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+                Vec::new()
+            }
         }
     }
 
@@ -244,7 +283,7 @@ impl Agent {
             Self::Claude => {
                 vec![Reply::call(Tool::native("StructuredOutput", answer.clone())), Reply::text("done")]
             }
-            Self::Codex => vec![Reply::text(&answer.to_string())],
+            Self::Codex | Self::Builtin(_) => vec![Reply::text(&answer.to_string())],
             Self::Gemini | Self::Acp => Vec::new(),
         }
     }
@@ -270,6 +309,32 @@ impl Agent {
                 (vec![task("update_plan", json!({"plan": plan}))], options)
             }
             Self::Gemini => (Vec::new(), &[]),
+            Self::Builtin(_) => {
+                let todo = |text: &str, status: &str| json!({"description": text, "status": status});
+                let todos = json!([todo("Look", "in_progress"), todo("Leap", "pending")]);
+                (vec![task("write_todos", json!({"todos": todos}))], &[])
+            }
+        }
+    }
+
+    /// What the model does to ask this, with these answers to choose from.
+    pub(crate) fn asks(self, questions: &[&str], labels: &[&str]) -> Reply {
+        match self {
+            // One at a time; what stands for several is a question to be answered in own words.
+            Self::Builtin(_) => {
+                let (question, labels) = match questions {
+                    [one] => (one, labels),
+                    several => (several.last().expect("a question"), &[][..]),
+                };
+                Reply::call(Tool::native("ask_user", json!({"question": question, "choices": labels})))
+            }
+            Self::Claude | Self::Codex | Self::Gemini | Self::Acp => {
+                let label = |label: &&str| json!({"label": label, "description": format!("it is {label}")});
+                let labels: Vec<Value> = labels.iter().map(label).collect();
+                let ask = |question: &&str| json!({"question": question, "header": "Ask", "multiSelect": false, "options": labels});
+                let questions: Vec<Value> = questions.iter().map(ask).collect();
+                Reply::call(Tool::native("AskUserQuestion", json!({"questions": questions})))
+            }
         }
     }
 
@@ -280,6 +345,7 @@ impl Agent {
             Self::Codex => CODEX,
             Self::Gemini => GEMINI,
             Self::Acp => ACP,
+            Self::Builtin(_) => BUILTIN,
         }
     }
 
@@ -288,65 +354,3 @@ impl Agent {
         self.exceptions().iter().find(|(name, _)| *name == row).map(|(_, cannot)| *cannot)
     }
 }
-
-/// Permission through a tool is a setting, not an option.
-const BY_TOOL: Cannot =
-    Cannot::Refuses(Refusal { options: &[], settings: &[("permission", "mcp")], says: "permission by MCP tool" });
-
-const CODEX: &[(&str, Cannot)] = &[
-    ("tools_are_allowed_and_blocked_by_name", Refusal::of(&["--allow-tool", "shell"], "allowed tools")),
-    ("too_many_turns", Refusal::of(&["--max-turns", "2"], "max turns")),
-    ("resume_at_a_message", Refusal::of(&["-r", "01a1", "--at", "turn"], "resume at a message")),
-    ("permission_goes_through_an_mcp_tool", BY_TOOL),
-    ("always_holds_for_the_mcp_tool_too", BY_TOOL),
-    ("an_answer_that_does_not_fit_is_refused", Cannot::Lacks("its model has no tool to ask with")),
-    ("the_agent_asks_something_back", Cannot::Lacks("its model has no tool to ask with")),
-    ("a_plan_is_approved", Cannot::Lacks("its plans are not approved, they are told")),
-    ("a_slash_command", Cannot::Lacks("none of its commands answers without the model")),
-    ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("its sub-agents report within the turn")),
-];
-
-/// Any schema that is there.
-const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../event/tests/it/unified-event.schema.json");
-
-const GEMINI: &[(&str, Cannot)] = &[
-    ("the_answer_fits_a_schema", Refusal::of(&["--output-schema", SCHEMA], "output schema")),
-    ("the_system_prompt_is_ours_to_choose", Refusal::of(&["--append-system-prompt", "x"], "append system prompt")),
-    ("too_many_turns", Refusal::of(&["--max-turns", "2"], "max turns")),
-    ("fork_in_a_new_process", Refusal::of(&["-r", "1", "--fork"], "fork")),
-    ("resume_at_a_message", Refusal::of(&["-r", "1", "--at", "m"], "resume at a message")),
-    ("permission_goes_through_an_mcp_tool", BY_TOOL),
-    ("always_holds_for_the_mcp_tool_too", BY_TOOL),
-    ("a_tool_fails", Cannot::Lacks("it tells no exit code: a command that ended has ended well")),
-    ("a_long_tool_tells_its_progress", Cannot::Lacks("it shows what a command wrote when it has ended")),
-    ("the_agent_asks_something_back", Cannot::Lacks("over ACP its questions take a yes or a no")),
-    ("an_answer_that_does_not_fit_is_refused", Cannot::Lacks("over ACP its questions take a yes or a no")),
-    ("a_plan_is_approved", Cannot::Lacks("over ACP it asks about a plan without showing it")),
-    ("a_plan_is_kept", Cannot::Lacks("over ACP its plan has a title and nothing else")),
-    ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("its sub-agents report within the turn")),
-    ("the_agent_tells_about_itself", Cannot::Lacks("it tells of its commands and models only")),
-    ("too_many_requests_then_fine", Cannot::Lacks("it tries again without a word")),
-    ("the_stream_breaks_off", Cannot::Lacks("it gives up when a stream breaks off")),
-];
-
-/// What the protocol has no word for.
-const ACP: &[(&str, Cannot)] = &[
-    ("the_answer_fits_a_schema", Refusal::of(&["--output-schema", SCHEMA], "output schema")),
-    ("the_system_prompt_is_ours_to_choose", Refusal::of(&["--system-prompt", "x"], "system prompt")),
-    ("tools_are_allowed_and_blocked_by_name", Refusal::of(&["--allow-tool", "Bash"], "allowed tools")),
-    ("too_many_turns", Refusal::of(&["--max-turns", "2"], "max turns")),
-    ("resume_at_a_message", Refusal::of(&["-r", "1", "--at", "m"], "resume at a message")),
-    ("permission_goes_through_an_mcp_tool", BY_TOOL),
-    ("always_holds_for_the_mcp_tool_too", BY_TOOL),
-    ("a_command_is_allowed_always", Cannot::Lacks("it does not offer that for every command, nor for this one")),
-    ("an_answer_that_does_not_fit_is_refused", Cannot::Lacks("its questions are forms, which we do not offer")),
-    ("the_agent_asks_something_back", Cannot::Lacks("its questions are forms, which we do not offer")),
-    ("work_in_the_background_has_a_turn_of_its_own", Cannot::Lacks("what ends in the background ends its turn later")),
-    ("the_agent_tells_about_itself", Cannot::Lacks("it tells of its commands, models and context only")),
-    ("too_many_requests_then_fine", Cannot::Lacks("it tries again without a word")),
-    ("what_was_said_is_read_back_from_the_store", Cannot::Lacks(NO_STORE)),
-    ("a_turn_that_was_cut_off_is_read_back", Cannot::Lacks(NO_STORE)),
-];
-
-/// That this is said is tested with the stores.
-const NO_STORE: &str = "where it keeps its conversations is no part of the protocol";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use multitap_testkit::model::{Reply, Tool};
 use multitap_testkit::wait;
 
-use super::agent::Agent;
+use super::agent::{Agent, Api};
 use super::stage::{PATIENCE, Place};
 
 /// What the tool leaves behind: a session of its own, no parent, no terminal.
@@ -69,4 +69,14 @@ fn nothing_is_left_when_it_is_killed_over_acp() {
 #[test]
 fn nothing_is_left_when_it_is_terminated_over_acp() {
     check(Agent::Acp, "-TERM");
+}
+
+#[test]
+fn nothing_is_left_when_it_is_killed_over_builtin() {
+    check(Agent::Builtin(Api::Anthropic), "-KILL");
+}
+
+#[test]
+fn nothing_is_left_when_it_is_terminated_over_builtin() {
+    check(Agent::Builtin(Api::Anthropic), "-TERM");
 }

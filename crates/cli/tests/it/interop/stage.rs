@@ -12,7 +12,7 @@ use multitap_testkit::model::{ModelServer, Reply, Script};
 use multitap_testkit::wait;
 use serde_json::{Value, json};
 
-use super::agent::{Agent, Refusal};
+use super::agent::{Agent, Api, Refusal};
 use super::invariants;
 
 /// How long anything may take on a busy machine.
@@ -37,8 +37,24 @@ impl Place {
         let mut scratch = Scratch::new(&model).unwrap();
         scratch.set("MULTITAP_HOME", scratch.root().join("multitap"));
         let mut place = Self { agent, model, scratch, choice: agent.word().to_owned() };
-        place.drive(&agent.program().unwrap());
+        match agent {
+            Agent::Builtin(api) => place.ask_by(api),
+            Agent::Claude | Agent::Codex | Agent::Gemini | Agent::Acp => place.drive(&agent.program().unwrap()),
+        }
         place
+    }
+
+    /// There is a key for this API only, so that it is the one by which models are asked.
+    fn ask_by(&mut self, api: Api) {
+        let url = format!("{}/v1", self.model.url());
+        let keys =
+            [(Api::Anthropic, "ANTHROPIC_API_KEY"), (Api::OpenAi, "OPENAI_API_KEY"), (Api::Gemini, "GEMINI_API_KEY")];
+        for (of, variable) in keys {
+            self.scratch.set(variable, if of == api { "dummy" } else { "" });
+        }
+        if api == Api::OpenAi {
+            self.scratch.set("OPENAI_BASE_URL", url).set("OPENAI_API", "responses");
+        }
     }
 
     /// This program is the agent.
@@ -134,6 +150,9 @@ impl<'a> Stage<'a> {
 
     /// The process id of the agent below it.
     pub(crate) fn agent_pid(&self) -> u32 {
+        if matches!(self.place.agent, Agent::Builtin(_)) {
+            return self.pid(); // it is one with the binary
+        }
         let program = self.place.agent.program().unwrap().display().to_string();
         // A script stands behind the program that runs it; a supervisor names it among its own arguments.
         let is = |command: &str| command.contains(&program) && !command.contains("__child");
@@ -145,8 +164,19 @@ impl<'a> Stage<'a> {
     pub(crate) fn hang_in_a_tool(&mut self) {
         self.prompt("hang");
         self.next("toolStarted");
+        self.until_started();
+    }
+
+    /// Waits until the tool that hangs ([`HANGING`]) runs.
+    pub(crate) fn until_started(&self) {
         let started = || self.place.scratch.path("started.txt").exists().then_some(());
         wait::until_blocking("the tool to run", PATIENCE, started).unwrap();
+    }
+
+    /// Waits until the model was asked and does not answer.
+    pub(crate) fn until_hanging(&self) {
+        let hangs = || self.place.model.hangs().then_some(());
+        wait::until_blocking("the model to hang", PATIENCE, hangs).unwrap();
     }
 
     /// Writes one line of input.

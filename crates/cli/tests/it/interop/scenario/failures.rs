@@ -19,7 +19,7 @@ pub(crate) fn too_many_requests_then_fine(agent: Agent) {
 
 /// The model answers 500 until the agent gives up: one error, a failed turn, exit 1; the session would go on.
 pub(crate) fn the_model_fails_for_good(agent: Agent) {
-    let place = Place::new(agent, vec![Reply::status(500); 12]);
+    let place = Place::new(agent, vec![Reply::status(500).retry_after(0); 12]);
     let mut stage = place.open(agent.few_retries());
     assert_eq!(stage.ask("hello")["status"], "failed");
     let told = stage.story();

@@ -37,9 +37,8 @@ pub(crate) fn an_answer_that_was_not_offered_approves_nothing(agent: Agent) {
 
 /// Content where none is taken, and an answer to half of what was asked: refused, and the question stays open.
 pub(crate) fn an_answer_that_does_not_fit_is_refused(agent: Agent) {
-    let question = |text: &str| json!({"question": text, "header": "Ask", "multiSelect": false, "options": [{"label": "Red", "description": "a colour"}, {"label": "Big", "description": "a size"}]});
-    let ask = json!({"questions": [question("Which colour?"), question("Which size?")]});
-    let place = Place::new(agent, [Reply::call(Tool::native("AskUserQuestion", ask)), Reply::text("big and red")]);
+    let ask = agent.asks(&["Which colour?", "Which size?"], &["Red", "Big"]);
+    let place = Place::new(agent, [ask, Reply::text("big and red")]);
     let mut stage = place.open(&[]);
     stage.prompt("ask me");
     let asked = stage.question();
@@ -79,11 +78,9 @@ pub(crate) fn a_question_times_out(agent: Agent) {
     assert!(!place.scratch.path("made.txt").exists());
 }
 
-/// Claude's `AskUserQuestion`: one option a label.
+/// One option a label.
 pub(crate) fn the_agent_asks_something_back(agent: Agent) {
-    let ask = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false,
-        "options": [{"label": "Red", "description": "like fire"}, {"label": "Blue", "description": "like the sea"}]}]});
-    let place = Place::new(agent, [Reply::call(Tool::native("AskUserQuestion", ask)), Reply::text("blue it is")]);
+    let place = Place::new(agent, [agent.asks(&["Which colour?"], &["Red", "Blue"]), Reply::text("blue it is")]);
     let mut stage = place.open(&[]);
     stage.prompt("ask me");
     let question = stage.question();

@@ -7,7 +7,7 @@ use multitap_testkit::fake::Fake;
 use multitap_testkit::model::{Reply, Tool};
 use serde_json::{Value, json};
 
-use crate::interop::agent::Agent;
+use crate::interop::agent::{Agent, Thinking};
 use crate::interop::stage::{Place, Run};
 
 pub(super) fn native_id(run: &Run) -> String {
@@ -96,7 +96,7 @@ pub(crate) fn mode_and_model_change_while_it_runs(agent: Agent) {
     assert!(stage.next("error")["message"].as_str().unwrap().contains("bogus"));
     assert_eq!(stage.ask("write")["status"], "completed");
     stage.send(&json!({"type": "setThinking", "tokens": 2048}));
-    if !agent.limits_thinking() {
+    if agent.limits_thinking() == Thinking::Refuses {
         assert!(stage.next("error")["message"].as_str().unwrap().contains("limit for thinking"));
     }
     assert_eq!(stage.ask("think")["status"], "completed");
@@ -106,9 +106,13 @@ pub(crate) fn mode_and_model_change_while_it_runs(agent: Agent) {
     assert_eq!(run.all("modeChanged").len(), 1, "{}", run.story());
     assert_eq!(run.all("modelChanged").len(), 1, "{}", run.story());
     let last = place.model.conversation().pop().unwrap();
-    // An agent may have a shorter word for it than the model's own.
-    assert!(last.model().is_some_and(|model| model.contains(agent.other_model())), "{:?}", last.model());
-    assert_eq!(last.thinking_budget() == Some(2048), agent.limits_thinking());
+    // An agent may have a shorter word for it than the model's own, or say whose it is.
+    let (model, word) = (last.model().unwrap(), agent.other_model());
+    assert!(model.contains(word) || word.ends_with(&format!("/{model}")), "{model}");
+    assert_eq!(last.thinking_budget() == Some(2048), agent.limits_thinking() == Thinking::Tokens);
+    if agent.limits_thinking() == Thinking::Effort {
+        assert_eq!(last.body["reasoning"]["effort"], "low", "{:#}", last.body["reasoning"]);
+    }
 }
 
 /// R002-53.
