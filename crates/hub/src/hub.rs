@@ -12,11 +12,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::entry::Entry;
-use crate::journal::{
-    Batch, Claim, Edge, Filter, Flush, Journal, JournalError, NewSession, Owner, Part, SessionRecord,
-};
+use crate::journal::{Batch, Claim, Edge, Filter, Flush, Journal, JournalError, NewSession, Part, SessionRecord};
 use crate::launch::{Launch, LaunchError};
 use crate::session::Session;
+use crate::session::log::{Log, Right};
 use crate::session::outbox::about;
 use crate::session::task::{Beginning, History, INBOX, Linger, SessionTask};
 use crate::state::State;
@@ -25,6 +24,9 @@ use crate::tail::{Retain, Tail};
 /// How much of a log is read at a time.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// The epoch of a log that begins.
+const FIRST_EPOCH: u64 = 1;
 
 const CUT_OFF: &str = "multitap ended before the session did";
 
@@ -110,7 +112,7 @@ struct Ground {
     id: SessionId,
     state: State,
     epoch: u64,
-    journal: Option<(Arc<dyn Journal>, Owner)>,
+    log: Option<Log>,
     unkept: Option<JournalError>,
 }
 
@@ -142,7 +144,7 @@ impl Hub {
             Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
             Which::Stored(id) => (self.take_up(id).await?, None),
         };
-        let Ground { id, state, epoch, journal, unkept } = ground;
+        let Ground { id, state, epoch, log, unkept } = ground;
         let retain = if inner.journal.is_none() { Retain::UntilRead } else { Retain::Ring };
         let tail = Arc::new(Tail::new(state.seq, retain));
         if unkept.is_some() {
@@ -150,7 +152,7 @@ impl Hub {
         }
         let stop = inner.stop.child_token();
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
-        let readable = journal.as_ref().map(|(journal, _)| journal.clone());
+        let readable = log.as_ref().map(|log| log.journal.clone());
         let (native_tx, native) = watch::channel(state.native_id.clone());
         let session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), readable, stop.clone());
         inner.lock().insert(id.clone(), session.clone());
@@ -163,7 +165,7 @@ impl Hub {
             history,
             linger,
             question_timeout,
-            journal: journal.clone(),
+            log,
             unkept,
             launch: inner.launch.clone(),
             tail,
@@ -192,7 +194,7 @@ impl Hub {
                 drop(guard);
                 session.over().await;
                 if is_new {
-                    forget(&session, journal).await;
+                    self.forget(&session).await;
                 }
                 Err(OpenError::Launch(Box::new(error)))
             }
@@ -262,9 +264,9 @@ impl Hub {
         forked_from: Option<SessionId>,
         config: &SessionConfig,
     ) -> Result<Ground, OpenError> {
-        let ground =
-            |journal, epoch, unkept| Ground { id: id.clone(), state: State::default(), epoch, journal, unkept };
-        let Some(journal) = &self.inner.journal else { return Ok(ground(None, 1, None)) };
+        let ground = |log, epoch, unkept| Ground { id: id.clone(), state: State::default(), epoch, log, unkept };
+        let Some(journal) = &self.inner.journal else { return Ok(ground(None, FIRST_EPOCH, None)) };
+        let log = |right| Some(Log { journal: journal.clone(), right });
         let stated = match serde_json::to_value(config.stated()) {
             Ok(Value::Object(stated)) => stated,
             _ => serde_json::Map::new(),
@@ -277,14 +279,26 @@ impl Hub {
             forked_from,
             config: stated,
         };
-        match journal.create(new).await {
-            Ok(claim) => Ok(ground(Some((journal.clone(), claim.owner)), claim.record.epoch, None)),
+        match journal.create(new.clone()).await {
+            Ok(claim) => Ok(ground(log(Right::Held(claim.owner)), claim.record.epoch, None)),
             Err(error @ (JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::Lost(_))) => {
                 Err(error.into())
             }
             Err(error) => {
                 tracing::warn!(session = %id, %error, "the log cannot be begun");
-                Ok(ground(None, 1, Some(error)))
+                Ok(ground(log(Right::Wanted(Box::new(new))), FIRST_EPOCH, Some(error)))
+            }
+        }
+    }
+
+    /// A session whose agent never came is not kept, whatever it was to go on with.
+    async fn forget(&self, session: &Session) {
+        let Some(journal) = &self.inner.journal else { return };
+        match journal.remove(session.id().clone()).await {
+            // Its log could not be begun either.
+            Ok(()) | Err(JournalError::NoSuchSession(_)) => {}
+            Err(error) => {
+                tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");
             }
         }
     }
@@ -297,7 +311,8 @@ impl Hub {
         let claim = journal.claim(id.clone()).await?;
         let (owner, epoch) = (claim.owner.clone(), claim.record.epoch);
         let state = mend(journal, claim).await?;
-        Ok(Ground { id, state, epoch, journal: Some((journal.clone(), owner)), unkept: None })
+        let log = Log { journal: journal.clone(), right: Right::Held(owner) };
+        Ok(Ground { id, state, epoch, log: Some(log), unkept: None })
     }
 }
 
@@ -305,15 +320,6 @@ impl Inner {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
         // Nothing is left half done in there.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A session whose agent never came is not kept, whatever it was to go on with.
-async fn forget(session: &Session, journal: Option<(Arc<dyn Journal>, Owner)>) {
-    if let Some((journal, _)) = journal
-        && let Err(error) = journal.remove(session.id().clone()).await
-    {
-        tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");
     }
 }
 

@@ -16,7 +16,8 @@ pub type Kept<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Se
 
 /// Keeps the logs of sessions.
 pub trait Journal: fmt::Debug + Send + Sync + 'static {
-    /// Begins a log, for this process alone to write. It is on the disk when this comes back.
+    /// Begins a log, for this process alone to write. It is on the disk when this comes back; after a failure there is
+    /// nothing of it, and it may be begun again.
     fn create(&self, session: NewSession) -> Kept<'_, Claim>;
 
     /// Takes up a log that no living process writes. If events were told that it does not have, its epoch is new.

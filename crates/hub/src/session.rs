@@ -2,6 +2,7 @@
 
 mod ask;
 mod error;
+pub(crate) mod log;
 pub(crate) mod outbox;
 pub(crate) mod task;
 
