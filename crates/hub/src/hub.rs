@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use multitap_event::{ClientRef, Draft, SessionConfig, SessionId, Timestamp};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -132,12 +134,25 @@ impl Hub {
         Self { inner: Arc::new(Inner { journal, launch, sessions: Mutex::default(), tasks, stop }) }
     }
 
-    /// Opens a session and starts its agent. Comes back when the agent is up.
+    /// Opens a session and starts its agent. Comes back when the agent is up. Dropped before that, nothing of it is left.
     pub async fn open(&self, open: Open) -> Result<Session, OpenError> {
         let inner = &self.inner;
         if inner.stop.is_cancelled() {
             return Err(OpenError::ShutDown);
         }
+        let stop = inner.stop.child_token();
+        // In a task of its own: what was begun is brought to an end, also if nobody waits for it any more.
+        let (hub, stopped) = (self.clone(), stop.clone());
+        let opening = inner.tasks.spawn(async move { hub.open_all(open, stopped).await });
+        // Whoever stops waiting wants no session.
+        let guard = stop.drop_guard();
+        let session = joined(opening).await.unwrap_or(Err(OpenError::ShutDown))?;
+        guard.disarm();
+        Ok(session)
+    }
+
+    async fn open_all(&self, open: Open, stop: CancellationToken) -> Result<Session, OpenError> {
+        let inner = &self.inner;
         let Open { which, config, by, linger, question_timeout } = open;
         let is_new = matches!(which, Which::New { .. });
         let (ground, history) = match which {
@@ -150,7 +165,6 @@ impl Hub {
         if unkept.is_some() {
             tail.retain(Retain::Volatile);
         }
-        let stop = inner.stop.child_token();
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
         let readable = log.as_ref().map(|log| log.journal.clone());
         let (native_tx, native) = watch::channel(state.native_id.clone());
@@ -183,23 +197,18 @@ impl Hub {
             // Not before: whoever waits for the end may open it again at once.
             ending.close();
         });
-        // Whoever stops waiting wants no session.
-        let guard = stop.drop_guard();
-        match opened.await {
-            Ok(Ok(after)) => {
-                guard.disarm();
-                Ok(session.opened_at(after))
-            }
-            Ok(Err(error)) => {
-                drop(guard);
-                session.over().await;
-                if is_new {
-                    self.forget(&session).await;
-                }
-                Err(OpenError::Launch(Box::new(error)))
-            }
-            Err(_) => Err(OpenError::ShutDown),
+        let error = match opened.await {
+            Ok(Ok(after)) => return Ok(session.opened_at(after)),
+            Ok(Err(error)) => OpenError::Launch(Box::new(error)),
+            // It was stopped before its agent came.
+            Err(_) => OpenError::ShutDown,
+        };
+        stop.cancel();
+        session.over().await;
+        if is_new {
+            self.forget(&session).await;
         }
+        Err(error)
     }
 
     /// A live session of this process.
@@ -236,23 +245,23 @@ impl Hub {
         self.inner.launch.all_gone().await;
     }
 
-    /// Marks in the logs what was cut off when an earlier process died. Says how many sessions it was.
+    /// Marks in the logs what was cut off when an earlier process died. Says how many sessions it was; a log that cannot
+    /// be mended does not keep the others from it.
     pub async fn recover(&self) -> Result<usize, JournalError> {
         let Some(journal) = &self.inner.journal else { return Ok(0) };
         let mut mended = 0;
-        for record in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
-            let claim = match journal.claim(record.id.clone()).await {
-                Ok(claim) => claim,
+        for SessionRecord { id, .. } in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
+            // What was taken up is given back, also if nobody waits for it any more.
+            let mending = self.inner.tasks.spawn(mend_and_release(journal.clone(), id.clone()));
+            match joined(mending).await {
+                Some(Ok(())) => mended += 1,
                 // Somebody was quicker.
-                Err(
+                Some(Err(
                     JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::NoSuchSession(_),
-                ) => continue,
-                Err(error) => return Err(error),
-            };
-            let owner = claim.owner.clone();
-            let state = mend(journal, claim).await?;
-            journal.release(record.id, owner, state.seq).await?;
-            mended += 1;
+                ))
+                | None => {}
+                Some(Err(error)) => tracing::warn!(session = %id, %error, "cannot mark what was cut off"),
+            }
         }
         Ok(mended)
     }
@@ -323,6 +332,17 @@ impl Inner {
     }
 }
 
+/// What a task came to; nothing, if it was ended with its runtime.
+async fn joined<T>(task: JoinHandle<T>) -> Option<T> {
+    match task.await {
+        Ok(outcome) => Some(outcome),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => None,
+        },
+    }
+}
+
 /// The state at the end of a log, from the latest that was kept and what came after it.
 pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State, JournalError> {
     let kept = claim.checkpoint.as_ref().and_then(|kept| serde_json::from_str::<State>(&kept.state).ok());
@@ -353,6 +373,13 @@ async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, Journal
         tracing::warn!(session = %id, %error, "cannot let go of the log");
     }
     mended
+}
+
+async fn mend_and_release(journal: Arc<dyn Journal>, id: SessionId) -> Result<(), JournalError> {
+    let claim = journal.claim(id.clone()).await?;
+    let owner = claim.owner.clone();
+    let state = mend(&journal, claim).await?;
+    journal.release(id, owner, state.seq).await
 }
 
 async fn mark_cut_off(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
