@@ -109,6 +109,21 @@ pub enum OpenError {
     ShutDown,
 }
 
+/// A session's place among the live ones, until its task is gone: also by a panic, so that nobody waits for it.
+struct Place {
+    hub: Hub,
+    id: SessionId,
+    tail: Arc<Tail>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.hub.inner.lock().remove(&self.id);
+        // Not before: whoever waits for the end may open it again at once.
+        self.tail.close();
+    }
+}
+
 /// Where a session's log stands before it is opened.
 struct Ground {
     id: SessionId,
@@ -188,14 +203,11 @@ impl Hub {
             stop: stop.clone(),
         };
         let (opened_tx, opened) = oneshot::channel();
-        let hub = self.clone();
-        let ending = beginning.tail.clone();
+        let place = Place { hub: self.clone(), id, tail: beginning.tail.clone() };
         let task = SessionTask::new(beginning);
         inner.tasks.spawn(async move {
+            let _place = place;
             task.run(opened_tx).await;
-            hub.inner.lock().remove(&id);
-            // Not before: whoever waits for the end may open it again at once.
-            ending.close();
         });
         let error = match opened.await {
             Ok(Ok(after)) => return Ok(session.opened_at(after)),
