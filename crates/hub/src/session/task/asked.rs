@@ -78,7 +78,11 @@ impl SessionTask {
     }
 
     fn join(&mut self, join: Join, reply: Reply<Result<Joined, JoinError>>) {
-        if self.state.clients.len() >= CLIENTS {
+        if self.tail.readers() >= CLIENTS {
+            // Some may have left meanwhile.
+            self.sweep();
+        }
+        if self.tail.readers() >= CLIENTS {
             return self.reply(reply, Err(JoinError::Full));
         }
         let Join { mut client, from, patience, announce } = join;
