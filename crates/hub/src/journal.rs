@@ -45,7 +45,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// Forgets a session that is not live.
     fn remove(&self, session: SessionId) -> Kept<'_, ()>;
 
-    /// Who ruled on what, oldest first.
+    /// Who ruled on what in this session, oldest first; not what its log was copied with.
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>>;
 }
 
@@ -187,7 +187,10 @@ pub enum JournalError {
     Full,
     #[error("the log is locked by another program")]
     Locked,
-    #[error("the log is damaged: {0}")]
+    /// Says which file, and what is wrong with it.
+    #[error(
+        "the log is damaged: {0}; move that file away, with those whose names begin as its does, and a new one is begun"
+    )]
     Damaged(String),
     #[error("the log was written by a newer multitap (form {found}, this version knows {known}): update multitap")]
     Newer { found: u32, known: u32 },

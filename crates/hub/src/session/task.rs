@@ -14,8 +14,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, EventKind, Prompt, PromptId, QuestionId,
-    SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
+    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, Event, EventKind, Prompt, PromptId,
+    QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp,
+    UserMessage,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -196,7 +197,8 @@ impl SessionTask {
     async fn import(&mut self) {
         let Some(mut history) = self.history.take() else { return };
         while let Some(Some(draft)) = self.stop.clone().run_until_cancelled(history.recv()).await {
-            self.stamp(draft);
+            let event = self.number(draft);
+            self.outbox.entry(Entry::copy(event));
             while !self.outbox.has_room() {
                 let landed = self.outbox.landed(&self.state).await;
                 self.on_landed(landed);
@@ -236,8 +238,14 @@ impl SessionTask {
         }
     }
 
-    /// Makes it an event: numbers it, applies it, and sends it on its way.
-    fn stamp(&mut self, mut draft: Draft) {
+    /// Makes it an event and sends it on its way.
+    fn stamp(&mut self, draft: Draft) {
+        let event = self.number(draft);
+        self.outbox.entry(Entry::new(event));
+    }
+
+    /// Makes it an event: numbers it and applies it.
+    fn number(&mut self, mut draft: Draft) -> Event {
         // What an agent told a moment ago may come after something of our own: time does not go back in a log.
         self.latest = self.latest.max(Some(draft.at));
         draft.at = self.latest.unwrap_or(draft.at);
@@ -250,7 +258,7 @@ impl SessionTask {
             }
             changed
         });
-        self.outbox.entry(Entry::new(event));
+        event
     }
 
     fn tell(&mut self, kind: EventKind) {

@@ -32,6 +32,7 @@ pub(crate) struct Log {
     entries: Vec<Entry>,
     pub(crate) checkpoint: Option<Checkpoint>,
     owner: Option<Owner>,
+    rulings: Vec<Ruling>,
     /// Since it was claimed, something could not be kept.
     unkept: bool,
 }
@@ -124,6 +125,11 @@ impl Memory {
             }
             assert_eq!(entry.seq(), log.record.last_seq + 1, "a gap");
             log.record.last_seq = entry.seq();
+            if let EventKind::PermissionSettled(ruling) = &entry.event().unwrap().kind
+                && !entry.is_copy()
+            {
+                log.rulings.push(ruling.clone());
+            }
             // As from a disk: what is read back is a copy.
             log.entries.push(copy(entry));
         }
@@ -155,7 +161,8 @@ impl Journal for Memory {
                 epoch: 1,
                 live: None,
             };
-            let log = Log { record, entries: Vec::new(), checkpoint: None, owner: None, unkept: false };
+            let log =
+                Log { record, entries: Vec::new(), checkpoint: None, owner: None, rulings: Vec::new(), unkept: false };
             self.logs().insert(session.id.clone(), log);
             let claim = self.take(&session.id);
             self.write().await;
@@ -245,14 +252,7 @@ impl Journal for Memory {
     }
 
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>> {
-        Box::pin(async move {
-            let settled = self.log(&session);
-            let ruling = |entry: &Entry| match &entry.event().unwrap().kind {
-                EventKind::PermissionSettled(ruling) => Some(ruling.clone()),
-                _ => None,
-            };
-            Ok(settled.iter().filter_map(ruling).collect())
-        })
+        Box::pin(async move { Ok(self.logs()[&session].rulings.clone()) })
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use multitap_event::{EventKind, SessionEndReason, SessionId, TurnStatus};
+use multitap_event::{Decide, EventKind, SessionEndReason, SessionId, TurnStatus, option};
 use multitap_hub::{Filter, Journal as _, JournalError, Linger, Open, OpenError, State, Which};
 
 use tokio::time::{sleep, timeout};
 
 use crate::memory::Memory;
 use crate::scene::{
-    Scene, Stage, asked, client, config, open, rest, soon, stored, text, turn_ended, turn_started, types, until,
+    Scene, Stage, asked, client, config, open, rest, soon, stored, text, turn_ended, turn_started, type_of, types,
+    until,
 };
 use multitap_hub::JoinFrom;
 
@@ -277,4 +278,26 @@ async fn a_log_that_cannot_be_mended_does_not_keep_the_others_from_it() {
     let before = journal.log(&sound).len();
     assert_eq!(Stage::new(Some(journal.clone())).hub.recover().await, Ok(1));
     assert!(journal.log(&sound).len() > before);
+}
+
+/// Somebody ruled once: the copy shows it, and the audit trail has it where it happened.
+#[tokio::test]
+async fn a_copy_makes_no_ruling_again() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.tells(asked("q")).await;
+    until(&mut feed, "permissionAsked").await;
+    let ruling = scene.session.decide(Decide::new(&"q".into(), option::CANCEL), client("ann")).await.unwrap();
+    let (told, history) = tokio::sync::mpsc::channel(100);
+    for event in journal.log(scene.session.id()).iter().filter_map(|entry| entry.event().cloned()) {
+        told.send(multitap_event::Draft::new(event.timestamp, event.kind)).await.unwrap();
+    }
+    drop(told);
+    let which = Which::New { id: "copy".into(), forked_from: Some("s".into()), history: Some(history) };
+    let copy = Stage::new(Some(journal.clone())).open(Open { which, ..open() }).await;
+    let copied = journal.log(copy.session.id());
+    assert!(copied.iter().any(|entry| type_of(entry.event().unwrap()) == "permissionSettled"));
+    assert_eq!(journal.rulings("copy".into()).await.unwrap(), []);
+    assert_eq!(journal.rulings("s".into()).await.unwrap(), [ruling]);
 }
