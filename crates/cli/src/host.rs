@@ -45,10 +45,27 @@ pub(crate) fn data() -> Option<PathBuf> {
     }
 }
 
+/// Where the log of this user is.
+fn log_file() -> Result<PathBuf, JournalError> {
+    let unknown = || JournalError::Other("no home folder is known: set HOME or MULTITAP_HOME".into());
+    Ok(data().ok_or_else(unknown)?.join("sessions.db"))
+}
+
 /// The log of this user.
 pub(crate) fn open_store() -> Result<Store, JournalError> {
-    let folder = data().ok_or_else(|| JournalError::Other("no home folder is known: set HOME or MULTITAP_HOME".into()));
-    Store::open(folder?.join("sessions.db")).map_err(|error| error.reason)
+    Store::open(log_file()?).map_err(|error| error.reason)
+}
+
+/// What is wrong with the log, for people: always with the file, where it is the file's fault.
+pub(crate) fn about_log(error: &JournalError) -> String {
+    with_file(error).unwrap_or_else(|| error.to_string())
+}
+
+/// The same, where the error does not name the file itself.
+fn with_file(error: &JournalError) -> Option<String> {
+    use JournalError::{Full, Locked, Newer};
+    let file = log_file().ok().filter(|_| matches!(error, Full | Locked | Newer { .. }))?;
+    Some(format!("{}: {error}", file.display()))
 }
 
 impl Host {
@@ -60,7 +77,8 @@ impl Host {
                 let store = Arc::new(store);
                 (store.clone(), Some(store))
             }
-            Err(error) => (Arc::new(Unusable(error)), None),
+            // The sessions tell of it, and know no files.
+            Err(error) => (Arc::new(Unusable(with_file(&error).map_or(error, JournalError::Other))), None),
         };
         let hidden = HIDDEN_ENV.map(str::to_owned).to_vec();
         let builtin = Builtin {
@@ -75,6 +93,9 @@ impl Host {
             && let Err(error) = hub.recover().await
         {
             tracing::warn!(%error, "cannot look for sessions that were cut off");
+        }
+        if store.is_some() {
+            live::clear_away(journal.as_ref()).await;
         }
         Ok(Self { hub, journal, store, tasks: TaskTracker::new() })
     }
@@ -140,6 +161,25 @@ fn not_opened(error: OpenError) -> StartError {
             );
             StartError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message)))
         }
+        OpenError::Journal(error) => {
+            StartError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, about_log(&error))))
+        }
         other => other.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_wrong_with_the_log_its_file_is_named() {
+        for error in [JournalError::Full, JournalError::Locked, JournalError::Newer { found: 9, known: 1 }] {
+            let why = error.to_string();
+            let told = not_opened(OpenError::Journal(error)).to_string();
+            assert!(told.contains("sessions.db: ") && told.contains(&why), "{told}");
+        }
+        let gone = JournalError::NoSuchSession("s".into());
+        assert_eq!(about_log(&gone), gone.to_string(), "that is not the file's fault");
     }
 }

@@ -9,7 +9,7 @@ use multitap_hub::{Edge, Filter, History, Part, SessionRecord, Which};
 
 use crate::args::SessionArgs;
 use crate::exit::{Exit, Problem};
-use crate::host::Host;
+use crate::host::{Host, about_log};
 
 /// How much of an earlier log is read at a time.
 const PAGE: usize = 512;
@@ -40,7 +40,7 @@ impl TakeUp {
             (Some(name), _) => host.journal().find(name.clone()).await,
             (None, true) => host.journal().list(Filter { folder: Some(folder.to_owned()), ..Filter::default() }).await,
         };
-        let mut found = found.map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
+        let mut found = found.map_err(|error| Problem::new(Exit::Failed, about_log(&error)))?;
         found.retain(is_wanted);
         if let (Some(name), [one, other, ..]) = (&args.resume, found.as_slice()) {
             let message = format!("-r {name}: more than one session begins so, such as {} and {}", one.id, other.id);

@@ -16,11 +16,21 @@ struct Inner {
     json: Box<str>,
     /// Nothing if the JSON is no event that this version knows.
     event: OnceLock<Option<Event>>,
+    is_copy: bool,
 }
 
 impl Entry {
     /// Writes the event.
     pub fn new(event: Event) -> Self {
+        Self::write(event, false)
+    }
+
+    /// Writes the event, which happened elsewhere: this log begins as a copy.
+    pub fn copy(event: Event) -> Self {
+        Self::write(event, true)
+    }
+
+    fn write(event: Event, is_copy: bool) -> Self {
         let (json, event) = match serde_json::to_string(&event) {
             Ok(json) => (json, event),
             // Cannot happen with the types there are; a log with a hole would be worse than one with this in it.
@@ -30,12 +40,18 @@ impl Entry {
                 (serde_json::to_string(&event).unwrap_or_default(), event)
             }
         };
-        Self { inner: Arc::new(Inner { seq: event.seq, json: json.into(), event: OnceLock::from(Some(event)) }) }
+        let (seq, json, event) = (event.seq, json.into(), OnceLock::from(Some(event)));
+        Self { inner: Arc::new(Inner { seq, json, event, is_copy }) }
     }
 
     /// One that was written earlier.
     pub fn stored(seq: u64, json: impl Into<Box<str>>) -> Self {
-        Self { inner: Arc::new(Inner { seq, json: json.into(), event: OnceLock::new() }) }
+        Self { inner: Arc::new(Inner { seq, json: json.into(), event: OnceLock::new(), is_copy: false }) }
+    }
+
+    /// Whether it happened elsewhere. Known of one that is to be kept, not of one that was.
+    pub fn is_copy(&self) -> bool {
+        self.inner.is_copy
     }
 
     pub fn seq(&self) -> u64 {

@@ -1,32 +1,32 @@
 //! Sessions as a whole: opening, finding, listing, closing; and taking up what an earlier process left.
 
+mod mend;
+
 use std::collections::HashMap;
 use std::fmt;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use multitap_event::{ClientRef, Draft, SessionConfig, SessionId, Timestamp};
+use multitap_event::{ClientRef, SessionConfig, SessionId, Timestamp};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::entry::Entry;
-use crate::journal::{
-    Batch, Claim, Edge, Filter, Flush, Journal, JournalError, NewSession, Owner, Part, SessionRecord,
-};
+pub use self::mend::rebuild;
+use self::mend::{mend, mend_and_release};
+use crate::journal::{Filter, Journal, JournalError, NewSession, SessionRecord};
 use crate::launch::{Launch, LaunchError};
 use crate::session::Session;
-use crate::session::outbox::about;
+use crate::session::log::{Log, Right};
 use crate::session::task::{Beginning, History, INBOX, Linger, SessionTask};
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
-/// How much of a log is read at a time.
-const PAGE: usize = 512;
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
-
-const CUT_OFF: &str = "multitap ended before the session did";
+/// The epoch of a log that begins.
+const FIRST_EPOCH: u64 = 1;
 
 /// All live sessions of this process. Cheap to clone; clones share them.
 #[derive(Debug, Clone)]
@@ -105,12 +105,27 @@ pub enum OpenError {
     ShutDown,
 }
 
+/// A session's place among the live ones, until its task is gone: also by a panic, so that nobody waits for it.
+struct Place {
+    hub: Hub,
+    id: SessionId,
+    tail: Arc<Tail>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.hub.inner.lock().remove(&self.id);
+        // Not before: whoever waits for the end may open it again at once.
+        self.tail.close();
+    }
+}
+
 /// Where a session's log stands before it is opened.
 struct Ground {
     id: SessionId,
     state: State,
     epoch: u64,
-    journal: Option<(Arc<dyn Journal>, Owner)>,
+    log: Option<Log>,
     unkept: Option<JournalError>,
 }
 
@@ -130,27 +145,39 @@ impl Hub {
         Self { inner: Arc::new(Inner { journal, launch, sessions: Mutex::default(), tasks, stop }) }
     }
 
-    /// Opens a session and starts its agent. Comes back when the agent is up.
+    /// Opens a session and starts its agent. Comes back when the agent is up. Dropped before that, nothing of it is left.
     pub async fn open(&self, open: Open) -> Result<Session, OpenError> {
         let inner = &self.inner;
         if inner.stop.is_cancelled() {
             return Err(OpenError::ShutDown);
         }
+        let stop = inner.stop.child_token();
+        // In a task of its own: what was begun is brought to an end, also if nobody waits for it any more.
+        let (hub, stopped) = (self.clone(), stop.clone());
+        let opening = inner.tasks.spawn(async move { hub.open_all(open, stopped).await });
+        // Whoever stops waiting wants no session.
+        let guard = stop.drop_guard();
+        let session = joined(opening).await.unwrap_or(Err(OpenError::ShutDown))?;
+        guard.disarm();
+        Ok(session)
+    }
+
+    async fn open_all(&self, open: Open, stop: CancellationToken) -> Result<Session, OpenError> {
+        let inner = &self.inner;
         let Open { which, config, by, linger, question_timeout } = open;
         let is_new = matches!(which, Which::New { .. });
         let (ground, history) = match which {
             Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
             Which::Stored(id) => (self.take_up(id).await?, None),
         };
-        let Ground { id, state, epoch, journal, unkept } = ground;
+        let Ground { id, state, epoch, log, unkept } = ground;
         let retain = if inner.journal.is_none() { Retain::UntilRead } else { Retain::Ring };
         let tail = Arc::new(Tail::new(state.seq, retain));
         if unkept.is_some() {
             tail.retain(Retain::Volatile);
         }
-        let stop = inner.stop.child_token();
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
-        let readable = journal.as_ref().map(|(journal, _)| journal.clone());
+        let readable = log.as_ref().map(|log| log.journal.clone());
         let (native_tx, native) = watch::channel(state.native_id.clone());
         let session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), readable, stop.clone());
         inner.lock().insert(id.clone(), session.clone());
@@ -163,7 +190,7 @@ impl Hub {
             history,
             linger,
             question_timeout,
-            journal: journal.clone(),
+            log,
             unkept,
             launch: inner.launch.clone(),
             tail,
@@ -172,32 +199,24 @@ impl Hub {
             stop: stop.clone(),
         };
         let (opened_tx, opened) = oneshot::channel();
-        let hub = self.clone();
-        let ending = beginning.tail.clone();
+        let place = Place { hub: self.clone(), id, tail: beginning.tail.clone() };
         let task = SessionTask::new(beginning);
         inner.tasks.spawn(async move {
+            let _place = place;
             task.run(opened_tx).await;
-            hub.inner.lock().remove(&id);
-            // Not before: whoever waits for the end may open it again at once.
-            ending.close();
         });
-        // Whoever stops waiting wants no session.
-        let guard = stop.drop_guard();
-        match opened.await {
-            Ok(Ok(after)) => {
-                guard.disarm();
-                Ok(session.opened_at(after))
-            }
-            Ok(Err(error)) => {
-                drop(guard);
-                session.over().await;
-                if is_new {
-                    forget(&session, journal).await;
-                }
-                Err(OpenError::Launch(Box::new(error)))
-            }
-            Err(_) => Err(OpenError::ShutDown),
+        let error = match opened.await {
+            Ok(Ok(after)) => return Ok(session.opened_at(after)),
+            Ok(Err(error)) => OpenError::Launch(Box::new(error)),
+            // It was stopped before its agent came.
+            Err(_) => OpenError::ShutDown,
+        };
+        stop.cancel();
+        session.over().await;
+        if is_new {
+            self.forget(&session).await;
         }
+        Err(error)
     }
 
     /// A live session of this process.
@@ -234,23 +253,23 @@ impl Hub {
         self.inner.launch.all_gone().await;
     }
 
-    /// Marks in the logs what was cut off when an earlier process died. Says how many sessions it was.
+    /// Marks in the logs what was cut off when an earlier process died. Says how many sessions it was; a log that cannot
+    /// be mended does not keep the others from it.
     pub async fn recover(&self) -> Result<usize, JournalError> {
         let Some(journal) = &self.inner.journal else { return Ok(0) };
         let mut mended = 0;
-        for record in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
-            let claim = match journal.claim(record.id.clone()).await {
-                Ok(claim) => claim,
+        for SessionRecord { id, .. } in journal.list(Filter { cut_off: true, ..Filter::default() }).await? {
+            // What was taken up is given back, also if nobody waits for it any more.
+            let mending = self.inner.tasks.spawn(mend_and_release(journal.clone(), id.clone()));
+            match joined(mending).await {
+                Some(Ok(())) => mended += 1,
                 // Somebody was quicker.
-                Err(
+                Some(Err(
                     JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::NoSuchSession(_),
-                ) => continue,
-                Err(error) => return Err(error),
-            };
-            let owner = claim.owner.clone();
-            let state = mend(journal, claim).await?;
-            journal.release(record.id, owner, state.seq).await?;
-            mended += 1;
+                ))
+                | None => {}
+                Some(Err(error)) => tracing::warn!(session = %id, %error, "cannot mark what was cut off"),
+            }
         }
         Ok(mended)
     }
@@ -262,9 +281,9 @@ impl Hub {
         forked_from: Option<SessionId>,
         config: &SessionConfig,
     ) -> Result<Ground, OpenError> {
-        let ground =
-            |journal, epoch, unkept| Ground { id: id.clone(), state: State::default(), epoch, journal, unkept };
-        let Some(journal) = &self.inner.journal else { return Ok(ground(None, 1, None)) };
+        let ground = |log, epoch, unkept| Ground { id: id.clone(), state: State::default(), epoch, log, unkept };
+        let Some(journal) = &self.inner.journal else { return Ok(ground(None, FIRST_EPOCH, None)) };
+        let log = |right| Some(Log { journal: journal.clone(), right });
         let stated = match serde_json::to_value(config.stated()) {
             Ok(Value::Object(stated)) => stated,
             _ => serde_json::Map::new(),
@@ -277,14 +296,26 @@ impl Hub {
             forked_from,
             config: stated,
         };
-        match journal.create(new).await {
-            Ok(claim) => Ok(ground(Some((journal.clone(), claim.owner)), claim.record.epoch, None)),
+        match journal.create(new.clone()).await {
+            Ok(claim) => Ok(ground(log(Right::Held(claim.owner)), claim.record.epoch, None)),
             Err(error @ (JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) | JournalError::Lost(_))) => {
                 Err(error.into())
             }
             Err(error) => {
                 tracing::warn!(session = %id, %error, "the log cannot be begun");
-                Ok(ground(None, 1, Some(error)))
+                Ok(ground(log(Right::Wanted(Box::new(new))), FIRST_EPOCH, Some(error)))
+            }
+        }
+    }
+
+    /// A session whose agent never came is not kept, whatever it was to go on with.
+    async fn forget(&self, session: &Session) {
+        let Some(journal) = &self.inner.journal else { return };
+        match journal.remove(session.id().clone()).await {
+            // Its log could not be begun either.
+            Ok(()) | Err(JournalError::NoSuchSession(_)) => {}
+            Err(error) => {
+                tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");
             }
         }
     }
@@ -297,7 +328,8 @@ impl Hub {
         let claim = journal.claim(id.clone()).await?;
         let (owner, epoch) = (claim.owner.clone(), claim.record.epoch);
         let state = mend(journal, claim).await?;
-        Ok(Ground { id, state, epoch, journal: Some((journal.clone(), owner)), unkept: None })
+        let log = Log { journal: journal.clone(), right: Right::Held(owner) };
+        Ok(Ground { id, state, epoch, log: Some(log), unkept: None })
     }
 }
 
@@ -308,60 +340,13 @@ impl Inner {
     }
 }
 
-/// A session whose agent never came is not kept, whatever it was to go on with.
-async fn forget(session: &Session, journal: Option<(Arc<dyn Journal>, Owner)>) {
-    if let Some((journal, _)) = journal
-        && let Err(error) = journal.remove(session.id().clone()).await
-    {
-        tracing::warn!(session = %session.id(), %error, "cannot remove the log of a session that did not begin");
+/// What a task came to; nothing, if it was ended with its runtime.
+async fn joined<T>(task: JoinHandle<T>) -> Option<T> {
+    match task.await {
+        Ok(outcome) => Some(outcome),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => None,
+        },
     }
-}
-
-/// The state at the end of a log, from the latest that was kept and what came after it.
-pub async fn rebuild(journal: &Arc<dyn Journal>, claim: &Claim) -> Result<State, JournalError> {
-    let kept = claim.checkpoint.as_ref().and_then(|kept| serde_json::from_str::<State>(&kept.state).ok());
-    let mut state = kept.unwrap_or_default();
-    loop {
-        let part = Part { edge: Edge::After(state.seq), limit: PAGE, bytes: PAGE_BYTES };
-        let page = journal.page(claim.record.id.clone(), part).await?;
-        if page.entries.is_empty() {
-            return Ok(state);
-        }
-        for entry in &page.entries {
-            match entry.event() {
-                Some(event) => state.apply(event),
-                // Of a version that knows more: it counts, whatever it is.
-                None => state.seq = entry.seq(),
-            }
-        }
-    }
-}
-
-/// Takes up a log: what was cut off is marked as such. If it cannot be, the log is given back.
-async fn mend(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
-    let (id, owner) = (claim.record.id.clone(), claim.owner.clone());
-    let mended = Box::pin(mark_cut_off(journal, claim)).await;
-    if mended.is_err()
-        && let Err(error) = journal.release(id.clone(), owner, 0).await
-    {
-        tracing::warn!(session = %id, %error, "cannot let go of the log");
-    }
-    mended
-}
-
-async fn mark_cut_off(journal: &Arc<dyn Journal>, claim: Claim) -> Result<State, JournalError> {
-    let mut state = rebuild(journal, &claim).await?;
-    let mut entries = Vec::new();
-    for kind in state.cut_off(CUT_OFF) {
-        let event = Draft::new(Timestamp::now(), kind).stamp(claim.record.id.clone(), state.seq + 1);
-        state.apply(&event);
-        entries.push(Entry::new(event));
-    }
-    let about = about(&state);
-    // The end of a log may have been kept, and not that it is the end.
-    if !entries.is_empty() || claim.record.about.open != about.open {
-        let (session, owner, about) = (claim.record.id, claim.owner, Some(about));
-        journal.append(Batch { session, owner, entries, flush: Flush::Now, checkpoint: None, about }).await?;
-    }
-    Ok(state)
 }

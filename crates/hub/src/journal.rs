@@ -16,7 +16,8 @@ pub type Kept<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Se
 
 /// Keeps the logs of sessions.
 pub trait Journal: fmt::Debug + Send + Sync + 'static {
-    /// Begins a log, for this process alone to write. It is on the disk when this comes back.
+    /// Begins a log, for this process alone to write. It is on the disk when this comes back; after a failure there is
+    /// nothing of it, and it may be begun again.
     fn create(&self, session: NewSession) -> Kept<'_, Claim>;
 
     /// Takes up a log that no living process writes. If events were told that it does not have, its epoch is new.
@@ -44,7 +45,7 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// Forgets a session that is not live.
     fn remove(&self, session: SessionId) -> Kept<'_, ()>;
 
-    /// Who ruled on what, oldest first.
+    /// Who ruled on what in this session, oldest first; not what its log was copied with.
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>>;
 }
 
@@ -186,7 +187,10 @@ pub enum JournalError {
     Full,
     #[error("the log is locked by another program")]
     Locked,
-    #[error("the log is damaged: {0}")]
+    /// Says which file, and what is wrong with it.
+    #[error(
+        "the log is damaged: {0}; move that file away, with those whose names begin as its does, and a new one is begun"
+    )]
     Damaged(String),
     #[error("the log was written by a newer multitap (form {found}, this version knows {known}): update multitap")]
     Newer { found: u32, known: u32 },

@@ -2,6 +2,7 @@
 
 mod ask;
 mod error;
+pub(crate) mod log;
 pub(crate) mod outbox;
 pub(crate) mod task;
 
@@ -24,7 +25,7 @@ use crate::journal::{Edge, Journal, JournalError, Page, Part};
 use crate::launch::LaunchError;
 use crate::rule::Rule;
 use crate::state::State;
-use crate::tail::Tail;
+use crate::tail::{Found, Tail};
 
 /// How long a client of a door may leave its events unread before it is cut off.
 pub const STUCK: Duration = Duration::from_secs(10);
@@ -187,19 +188,44 @@ impl Session {
         self.ask(|reply| Ask::Snapshot { reply }).await
     }
 
-    /// Part of the log, such as what comes before the events a client has.
+    /// Part of the log, such as what comes before the events a client has. What the journal does not have, because it
+    /// cannot be written, is there too for as long as it is in memory; what is lost is left out.
     pub async fn page(&self, part: Part) -> Result<Page, JournalError> {
-        match &self.journal {
-            Some(journal) => journal.page(self.id.clone(), part).await,
-            None => Ok(Page { entries: self.at_hand(part), last_seq: self.last() }),
-        }
+        let entries = match (&self.journal, part.edge) {
+            (Some(journal), Edge::After(seq)) => self.after(journal, seq, part).await?,
+            (Some(journal), Edge::Before(seq)) => self.before(journal, seq, part).await?,
+            (None, Edge::After(seq)) => self.tail.at_hand(seq, part.limit, part.bytes),
+            (None, Edge::Before(seq)) => self.tail.at_hand_before(seq, part.limit, part.bytes),
+        };
+        Ok(Page { entries, last_seq: self.last() })
     }
 
-    fn at_hand(&self, part: Part) -> Vec<Entry> {
-        match part.edge {
-            Edge::After(seq) => self.tail.at_hand(seq, part.limit, part.bytes),
-            Edge::Before(seq) => self.tail.at_hand_before(seq, part.limit, part.bytes),
+    async fn after(&self, journal: &Arc<dyn Journal>, seq: u64, part: Part) -> Result<Vec<Entry>, JournalError> {
+        match self.tail.after(seq, part.limit, part.bytes) {
+            Found::Entries(entries) => return Ok(entries),
+            Found::Nothing => return Ok(Vec::new()),
+            Found::Behind { .. } => {}
         }
+        let kept = kept(journal.page(self.id.clone(), part).await)?;
+        // Between the end of the log and what is at hand everything is lost.
+        Ok(if kept.is_empty() { self.tail.at_hand(seq, part.limit, part.bytes) } else { kept })
+    }
+
+    async fn before(&self, journal: &Arc<dyn Journal>, seq: u64, part: Part) -> Result<Vec<Entry>, JournalError> {
+        let at_hand = self.tail.at_hand_before(seq, part.limit, part.bytes);
+        let first = at_hand.first().map_or(seq, Entry::seq);
+        let rest = Part {
+            edge: Edge::Before(first),
+            limit: part.limit - at_hand.len(),
+            bytes: part.bytes.saturating_sub(at_hand.iter().map(Entry::bytes).sum()),
+        };
+        let is_all = first <= 1 || rest.limit == 0 || rest.bytes == 0 || self.tail.has_before(first);
+        if !at_hand.is_empty() && is_all {
+            return Ok(at_hand);
+        }
+        let mut entries = kept(journal.page(self.id.clone(), rest).await)?;
+        entries.extend(at_hand);
+        Ok(entries)
     }
 
     /// Begins a turn; while one runs, what `when_busy` says.
@@ -298,6 +324,15 @@ impl Session {
         let (reply, answer) = oneshot::channel();
         self.inbox.send(ask(reply)).await.ok()?;
         answer.await.ok()
+    }
+}
+
+/// What the journal has. Nothing, as long as the log is not begun.
+fn kept(page: Result<Page, JournalError>) -> Result<Vec<Entry>, JournalError> {
+    match page {
+        Ok(page) => Ok(page.entries),
+        Err(JournalError::NoSuchSession(_)) => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
 }
 

@@ -174,6 +174,11 @@ impl Tail {
         inner.bytes > UNREAD_BYTES
     }
 
+    /// How many read, announced or not; also those who left a moment ago.
+    pub(crate) fn readers(&self) -> usize {
+        self.lock().readers.len()
+    }
+
     pub(crate) fn seat(&self, reader: Arc<Reader>) {
         self.lock().readers.push(reader);
     }
@@ -241,6 +246,11 @@ impl Tail {
         let mut found: Vec<Entry> = before.take(limit).take_while(within(bytes)).cloned().collect();
         found.reverse();
         found
+    }
+
+    /// Whether something before that is at hand.
+    pub(crate) fn has_before(&self, seq: u64) -> bool {
+        self.lock().entries.front().is_some_and(|first| first.seq() < seq)
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

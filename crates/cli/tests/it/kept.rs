@@ -127,6 +127,8 @@ fn a_log_that_cannot_be_used_is_said_and_the_session_runs() {
     assert!(run.stdout == "hello\n" && run.stderr.contains("damaged"), "{run:#?}");
     let run = scene.run(&["sessions"]).exits(1);
     assert!(run.stderr.contains("damaged"), "{run:#?}");
+    // It says which file, and what to do.
+    assert!(run.stderr.contains("broken/sessions.db") && run.stderr.contains("move that file away"), "{run:#?}");
 }
 
 /// Whoever wants a session that another process has hears which one, and what can be done.
@@ -184,4 +186,26 @@ fn a_session_that_is_live_elsewhere_can_be_copied_but_not_taken() {
     live.end().exits(0);
     assert_eq!(said(&exported(&scene, &id)), ["please ask me", "this one waits"]);
     once(&scene, &["-p", "mine", "-r", &id]);
+}
+
+/// What a killed process left behind is cleared away by whoever looks next, and by nobody while it lives.
+#[test]
+fn the_note_of_a_process_that_was_killed_is_cleared_away() {
+    for look in [&["sessions"][..], &["sessions", "rm", "latest"], &["-p", "hello"]] {
+        let fake = asker();
+        let mut scene = Scene::with(&fake);
+        let home = scene.scratch.root().join("multitap");
+        scene.scratch.set("MULTITAP_HOME", &home);
+        let mut live = scene.start(&MANY);
+        live.tell(&json!({ "type": "prompt", "text": "please ask me" }));
+        let id = live.until_type("permissionAsked")["sessionId"].as_str().unwrap().to_owned();
+        let note = home.join("run").join(format!("{id}.json"));
+        scene.run(&["sessions"]).exits(0);
+        assert!(note.exists(), "it lives");
+        live.kill();
+        live.wait();
+        assert!(note.exists());
+        scene.run(look).exits(0);
+        assert!(!note.exists(), "{look:?}");
+    }
 }

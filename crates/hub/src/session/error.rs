@@ -37,6 +37,8 @@ pub enum PromptError {
     Finishing,
     #[error("too many prompts are waiting")]
     QueueFull,
+    #[error("a prompt {0} is waiting or being worked on already: give this one another id")]
+    SameId(PromptId),
     #[error("the agent takes no prompt into a running turn: let it wait, or interrupt")]
     CannotSteer,
     #[error("too much is waiting for the agent or for the reader of its events")]

@@ -1,20 +1,19 @@
 //! What is on its way out of a session: kept first, then told and acted on, all in the order in which it happened.
 //!
 //! One batch is under way at a time; what gathers meanwhile is the next. When the journal fails, the session goes on:
-//! events stay in memory, and the journal is tried again.
+//! events stay in memory, and the journal is tried again. So it is with a log that could not even be begun.
 
 use std::collections::VecDeque;
 use std::future::pending;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{Command, EventKind, SessionId};
 use tokio::sync::mpsc::OwnedPermit;
 use tokio::time::{Instant, sleep_until};
 
+use super::log::{Log, Right, Write};
 use crate::entry::Entry;
-use crate::journal::{About, Batch, Checkpoint, Flush, Journal, JournalError, Owner};
+use crate::journal::{About, Batch, Checkpoint, Flush, JournalError, Owner};
 use crate::state::{Presence, State};
 
 /// How much may wait to be kept before the session stops listening to its agent.
@@ -55,7 +54,7 @@ pub(super) enum Landed {
 
 pub(super) struct Outbox {
     session: SessionId,
-    journal: Option<(Arc<dyn Journal>, Owner)>,
+    log: Option<Log>,
     waiting: VecDeque<Item>,
     waiting_bytes: usize,
     flight: Option<Flight>,
@@ -64,10 +63,8 @@ pub(super) struct Outbox {
     checkpoint: u64,
 }
 
-type Append = Pin<Box<dyn Future<Output = Result<(), JournalError>> + Send>>;
-
 struct Flight {
-    append: Append,
+    write: Write,
     items: Vec<Item>,
     /// How many of the unkept entries it carries.
     unsaved: usize,
@@ -82,15 +79,22 @@ struct Trouble {
     retry: Instant,
 }
 
+impl Trouble {
+    fn new() -> Self {
+        Self { unsaved: VecDeque::new(), bytes: 0, hopeless: false, retry: Instant::now() + RETRY }
+    }
+}
+
 impl Outbox {
-    pub(super) fn new(session: SessionId, journal: Option<(Arc<dyn Journal>, Owner)>, state: &State) -> Self {
+    pub(super) fn new(session: SessionId, log: Option<Log>, state: &State) -> Self {
+        let wanted = log.as_ref().is_some_and(|log| matches!(log.right, Right::Wanted(_)));
         Self {
             session,
-            journal,
+            log,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             flight: None,
-            trouble: None,
+            trouble: wanted.then(Trouble::new),
             about: About::default(),
             checkpoint: state.seq,
         }
@@ -123,7 +127,7 @@ impl Outbox {
         loop {
             self.set_off(state);
             if let Some(flight) = &mut self.flight {
-                let outcome = (&mut flight.append).await;
+                let outcome = (&mut flight.write).await;
                 let Some(flight) = self.flight.take() else { continue };
                 if let Some(landed) = self.settle(flight, outcome) {
                     return landed;
@@ -133,7 +137,7 @@ impl Outbox {
             if !self.waiting.is_empty() {
                 // Nothing to keep, or nowhere to keep it.
                 let items = self.take_waiting();
-                return if self.journal.is_none() { Landed::Kept(items) } else { self.unkept(items, None) };
+                return if self.log.is_none() { Landed::Kept(items) } else { self.unkept(items, None) };
             }
             match self.trouble.as_ref().filter(|trouble| !trouble.hopeless) {
                 Some(trouble) => sleep_until(trouble.retry).await,
@@ -148,7 +152,7 @@ impl Outbox {
         while self.trouble.as_ref().is_some_and(|trouble| !trouble.hopeless) {
             self.try_again(Some(about(state)));
             let Some(flight) = &mut self.flight else { return };
-            let outcome = (&mut flight.append).await;
+            let outcome = (&mut flight.write).await;
             let failed = outcome.is_err();
             if let Some(flight) = self.flight.take() {
                 self.settle(flight, outcome);
@@ -164,14 +168,14 @@ impl Outbox {
         if self.flight.is_some() || self.trouble.is_some() || self.waiting.is_empty() {
             return;
         }
-        let Some((journal, owner)) = self.journal.clone() else { return };
+        let Some(log) = self.log.clone() else { return };
         let items = self.take_waiting();
         let entries: Vec<Entry> = items
             .iter()
             .filter_map(|item| if let Item::Entry(entry) = item { Some(entry.clone()) } else { None })
             .collect();
         if entries.is_empty() {
-            self.flight = Some(Flight { append: Box::pin(async { Ok(()) }), items, unsaved: 0 });
+            self.flight = Some(Flight { write: Box::pin(async { Ok(None) }), items, unsaved: 0 });
             return;
         }
         let flush = entries.iter().map(flush).max().unwrap_or(Flush::Soon);
@@ -180,9 +184,9 @@ impl Outbox {
             self.about.clone_from(about);
         }
         let checkpoint = self.checkpoint(state);
-        let batch = Batch { session: self.session.clone(), owner, entries, flush, checkpoint, about };
-        let append: Append = Box::pin(async move { journal.append(batch).await });
-        self.flight = Some(Flight { append, items, unsaved: 0 });
+        let session = self.session.clone();
+        let write = log.append(|owner| Batch { session, owner, entries, flush, checkpoint, about });
+        self.flight = write.map(|write| Flight { write, items, unsaved: 0 });
     }
 
     fn checkpoint(&mut self, state: &State) -> Option<Checkpoint> {
@@ -195,10 +199,15 @@ impl Outbox {
         Some(Checkpoint { seq: state.seq, state: serde_json::to_string(state).ok()? })
     }
 
-    fn settle(&mut self, flight: Flight, outcome: Result<(), JournalError>) -> Option<Landed> {
+    fn settle(&mut self, flight: Flight, outcome: Result<Option<Owner>, JournalError>) -> Option<Landed> {
         let Flight { items, unsaved, .. } = flight;
         match outcome {
-            Ok(()) if unsaved > 0 => {
+            Ok(Some(owner)) => {
+                self.log.as_mut()?.right = Right::Held(owner);
+                self.trouble.as_mut()?.retry = Instant::now();
+                None
+            }
+            Ok(None) if unsaved > 0 => {
                 let trouble = self.trouble.as_mut()?;
                 for entry in trouble.unsaved.drain(..unsaved) {
                     trouble.bytes -= entry.bytes();
@@ -210,24 +219,22 @@ impl Outbox {
                 trouble.retry = Instant::now();
                 None
             }
-            Ok(()) => Some(Landed::Kept(items)),
+            Ok(None) => Some(Landed::Kept(items)),
             Err(JournalError::Lost(_)) => {
-                self.journal = None;
+                self.log = None;
                 self.trouble = None;
                 Some(Landed::Lost(items))
             }
-            Err(error) if unsaved > 0 => {
+            Err(error) if self.trouble.is_some() => {
                 tracing::debug!(session = %self.session, %error, "the log still cannot be written");
-                let trouble = self.trouble.as_mut()?;
-                trouble.retry = Instant::now() + RETRY;
+                self.trouble.as_mut()?.retry = Instant::now() + RETRY;
                 None
             }
             Err(error) => {
                 tracing::warn!(session = %self.session, %error, "the log cannot be written");
                 // Whatever was to be known of the session has to be said again.
                 self.about = About::default();
-                let retry = Instant::now() + RETRY;
-                self.trouble = Some(Trouble { unsaved: VecDeque::new(), bytes: 0, hopeless: false, retry });
+                self.trouble = Some(Trouble::new());
                 Some(self.unkept(items, Some(error)))
             }
         }
@@ -251,17 +258,31 @@ impl Outbox {
 
     /// Tries to keep what was not kept.
     fn try_again(&mut self, about: Option<About>) {
-        let (Some((journal, owner)), Some(trouble)) = (self.journal.clone(), &self.trouble) else { return };
+        let (Some(log), Some(trouble)) = (&self.log, &mut self.trouble) else { return };
         let entries: Vec<Entry> = trouble.unsaved.iter().take(BATCH).cloned().collect();
         let unsaved = entries.len();
         if unsaved == 0 {
-            self.trouble = None;
+            match log.right {
+                Right::Held(_) => self.trouble = None,
+                // A log in which nothing would stand can wait.
+                Right::Wanted(_) => trouble.retry = Instant::now() + RETRY,
+            }
             return;
         }
         let (session, flush) = (self.session.clone(), Flush::Now);
-        let batch = Batch { session, owner, entries, flush, checkpoint: None, about };
-        let append: Append = Box::pin(async move { journal.append(batch).await });
-        self.flight = Some(Flight { append, items: Vec::new(), unsaved });
+        let append = |owner| Batch { session, owner, entries, flush, checkpoint: None, about };
+        self.flight = match log.begin() {
+            Some(write) => Some(Flight { write, items: Vec::new(), unsaved: 0 }),
+            None => log.append(append).map(|write| Flight { write, items: Vec::new(), unsaved }),
+        };
+    }
+
+    /// Nobody writes the log any more; `told` is the last event that anybody saw.
+    pub(super) async fn let_go(self, told: u64) -> Result<(), JournalError> {
+        match &self.log {
+            Some(log) => log.release(self.session.clone(), told).await,
+            None => Ok(()),
+        }
     }
 
     fn take_waiting(&mut self) -> Vec<Item> {

@@ -14,8 +14,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, EventKind, Prompt, PromptId, QuestionId,
-    SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
+    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, Event, EventKind, Prompt, PromptId,
+    QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp,
+    UserMessage,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -24,9 +25,10 @@ use tokio_util::sync::CancellationToken;
 use self::agent::{Agent, Ear, news};
 use super::ask::{Ask, Reply};
 use super::error::CommandError;
+use super::log::Log;
 use super::outbox::{Effect, Item, Landed, Outbox};
 use crate::entry::Entry;
-use crate::journal::{Journal, JournalError, Owner};
+use crate::journal::{Journal, JournalError};
 use crate::launch::{Launch, LaunchError};
 use crate::state::{Presence, State};
 use crate::tail::{Retain, Tail};
@@ -65,8 +67,8 @@ pub(crate) struct Beginning {
     pub(crate) history: Option<History>,
     pub(crate) linger: Linger,
     pub(crate) question_timeout: Option<Duration>,
-    pub(crate) journal: Option<(Arc<dyn Journal>, Owner)>,
-    /// Why there is no journal, where there should be one.
+    pub(crate) log: Option<Log>,
+    /// Why the log could not be begun.
     pub(crate) unkept: Option<JournalError>,
     pub(crate) launch: Arc<dyn Launch>,
     pub(crate) tail: Arc<Tail>,
@@ -94,7 +96,6 @@ pub(crate) struct SessionTask {
     deadlines: Vec<(QuestionId, Instant)>,
     next_sweep: Option<Instant>,
     journal: Option<Arc<dyn Journal>>,
-    owner: Option<Owner>,
     unkept: Option<JournalError>,
     launch: Arc<dyn Launch>,
     agent: Agent,
@@ -123,8 +124,8 @@ impl SessionTask {
         let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, .. } = beginning;
         let first = config.prompt.take();
         let waited = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
-        let outbox = Outbox::new(id.clone(), beginning.journal.clone(), &state);
-        let (journal, owner) = beginning.journal.unzip();
+        let journal = beginning.log.as_ref().map(|log| log.journal.clone());
+        let outbox = Outbox::new(id.clone(), beginning.log, &state);
         Self {
             id,
             epoch,
@@ -139,7 +140,6 @@ impl SessionTask {
             deadlines: Vec::new(),
             next_sweep: None,
             journal,
-            owner,
             unkept: beginning.unkept,
             launch: beginning.launch,
             agent: Agent::Gone,
@@ -197,7 +197,8 @@ impl SessionTask {
     async fn import(&mut self) {
         let Some(mut history) = self.history.take() else { return };
         while let Some(Some(draft)) = self.stop.clone().run_until_cancelled(history.recv()).await {
-            self.stamp(draft);
+            let event = self.number(draft);
+            self.outbox.entry(Entry::copy(event));
             while !self.outbox.has_room() {
                 let landed = self.outbox.landed(&self.state).await;
                 self.on_landed(landed);
@@ -232,15 +233,19 @@ impl SessionTask {
             }
         }
         timeout_at(deadline, self.outbox.last_try(&self.state)).await.ok(); // what is not kept by now is lost
-        if let (Some(journal), Some(owner)) = (&self.journal, &self.owner)
-            && let Err(error) = journal.release(self.id.clone(), owner.clone(), self.tail.head().last).await
-        {
+        if let Err(error) = self.outbox.let_go(self.tail.head().last).await {
             tracing::warn!(session = %self.id, %error, "cannot let go of the log");
         }
     }
 
-    /// Makes it an event: numbers it, applies it, and sends it on its way.
-    fn stamp(&mut self, mut draft: Draft) {
+    /// Makes it an event and sends it on its way.
+    fn stamp(&mut self, draft: Draft) {
+        let event = self.number(draft);
+        self.outbox.entry(Entry::new(event));
+    }
+
+    /// Makes it an event: numbers it and applies it.
+    fn number(&mut self, mut draft: Draft) -> Event {
         // What an agent told a moment ago may come after something of our own: time does not go back in a log.
         self.latest = self.latest.max(Some(draft.at));
         draft.at = self.latest.unwrap_or(draft.at);
@@ -253,7 +258,7 @@ impl SessionTask {
             }
             changed
         });
-        self.outbox.entry(Entry::new(event));
+        event
     }
 
     fn tell(&mut self, kind: EventKind) {
@@ -292,7 +297,6 @@ impl SessionTask {
                 self.tail.retain(Retain::Volatile);
                 self.release(items);
                 self.tell(EventKind::Error(AgentError::new(AgentErrorKind::Unknown, message)));
-                self.owner = None;
                 self.close_now();
             }
         }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use multitap_event::{Command, EventKind, Prompt, SystemSubtype};
-use multitap_hub::{Join, JoinFrom, Journal as _, JournalError, Linger, Open, PromptError, WhenBusy};
+use multitap_event::{Command, Event, EventKind, Prompt, SessionConfig, SystemSubtype};
+use multitap_hub::{
+    Filter, Join, JoinFrom, Journal as _, JournalError, Linger, Open, OpenError, PromptError, WhenBusy,
+};
 use tokio::time::{sleep, timeout};
 
 use crate::memory::Memory;
-use crate::scene::{Scene, Stage, client, next, open, rest, soon, stored, text, type_of, types, until};
+use crate::scene::{Scene, Stage, client, config, next, open, rest, soon, stored, text, type_of, types, until};
 
 #[tokio::test(start_paused = true)]
 async fn nobody_hears_what_is_not_kept() {
@@ -88,6 +90,50 @@ async fn a_log_that_cannot_be_begun_does_not_stop_the_session() {
     assert!(note.message.unwrap().contains("damaged"));
     scene.prompt("one").await;
     assert_eq!(scene.hears_prompt().await.text, "one");
+}
+
+/// There is room again, at the latest when it ends: nothing of it was lost.
+#[tokio::test(start_paused = true)]
+async fn a_log_that_could_not_be_begun_is_begun_when_there_is_room() {
+    for while_it_runs in [true, false] {
+        let journal = Memory::new();
+        journal.fails(Some(JournalError::Full));
+        let scene = Scene::kept(&journal).await;
+        let mut feed = scene.join("ann", JoinFrom::Start).await;
+        for number in 0..100 {
+            scene.tells(text(&number.to_string())).await;
+        }
+        sleep(Duration::from_secs(22)).await;
+        assert!(journal.list(Filter::default()).await.unwrap().is_empty());
+        journal.fails(None);
+        if while_it_runs {
+            sleep(Duration::from_secs(10)).await;
+            scene.tells(text("kept")).await;
+        }
+        let id = scene.session.id().clone();
+        scene.agent_ends().await;
+        let seen = rest(&mut feed).await;
+        let again = |event: &&Event| matches!(&event.kind, EventKind::System(note) if note.data["durable"] == true);
+        assert_eq!(seen.iter().filter(again).count(), usize::from(while_it_runs), "kept again is said");
+        let kept: Vec<Event> = journal.log(&id).iter().map(|entry| entry.event().unwrap().clone()).collect();
+        assert_eq!(kept, seen);
+        let record = journal.list(Filter::default()).await.unwrap().remove(0);
+        assert_eq!(record.about.native_id.as_deref(), Some("native"));
+        // It was let go of, and can be taken up.
+        drop(Stage::new(Some(journal.clone())).open(stored()).await);
+    }
+}
+
+/// Nothing is left of a session whose agent did not start, whatever the log did meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_session_that_neither_began_nor_was_kept_leaves_nothing() {
+    let journal = Memory::new();
+    journal.fails(Some(JournalError::Full));
+    let stage = Stage::new(Some(journal.clone()));
+    let config = SessionConfig { model: Some("broken".into()), ..config() };
+    let opened = stage.hub.open(Open { config, ..open() }).await;
+    assert!(matches!(opened, Err(OpenError::Launch(_))), "{opened:?}");
+    assert!(journal.list(Filter::default()).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use multitap_event::{Door, EventKind};
-use multitap_hub::{Edge, FeedEnd, Join, JoinFrom, KickError, Part, STUCK, Told};
+use multitap_hub::{
+    Edge, Entry, FeedEnd, Join, JoinError, JoinFrom, JournalError, KickError, Part, STUCK, Session, Told,
+};
 use tokio::time::sleep;
 
 use crate::memory::Memory;
@@ -212,7 +214,7 @@ async fn a_page_before_a_place_ends_there() {
     }
     let part = Part { edge: Edge::Before(last), limit: 10, bytes: 8000 };
     let page = scene.session.page(part).await.unwrap();
-    let numbers: Vec<u64> = page.entries.iter().map(multitap_hub::Entry::seq).collect();
+    let numbers: Vec<u64> = page.entries.iter().map(Entry::seq).collect();
     assert!((2..10).contains(&numbers.len()), "{numbers:?}");
     assert_eq!(numbers, (last - numbers.len() as u64..last).collect::<Vec<_>>());
     assert_eq!(next(&mut feed).await.seq, 1, "nothing was read yet");
@@ -233,4 +235,84 @@ async fn what_is_at_hand_can_be_taken_without_waiting() {
         seen.push(type_of(entry.event().unwrap()));
     }
     assert_eq!(seen, ["clientJoined", "textChunk", "textChunk"]);
+}
+
+/// Those who look on unannounced take places too, and leave them when they go.
+#[tokio::test]
+async fn so_many_may_read_at_once_announced_or_not() {
+    let scene = Scene::new().await;
+    let unseen = |number: usize| Join { announce: false, ..Join::new(client(&number.to_string())) };
+    let mut feeds = Vec::new();
+    let full = loop {
+        match scene.session.join(unseen(feeds.len())).await {
+            Ok(joined) => feeds.push(joined.feed),
+            Err(error) => break error,
+        }
+        assert!(feeds.len() < 10_000, "there is no limit");
+    };
+    assert_eq!(full, JoinError::Full);
+    feeds.pop();
+    scene.session.join(Join::new(client("seen"))).await.unwrap();
+}
+
+/// All of a log, read in pages from its start and from its end.
+async fn paged(session: &Session, limit: usize) -> [Vec<u64>; 2] {
+    let (mut forward, mut backward) = (Vec::new(), Vec::new());
+    loop {
+        let edge = Edge::After(forward.last().copied().unwrap_or(0));
+        let page = session.page(Part { edge, limit, bytes: usize::MAX }).await.unwrap();
+        assert_eq!(page.last_seq, session.last());
+        if page.entries.is_empty() {
+            break;
+        }
+        forward.extend(page.entries.iter().map(Entry::seq));
+    }
+    loop {
+        let edge = Edge::Before(backward.last().copied().unwrap_or(session.last() + 1));
+        let page = session.page(Part { edge, limit, bytes: usize::MAX }).await.unwrap();
+        if page.entries.is_empty() {
+            break;
+        }
+        backward.extend(page.entries.iter().rev().map(Entry::seq));
+    }
+    backward.reverse();
+    [forward, backward]
+}
+
+/// Part of the log is on the disk only, part of it in memory only: pages have both, and nothing twice.
+#[tokio::test]
+async fn a_page_has_what_could_not_be_kept() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    for large in [true, false] {
+        for number in 0..30 {
+            let size = if large { LARGE } else { 1 };
+            scene.tells(text(&format!("{number} {}", "x".repeat(size)))).await;
+            until(&mut feed, "textChunk").await;
+        }
+        journal.fails(Some(JournalError::Full));
+    }
+    let last = scene.session.last();
+    assert!((journal.log(scene.session.id()).len() as u64) < last);
+    for limit in [7, 1000] {
+        let [forward, backward] = paged(&scene.session, limit).await;
+        assert_eq!(forward, (1..=last).collect::<Vec<_>>());
+        assert_eq!(backward, (1..=last).collect::<Vec<_>>());
+    }
+}
+
+/// Not even the log was begun.
+#[tokio::test]
+async fn a_page_of_a_log_that_could_not_be_begun() {
+    let journal = Memory::new();
+    journal.fails(Some(JournalError::Full));
+    let scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.tells(text("a")).await;
+    until(&mut feed, "textChunk").await;
+    let last = scene.session.last();
+    let [forward, backward] = paged(&scene.session, 2).await;
+    assert_eq!(forward, (1..=last).collect::<Vec<_>>());
+    assert_eq!(backward, forward);
 }

@@ -18,6 +18,8 @@ pub(crate) struct Memory {
     /// What fails is kept all the same, and nobody is told so.
     unclear: Mutex<bool>,
     slow: Mutex<Duration>,
+    /// Of this session nothing can be read.
+    damaged: Mutex<Option<SessionId>>,
     /// How often something was written, and how often with a flush.
     pub(crate) writes: Mutex<(usize, usize)>,
     /// How many entries were read, page by page.
@@ -30,6 +32,7 @@ pub(crate) struct Log {
     entries: Vec<Entry>,
     pub(crate) checkpoint: Option<Checkpoint>,
     owner: Option<Owner>,
+    rulings: Vec<Ruling>,
     /// Since it was claimed, something could not be kept.
     unkept: bool,
 }
@@ -49,6 +52,12 @@ impl Memory {
         *self.unclear.lock().unwrap() = true;
     }
 
+    /// From now on nothing of that session can be read.
+    pub(crate) fn is_damaged(&self, session: &SessionId) {
+        *self.damaged.lock().unwrap() = Some(session.clone());
+    }
+
+    /// From now on whatever is written takes so long.
     pub(crate) fn takes(&self, time: Duration) {
         *self.slow.lock().unwrap() = time;
     }
@@ -71,6 +80,13 @@ impl Memory {
     /// Another process takes the session.
     pub(crate) fn steal(&self, session: &SessionId) {
         self.logs().get_mut(session).unwrap().owner = Some(Owner("thief".into()));
+    }
+
+    async fn write(&self) {
+        let slow = *self.slow.lock().unwrap();
+        if !slow.is_zero() {
+            sleep(slow).await;
+        }
     }
 
     fn logs(&self) -> MutexGuard<'_, BTreeMap<SessionId, Log>> {
@@ -109,6 +125,11 @@ impl Memory {
             }
             assert_eq!(entry.seq(), log.record.last_seq + 1, "a gap");
             log.record.last_seq = entry.seq();
+            if let EventKind::PermissionSettled(ruling) = &entry.event().unwrap().kind
+                && !entry.is_copy()
+            {
+                log.rulings.push(ruling.clone());
+            }
             // As from a disk: what is read back is a copy.
             log.entries.push(copy(entry));
         }
@@ -140,28 +161,35 @@ impl Journal for Memory {
                 epoch: 1,
                 live: None,
             };
-            let log = Log { record, entries: Vec::new(), checkpoint: None, owner: None, unkept: false };
+            let log =
+                Log { record, entries: Vec::new(), checkpoint: None, owner: None, rulings: Vec::new(), unkept: false };
             self.logs().insert(session.id.clone(), log);
-            self.take(&session.id)
+            let claim = self.take(&session.id);
+            self.write().await;
+            claim
         })
     }
 
     fn claim(&self, session: SessionId) -> Kept<'_, Claim> {
-        Box::pin(async move { self.take(&session) })
+        Box::pin(async move {
+            let claim = self.take(&session);
+            self.write().await;
+            claim
+        })
     }
 
     fn append(&self, batch: Batch) -> Kept<'_, ()> {
         Box::pin(async move {
-            let slow = *self.slow.lock().unwrap();
-            if !slow.is_zero() {
-                sleep(slow).await;
-            }
+            self.write().await;
             self.keep(batch)
         })
     }
 
     fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page> {
         Box::pin(async move {
+            if self.damaged.lock().unwrap().as_ref() == Some(&session) {
+                return Err(JournalError::Damaged("a page of it".into()));
+            }
             let logs = self.logs();
             let log = logs.get(&session).ok_or_else(|| JournalError::NoSuchSession(session.clone()))?;
             let mut bytes = 0;
@@ -224,14 +252,7 @@ impl Journal for Memory {
     }
 
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>> {
-        Box::pin(async move {
-            let settled = self.log(&session);
-            let ruling = |entry: &Entry| match &entry.event().unwrap().kind {
-                EventKind::PermissionSettled(ruling) => Some(ruling.clone()),
-                _ => None,
-            };
-            Ok(settled.iter().filter_map(ruling).collect())
-        })
+        Box::pin(async move { Ok(self.logs()[&session].rulings.clone()) })
     }
 }
 

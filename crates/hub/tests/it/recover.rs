@@ -1,17 +1,28 @@
 //! After a crash: what was cut off is marked, a waiting prompt still waits, nothing is sent twice.
 
-use multitap_event::{EventKind, SessionEndReason, SessionId, TurnStatus};
+use std::time::Duration;
+
+use multitap_event::{Decide, EventKind, SessionEndReason, SessionId, TurnStatus, option};
 use multitap_hub::{Filter, Journal as _, JournalError, Linger, Open, OpenError, State, Which};
+
+use tokio::time::{sleep, timeout};
 
 use crate::memory::Memory;
 use crate::scene::{
-    Scene, Stage, asked, client, config, open, rest, soon, stored, text, turn_ended, turn_started, types, until,
+    Scene, Stage, asked, client, config, open, rest, soon, stored, text, turn_ended, turn_started, type_of, types,
+    until,
 };
 use multitap_hub::JoinFrom;
 
 /// A session that is in the middle of everything when its process is gone.
 async fn crashed(journal: &std::sync::Arc<Memory>) -> SessionId {
-    let mut scene = Scene::lingering(journal).await;
+    crashed_as(journal, "s").await
+}
+
+async fn crashed_as(journal: &std::sync::Arc<Memory>, id: &str) -> SessionId {
+    let which = Which::New { id: id.into(), forked_from: None, history: None };
+    let open = Open { which, linger: Linger::UntilClosed, ..open() };
+    let mut scene = Stage::new(Some(journal.clone())).open(open).await;
     let mut feed = scene.join("ann", JoinFrom::Start).await;
     scene.prompt("one").await;
     scene.hears_prompt().await;
@@ -217,4 +228,76 @@ async fn a_long_log_is_taken_up_as_fast_as_a_short_one() {
     let [(read, state), (read_long, state_long)] = costs[..] else { panic!() };
     assert!(read_long <= read + 200, "{read} entries, then {read_long}");
     assert!(state_long <= state + 100, "{state} bytes, then {state_long}");
+}
+
+/// Whoever stops waiting leaves nothing that only the end of the process would free.
+#[tokio::test(start_paused = true)]
+async fn an_opening_that_nobody_waits_for_lets_the_log_go() {
+    // While the log is claimed, and while what was cut off is marked in it.
+    for patience in [1, 7] {
+        let journal = Memory::new();
+        crashed(&journal).await;
+        let stage = Stage::new(Some(journal.clone()));
+        journal.takes(Duration::from_secs(5));
+        timeout(Duration::from_secs(patience), Box::pin(stage.hub.open(stored()))).await.unwrap_err();
+        sleep(Duration::from_secs(60)).await;
+        journal.takes(Duration::ZERO);
+        stage.open(stored()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_beginning_that_nobody_waits_for_leaves_no_log() {
+    let journal = Memory::new();
+    let stage = Stage::new(Some(journal.clone()));
+    journal.takes(Duration::from_secs(5));
+    timeout(Duration::from_secs(1), Box::pin(stage.hub.open(open()))).await.unwrap_err();
+    sleep(Duration::from_secs(60)).await;
+    assert!(journal.list(Filter::default()).await.unwrap().is_empty());
+    assert!(stage.hub.live().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn mending_that_nobody_waits_for_lets_the_log_go() {
+    let journal = Memory::new();
+    crashed(&journal).await;
+    let stage = Stage::new(Some(journal.clone()));
+    journal.takes(Duration::from_secs(5));
+    timeout(Duration::from_secs(7), stage.hub.recover()).await.unwrap_err();
+    sleep(Duration::from_secs(60)).await;
+    journal.takes(Duration::ZERO);
+    stage.open(stored()).await;
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_mended_does_not_keep_the_others_from_it() {
+    let journal = Memory::new();
+    let damaged = crashed_as(&journal, "a").await;
+    let sound = crashed_as(&journal, "b").await;
+    journal.is_damaged(&damaged);
+    let before = journal.log(&sound).len();
+    assert_eq!(Stage::new(Some(journal.clone())).hub.recover().await, Ok(1));
+    assert!(journal.log(&sound).len() > before);
+}
+
+/// Somebody ruled once: the copy shows it, and the audit trail has it where it happened.
+#[tokio::test]
+async fn a_copy_makes_no_ruling_again() {
+    let journal = Memory::new();
+    let scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.tells(asked("q")).await;
+    until(&mut feed, "permissionAsked").await;
+    let ruling = scene.session.decide(Decide::new(&"q".into(), option::CANCEL), client("ann")).await.unwrap();
+    let (told, history) = tokio::sync::mpsc::channel(100);
+    for event in journal.log(scene.session.id()).iter().filter_map(|entry| entry.event().cloned()) {
+        told.send(multitap_event::Draft::new(event.timestamp, event.kind)).await.unwrap();
+    }
+    drop(told);
+    let which = Which::New { id: "copy".into(), forked_from: Some("s".into()), history: Some(history) };
+    let copy = Stage::new(Some(journal.clone())).open(Open { which, ..open() }).await;
+    let copied = journal.log(copy.session.id());
+    assert!(copied.iter().any(|entry| type_of(entry.event().unwrap()) == "permissionSettled"));
+    assert_eq!(journal.rulings("copy".into()).await.unwrap(), []);
+    assert_eq!(journal.rulings("s".into()).await.unwrap(), [ruling]);
 }

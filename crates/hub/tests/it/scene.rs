@@ -27,6 +27,7 @@ pub(crate) struct Scripted {
 
 impl Launch for Scripted {
     fn launch(&self, config: SessionConfig) -> Launching {
+        assert!(config.model.as_deref() != Some("panics"), "as the test wants it");
         let (ends, silent) = (self.ends.clone(), self.silent.clone());
         Box::pin(async move {
             if config.model.as_deref() == Some("broken") {

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
-use multitap_event::{AgentError, AgentErrorKind, ClientRole, Command, EventKind, Prompt, TurnEnd, TurnStatus};
-use multitap_hub::{CancelError, CommandError, JoinFrom, Open, OpenError, PromptError, WhenBusy, Which, WithdrawError};
+use multitap_event::{
+    AgentError, AgentErrorKind, ClientRole, Command, EventKind, Prompt, SessionConfig, TurnEnd, TurnStatus,
+};
+use multitap_hub::{
+    CancelError, CommandError, FeedEnd, JoinFrom, Open, OpenError, PromptError, RestartError, WhenBusy, Which,
+    WithdrawError,
+};
 
 use crate::memory::Memory;
 use crate::scene::{
@@ -31,6 +36,30 @@ async fn prompts_wait_for_the_turn_and_can_be_taken_back() {
     assert_eq!(types(&events)[0], "sessionStarted");
     assert_eq!(types(&events).iter().filter(|kind| *kind == "promptQueued").count(), 2);
     assert_eq!(types(&events).last().unwrap(), "sessionEnded");
+}
+
+/// One of them would be taken for the other, and never be sent.
+#[tokio::test]
+async fn two_prompts_of_one_id_are_not_taken_at_once() {
+    let mut scene = Scene::new().await;
+    let prompt = |id: &str, text: &str| Prompt { prompt_id: Some(id.into()), ..Prompt::text(text) };
+    let session = scene.session.clone();
+    let says = |prompt| session.prompt(prompt, WhenBusy::Queue, client("ann"));
+    says(prompt("a", "one")).await.unwrap();
+    assert_eq!(says(prompt("a", "again, while it runs")).await, Err(PromptError::SameId("a".into())));
+    says(prompt("b", "two")).await.unwrap();
+    assert_eq!(says(prompt("b", "again, while it waits")).await, Err(PromptError::SameId("b".into())));
+    for text in ["one", "two"] {
+        assert_eq!(scene.hears_prompt().await.text, text);
+        scene.tells(turn_started()).await;
+        scene.tells(turn_ended()).await;
+    }
+    // What is over is over.
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    until(&mut feed, "turnCompleted").await;
+    until(&mut feed, "turnCompleted").await;
+    says(prompt("a", "three")).await.unwrap();
+    assert_eq!(scene.hears_prompt().await.text, "three");
 }
 
 #[tokio::test]
@@ -306,4 +335,24 @@ async fn time_does_not_go_back_in_a_log() {
     let mut times = vec![next(&mut feed).await.timestamp];
     times.push(until(&mut feed, "textChunk").await.timestamp);
     assert!(times.is_sorted(), "{times:?}");
+}
+
+/// Whatever a session dies of, nobody waits for it.
+#[tokio::test]
+async fn a_session_that_panics_is_over() {
+    let scene = Scene::lingering(&Memory::new()).await;
+    let mut feed = scene.join("ann", JoinFrom::Now).await;
+    scene.tells(ended()).await;
+    let Scene { stage, session, agent } = scene;
+    drop(agent);
+    until(&mut feed, "sessionEnded").await;
+    let config = SessionConfig { model: Some("panics".into()), ..config() };
+    while session.restart(Some(config.clone())).await == Err(RestartError::Running) {
+        tokio::task::yield_now().await;
+    }
+    soon(session.over()).await;
+    assert!(rest(&mut feed).await.is_empty());
+    assert_eq!(feed.end(), FeedEnd::SessionOver);
+    assert!(stage.hub.find(session.id()).is_none());
+    soon(stage.hub.shutdown()).await;
 }

@@ -15,7 +15,8 @@ pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64)
     let mut insert = connection.prepare_cached("INSERT INTO events (session, seq, json) VALUES (?, ?, ?)")?;
     for entry in missing {
         insert.execute(params![key, signed(entry.seq()), entry.json()])?;
-        if let Some(event) = entry.event() {
+        // Somebody ruled once, and elsewhere.
+        if let Some(event) = entry.event().filter(|_| !entry.is_copy()) {
             note_ruling(connection, &batch.session, event)?;
         }
     }

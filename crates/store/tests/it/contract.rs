@@ -48,6 +48,7 @@ contract!(
         a_live_session_is_not_removed,
         a_removed_session_is_gone,
         rulings_are_kept_in_order,
+        a_copied_ruling_is_not_made_again,
         who_ruled_outlives_the_session,
         entries_of_any_size_and_text_come_back,
     ]
@@ -453,6 +454,26 @@ async fn a_removed_session_is_gone(place: &impl Place) {
     assert_eq!(all(&*journal, id).await, []);
     journal.append(batch(id, &again.owner, some(id, 1..=1))).await.unwrap();
     assert_eq!(seqs(&all(&*journal, id).await), [1]);
+}
+
+async fn a_copied_ruling_is_not_made_again(place: &impl Place) {
+    let journal = place.open();
+    let claim = begin(&*journal).await;
+    let id = &claim.record.id;
+    let own = ruling("q1", "phone");
+    let kinds = [
+        EventKind::PermissionAsked(question("q1")),
+        EventKind::PermissionSettled(ruling("q1", "ide")),
+        EventKind::PermissionAsked(question("q1")),
+        EventKind::PermissionSettled(own.clone()),
+    ];
+    let mut entries: Vec<Entry> = (1..).zip(kinds).map(|(seq, kind)| entry(id, seq, kind)).collect();
+    for copied in &mut entries[..2] {
+        *copied = Entry::copy(copied.event().unwrap().clone());
+    }
+    journal.append(batch(id, &claim.owner, entries.clone())).await.unwrap();
+    assert_eq!(all(&*journal, id).await, entries);
+    assert_eq!(journal.rulings(id.clone()).await.unwrap(), [own]);
 }
 
 async fn rulings_are_kept_in_order(place: &impl Place) {

@@ -12,6 +12,7 @@ use super::transcript::Transcript;
 use super::{age, print, shortened, written};
 use crate::exit::{Exit, Problem};
 use crate::host;
+use crate::live;
 use crate::out;
 use crate::words::clean;
 
@@ -28,7 +29,7 @@ pub(super) struct Ours {
 
 impl Ours {
     pub(super) fn open(agent: Option<&str>) -> Result<Self, Problem> {
-        let log = host::open_store().map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
+        let log = host::open_store().map_err(failed)?;
         Ok(Self { log, agent: agent.map(str::to_owned) })
     }
 
@@ -40,6 +41,7 @@ impl Ours {
         let filter = Filter { folder: folder.map(Path::to_owned), ..Filter::default() };
         let mut records = self.log.list(filter).await.map_err(failed)?;
         records.retain(|record| self.is_wanted(record));
+        live::clear_away(&self.log).await;
         if as_json {
             let all: Vec<Value> = records.iter().map(stated).collect();
             print(&format!("{}\n", serde_json::to_string_pretty(&all).context("write JSON")?))?;
@@ -117,6 +119,8 @@ impl Ours {
 
     /// Forgets it; what the agent keeps of it stays.
     pub(super) async fn forget(&self, record: &SessionRecord) -> Result<Exit, Problem> {
+        // Of what is forgotten, nobody would know any more whose note it is.
+        live::clear_away(&self.log).await;
         self.log.remove(record.id.clone()).await.map_err(failed)?;
         out::say(&format!("{} is forgotten; what {} itself keeps of it stays", record.id, record.agent));
         Ok(Exit::Completed)
@@ -130,7 +134,7 @@ impl Ours {
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn failed(error: JournalError) -> Problem {
-    Problem::new(Exit::Failed, error.to_string())
+    Problem::new(Exit::Failed, host::about_log(&error))
 }
 
 /// What became of it, in a word; nothing if it ended as it should.

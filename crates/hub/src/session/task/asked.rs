@@ -78,7 +78,11 @@ impl SessionTask {
     }
 
     fn join(&mut self, join: Join, reply: Reply<Result<Joined, JoinError>>) {
-        if self.state.clients.len() >= CLIENTS {
+        if self.tail.readers() >= CLIENTS {
+            // Some may have left meanwhile.
+            self.sweep();
+        }
+        if self.tail.readers() >= CLIENTS {
             return self.reply(reply, Err(JoinError::Full));
         }
         let Join { mut client, from, patience, announce } = join;
@@ -121,6 +125,9 @@ impl SessionTask {
         }
         self.room()?;
         let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
+        if self.is_taken(&id) {
+            return Err(PromptError::SameId(id));
+        }
         if self.state.agent != Presence::Here {
             return self.prompt_without_agent(prompt, from).map(|()| id);
         }
@@ -149,6 +156,13 @@ impl SessionTask {
             }
         }
         Ok(id)
+    }
+
+    /// Whether a prompt of that id waits or is being worked on: one of two would be taken for the other.
+    fn is_taken(&self, id: &PromptId) -> bool {
+        let first = self.first.as_ref().and_then(|first| first.prompt_id.as_ref());
+        let waiting = self.state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.as_ref());
+        waiting.chain(first).chain(&self.state.in_flight).any(|taken| taken == id)
     }
 
     /// The agent is on its way, or has to be started again.
