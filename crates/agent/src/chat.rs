@@ -1,7 +1,7 @@
 //! Conversations on disk: one file of lines each, so that they can be taken up again.
 //!
-//! A line is a message, or says that what stood before it no longer counts. A file that was cut off in the middle of
-//! a line is read up to there.
+//! A line is a message, or the model that answers from there on, or says that what stood before it no longer counts. A
+//! line that was cut off in the middle does not count; what is said later begins on a line of its own.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,10 @@ enum Line {
     },
     /// What stands before is no longer part of it.
     Afresh,
+    /// Who answers from here on.
+    Model {
+        name: String,
+    },
     /// Something a later version wrote.
     #[serde(other)]
     Unknown,
@@ -62,6 +66,10 @@ pub(crate) struct Chat {
     folder: PathBuf,
     began: Timestamp,
     begun: bool,
+    /// Its last line was cut off.
+    torn: bool,
+    /// Who answers.
+    model: Option<String>,
 }
 
 impl Shelf {
@@ -76,7 +84,7 @@ impl Shelf {
     /// A new conversation; nothing is written before something is said.
     pub(crate) fn begin(&self, folder: &Path, began: Timestamp) -> Chat {
         let id = uuid::Uuid::now_v7().to_string();
-        Chat { path: self.path(&id), id, folder: folder.to_owned(), began, begun: false }
+        Chat { path: self.path(&id), id, folder: folder.to_owned(), began, begun: false, torn: false, model: None }
     }
 
     /// Takes one up.
@@ -87,8 +95,9 @@ impl Shelf {
         }
         let path = self.path(id).ok_or_else(not_found)?;
         let read = read(&path).await?.ok_or_else(not_found)?;
-        let chat = Chat { id: id.to_owned(), path: Some(path), folder: read.folder, began: read.began, begun: true };
-        Ok((chat, Conversation::new(read.messages)))
+        let Read { folder, began, messages, torn, model } = read;
+        let chat = Chat { id: id.to_owned(), path: Some(path), folder, began, begun: true, torn, model };
+        Ok((chat, Conversation::new(messages)))
     }
 
     /// The newest of that folder.
@@ -109,7 +118,8 @@ impl Shelf {
     /// Keeps a copy under a name that people chose.
     pub(crate) async fn save(&self, name: &str, chat: &Chat, talk: &Conversation) -> Result<(), ChatError> {
         let path = self.saved(name)?;
-        let copy = Chat { id: name.to_owned(), path: Some(path), begun: false, folder: chat.folder.clone(), ..*chat };
+        let (id, folder, model) = (name.to_owned(), chat.folder.clone(), chat.model.clone());
+        let copy = Chat { id, path: Some(path), folder, began: chat.began, begun: false, torn: false, model };
         copy.write(talk.messages(), Mode::Over).await
     }
 
@@ -157,10 +167,29 @@ impl Chat {
         Ok(())
     }
 
+    /// Who answered last.
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Who answers from now on.
+    pub(crate) async fn answered_by(&mut self, model: &str) -> Result<(), ChatError> {
+        if self.model() == Some(model) {
+            return Ok(());
+        }
+        self.model = Some(model.to_owned());
+        // One that has not begun begins with it.
+        if self.begun {
+            self.put(line(&Line::Model { name: model.to_owned() }), Mode::Append).await?;
+            self.torn = false;
+        }
+        Ok(())
+    }
+
     /// Adds what was said last.
     pub(crate) async fn add(&mut self, message: &Message) -> Result<(), ChatError> {
         self.write(std::slice::from_ref(message), Mode::Append).await?;
-        self.begun = true;
+        (self.begun, self.torn) = (true, false);
         Ok(())
     }
 
@@ -171,7 +200,7 @@ impl Chat {
             lines.push_str(&line(&Line::Message { message: message.clone() }));
         }
         self.put(lines, Mode::Append).await?;
-        self.begun = true;
+        (self.begun, self.torn) = (true, false);
         Ok(())
     }
 
@@ -183,7 +212,11 @@ impl Chat {
     async fn put(&self, mut lines: String, mode: Mode) -> Result<(), ChatError> {
         let Some(path) = &self.path else { return Ok(()) };
         if !self.begun {
-            lines.insert_str(0, &line(&Line::Chat { folder: self.folder.clone(), began: self.began }));
+            let model = self.model.clone().map(|name| line(&Line::Model { name })).unwrap_or_default();
+            lines.insert_str(0, &(line(&Line::Chat { folder: self.folder.clone(), began: self.began }) + &model));
+        }
+        if self.torn {
+            lines.insert(0, '\n');
         }
         let written = async {
             if let Some(parent) = path.parent() {
@@ -215,6 +248,8 @@ struct Read {
     folder: PathBuf,
     began: Timestamp,
     messages: Vec<Message>,
+    torn: bool,
+    model: Option<String>,
 }
 
 /// A file's conversation; nothing if there is none.
@@ -224,17 +259,18 @@ async fn read(path: &Path) -> Result<Option<Read>, ChatError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(ChatError::Io { path: path.to_owned(), source }),
     };
-    let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
+    let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
     let Some(Line::Chat { folder, began }) = lines.next() else { return Ok(None) };
-    let mut messages = Vec::new();
+    let (mut messages, mut model) = (Vec::new(), None);
     for line in lines {
         match line {
             Line::Message { message } => messages.push(message),
             Line::Afresh => messages.clear(),
+            Line::Model { name } => model = Some(name),
             Line::Chat { .. } | Line::Unknown => {}
         }
     }
-    Ok(Some(Read { folder, began, messages }))
+    Ok(Some(Read { folder, began, messages, torn: !text.ends_with('\n'), model }))
 }
 
 async fn names(folder: &Path) -> Result<Vec<String>, ChatError> {
@@ -283,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_was_cut_off_is_read_up_to_there() {
+    async fn a_line_that_was_cut_off_takes_nothing_along() {
         let home = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(Some(home.path().to_owned()));
         let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
@@ -291,8 +327,26 @@ mod tests {
         let path = shelf.path(&chat.id).unwrap();
         let whole = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{whole}{{\"type\":\"mess")).unwrap();
-        let (_, talk) = shelf.open(&chat.id).await.unwrap();
+        let (mut again, talk) = shelf.open(&chat.id).await.unwrap();
         assert_eq!(talk.messages(), [Message::user("one")]);
+        again.add(&Message::user("two")).await.unwrap();
+        again.add(&Message::assistant("three")).await.unwrap();
+        let (_, talk) = shelf.open(&chat.id).await.unwrap();
+        assert_eq!(talk.messages(), [Message::user("one"), Message::user("two"), Message::assistant("three")]);
+    }
+
+    #[tokio::test]
+    async fn the_model_that_answered_last_is_known_again() {
+        let home = tempfile::tempdir().unwrap();
+        let shelf = Shelf::new(Some(home.path().to_owned()));
+        let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+        chat.answered_by("anthropic/one").await.unwrap();
+        assert!(matches!(shelf.open(&chat.id).await, Err(ChatError::NotFound(_))), "nothing was said");
+        chat.add(&Message::user("hello")).await.unwrap();
+        assert_eq!(shelf.open(&chat.id).await.unwrap().0.model(), Some("anthropic/one"));
+        chat.answered_by("openai/two").await.unwrap();
+        let (again, talk) = shelf.open(&chat.id).await.unwrap();
+        assert_eq!((again.model(), talk.messages().len()), (Some("openai/two"), 1));
     }
 
     #[tokio::test]

@@ -82,7 +82,8 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     let shelf = Shelf::new(setup.data.clone());
     let (chat, talk) = take_up(&shelf, &config, &folder).await?;
     let policy = policy(&config, &setup)?;
-    let model = choose(config.model.as_deref(), &setup)?;
+    // A conversation goes on with the model it had, unless another is said.
+    let model = choose(config.model.as_deref().or(chat.model()), &setup)?;
     let home = setup.env.get("HOME").map(PathBuf::from);
     let workspace =
         Workspace::new(&folder, &config.add_dirs, home.clone()).map_err(|error| failed(error.to_string()))?;
@@ -237,6 +238,9 @@ async fn take_up(
         return Ok((chat, talk));
     }
     let mut copy = shelf.begin(folder, now);
+    if let Some(model) = chat.model() {
+        copy.answered_by(model).await.map_err(wrong)?;
+    }
     copy.replace(&talk).await.map_err(wrong)?;
     Ok((copy, talk))
 }

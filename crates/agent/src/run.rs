@@ -162,6 +162,7 @@ impl Runner {
 
     async fn converse(&mut self) -> Result<(), Gone> {
         self.begin().await?;
+        self.keep_model().await?;
         self.meet_servers().await?;
         if let Some(prompt) = self.config.prompt.take() {
             self.command(Command::Prompt(prompt)).await?;
@@ -314,6 +315,18 @@ impl Runner {
     async fn warn(&mut self, message: impl Into<String>) -> Result<(), Gone> {
         let error = AgentError::new(AgentErrorKind::Unknown, message).of(AgentType::Builtin).warning();
         self.tell(EventKind::Error(error)).await
+    }
+
+    /// Notes who answers, so that the conversation is taken up with the same model. A rehearsal is over when it is over.
+    async fn keep_model(&mut self) -> Result<(), Gone> {
+        let kept = match &self.model {
+            Model::Live(live) => self.chat.answered_by(live.name()).await,
+            Model::Rehearsal => Ok(()),
+        };
+        match kept {
+            Ok(()) => Ok(()),
+            Err(error) => self.warn(format!("the conversation is not kept for later: {error}")).await,
+        }
     }
 
     async fn keep(&mut self, keep: Keep) -> Result<(), Gone> {

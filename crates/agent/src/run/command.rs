@@ -77,6 +77,7 @@ impl Runner {
                 self.model = model;
                 let model = self.model.name().to_owned();
                 self.tell(EventKind::ModelChanged { model, by: None }).await?;
+                self.keep_model().await?;
                 Ok(Ok(()))
             }
             Err(error) => Ok(Err(error.why)),

@@ -147,6 +147,7 @@ fn features(agent: AgentType) -> Features {
             fork: true,
             partial_text: true,
             reasoning: true,
+            mcp: true,
             permission_questions: true,
             edited_approval: true,
             cancel: true,
@@ -157,7 +158,6 @@ fn features(agent: AgentType) -> Features {
             cost: false,
             resume_at_message: false,
             hooks: false,
-            mcp: false,
         },
     }
 }

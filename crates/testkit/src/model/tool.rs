@@ -86,6 +86,9 @@ impl NativeCall {
 pub(super) fn native(tool: &Tool, api: Api, offered: &[String]) -> NativeCall {
     match (tool, api) {
         (Tool::Native { name, args }, _) => NativeCall::json(name, args.clone()),
+        (Tool::Mcp { server, tool, args }, _) if offered.contains(&format!("mcp__{server}__{tool}")) => {
+            NativeCall::json(format!("mcp__{server}__{tool}"), args.clone())
+        }
         // Not a CLI's own names but those of Gemini CLI, over whichever API.
         (tool, _) if offered.iter().any(|name| name == "run_shell_command") => gemini(tool),
         (tool, Api::Anthropic) => claude(tool),

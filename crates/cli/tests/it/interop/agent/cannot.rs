@@ -86,13 +86,8 @@ pub(super) const ACP: &[(&str, Cannot)] = &[
 /// That this is said is tested with the stores.
 const NO_STORE: &str = "where it keeps its conversations is no part of the protocol";
 
-/// To be taken out when the built-in agent calls tools of MCP servers, and `agents` says so; nothing else keeps that row
-/// back.
-const MCP_IS_TO_COME: (&str, Cannot) = ("an_mcp_tool_is_called", Cannot::Lacks("it has no MCP servers yet"));
-
 /// The same for every API.
 pub(super) const BUILTIN: &[(&str, Cannot)] = &[
-    MCP_IS_TO_COME,
     ("resume_at_a_message", Refusal::of(&["-r", "1", "--at", "m"], "resume at a message")),
     ("permission_goes_through_an_mcp_tool", BY_TOOL),
     ("always_holds_for_the_mcp_tool_too", BY_TOOL),

@@ -63,26 +63,28 @@ pub(crate) fn chinese_text_and_emoji_pass_unharmed(agent: Agent) {
     assert!(place.model.conversation()[0].last_user_text().contains("请说 👋"));
 }
 
+/// One red pixel, as PNG.
+pub(crate) const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+
 /// R002-59 for the agents that take pictures.
 pub(crate) fn a_picture_reaches_the_model(agent: Agent) {
-    // One red pixel.
-    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
     let place = Place::new(agent, [Reply::text("a pixel"), Reply::text("again")]);
     let mut stage = place.open(&[]);
-    stage.send(&json!({"type": "prompt", "text": "look", "images": [{"mediaType": "image/png", "data": png}]}));
+    stage.send(&json!({"type": "prompt", "text": "look", "images": [{"mediaType": "image/png", "data": PIXEL}]}));
     assert_eq!(stage.turn()["status"], "completed");
     let run = stage.finish();
     run.exits(0);
     assert_eq!(place.model.conversation()[0].images().len(), 1);
 
     // And from a file, on the command line.
-    let bytes = base64(png);
+    let bytes = base64(PIXEL);
     std::fs::write(place.scratch.path("pixel.png"), bytes).unwrap();
     place.once("look again", &["--image", "pixel.png"]).exits(0);
     assert_eq!(place.model.conversation().last().unwrap().images().len(), 1);
 }
 
-fn base64(text: &str) -> Vec<u8> {
+pub(crate) fn base64(text: &str) -> Vec<u8> {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => byte - b'A',
         b'a'..=b'z' => byte - b'a' + 26,
