@@ -42,6 +42,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How long the last events may take to be kept.
 const LAST_EVENTS: Duration = Duration::from_secs(10);
 
+/// How long a session whose agent went at once waits for whoever opened it to hear of it.
+const FIRST_READER: Duration = Duration::from_secs(2);
 const ENDED: &str = "the session ended";
 const COPIED: &str = "it was still open when this copy was made";
 
@@ -116,6 +118,10 @@ pub(crate) struct SessionTask {
     renew: bool,
     /// Somebody prompted while the agent went: it is started again when it is gone.
     wanted: bool,
+    /// Somebody has joined.
+    joined: bool,
+    /// The agent went before anybody had joined: until when the session waits to be heard of.
+    unheard: Option<Instant>,
     stop: CancellationToken,
 }
 
@@ -154,6 +160,8 @@ impl SessionTask {
             closing: false,
             renew: false,
             wanted: false,
+            joined: false,
+            unheard: None,
             stop: beginning.stop,
         }
     }
@@ -212,7 +220,7 @@ impl SessionTask {
 
     fn is_done(&self) -> bool {
         let ends = self.closing || ((self.finishing || self.linger == Linger::WithAgent) && !self.renew);
-        ends && matches!(self.agent, Agent::Gone)
+        ends && matches!(self.agent, Agent::Gone) && (self.closing || self.unheard.is_none())
     }
 
     /// The last events are kept, then nobody writes the log any more.
@@ -407,7 +415,7 @@ impl SessionTask {
 
     fn next_due(&self) -> Option<Instant> {
         let questions = self.deadlines.iter().map(|(_, due)| *due).min();
-        questions.into_iter().chain(self.next_sweep).min()
+        questions.into_iter().chain(self.next_sweep).chain(self.unheard).min()
     }
 
     fn on_due(&mut self) {
@@ -417,6 +425,7 @@ impl SessionTask {
         for question in due {
             self.deny(&question);
         }
+        self.unheard = self.unheard.filter(|due| *due > now);
         if self.next_sweep.is_some_and(|due| due <= now) {
             self.next_sweep = Some(now + SWEEP);
             self.sweep();

@@ -6,7 +6,7 @@ use multitap_event::{
     AgentError, AgentErrorKind, ClientRole, Command, EventKind, Prompt, SessionConfig, TurnEnd, TurnStatus,
 };
 use multitap_hub::{
-    CancelError, CommandError, FeedEnd, JoinFrom, Open, OpenError, PromptError, RestartError, WhenBusy, Which,
+    CancelError, CommandError, FeedEnd, Join, JoinFrom, Open, OpenError, PromptError, RestartError, WhenBusy, Which,
     WithdrawError,
 };
 
@@ -36,6 +36,21 @@ async fn prompts_wait_for_the_turn_and_can_be_taken_back() {
     assert_eq!(types(&events)[0], "sessionStarted");
     assert_eq!(types(&events).iter().filter(|kind| *kind == "promptQueued").count(), 2);
     assert_eq!(types(&events).last().unwrap(), "sessionEnded");
+}
+
+/// Whoever opened it may be slower than an agent that dies at once, and hears of it all the same.
+#[tokio::test]
+async fn a_session_that_is_over_at_once_is_still_heard_of() {
+    let scene = Scene::new().await;
+    scene.tells(ended()).await;
+    let Scene { session, agent, stage: _stage } = scene;
+    drop(agent);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let joined = session.join(Join::new(client("ann")).from(JoinFrom::Start)).await;
+    let mut feed = joined.unwrap().feed;
+    let events = rest(&mut feed).await;
+    assert_eq!(types(&events).first().unwrap(), "sessionStarted");
+    assert_eq!(types(&events).last().unwrap(), "sessionEnded", "and nothing comes after it");
 }
 
 /// One of them would be taken for the other, and never be sent.

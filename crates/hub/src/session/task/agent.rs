@@ -4,8 +4,9 @@ use std::future::pending;
 
 use multitap_event::{AgentError, AgentLink, Command, Draft, EventKind, Resume, SessionConfig};
 use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
+use tokio::time::Instant;
 
-use super::{DRAFTS, Linger, SessionTask, gone_without_a_word};
+use super::{DRAFTS, FIRST_READER, Linger, SessionTask, gone_without_a_word};
 use crate::launch::{LaunchError, Launching};
 use crate::session::error::CommandError;
 use crate::session::outbox::Effect;
@@ -160,6 +161,9 @@ impl SessionTask {
 
     fn on_gone(&mut self) {
         let agent = std::mem::replace(&mut self.agent, Agent::Gone);
+        if !self.joined {
+            self.unheard = Some(Instant::now() + FIRST_READER);
+        }
         if let Agent::Up { ended: false, when_up, .. } = agent {
             if let Some(when_up) = when_up {
                 self.outbox.then(Effect::Do(Box::new(move || when_up(Ok(())))));

@@ -86,6 +86,9 @@ impl SessionTask {
             return self.reply(reply, Err(JoinError::Full));
         }
         let Join { mut client, from, patience, announce } = join;
+        self.joined = true;
+        // Nothing comes after the end of a session that ends with its agent.
+        let announce = announce && self.unheard.take().is_none();
         let client_id = client.client_id.get_or_insert_with(ClientId::fresh).clone();
         let before = self.state.seq;
         if announce {
