@@ -179,8 +179,8 @@ fn inside(word: &Word, folder: &Path) -> bool {
         part == ".." || hidden || (flag(word) && part.ends_with(".."))
     };
     let elsewhere = |path: &str| {
-        let rooted = path.starts_with('/') && path != "/dev/null" && !Path::new(path).starts_with(folder);
-        rooted || (path.starts_with('~') && !word.quoted)
+        path.starts_with('/') && path != "/dev/null" && !Path::new(path).starts_with(folder)
     };
-    !text.split(['/', '=']).any(leads_up) && !elsewhere(text) && !elsewhere(glued)
+    let home = word.home || glued.starts_with('~');
+    !text.split(['/', '=']).any(leads_up) && !home && !elsewhere(text) && !elsewhere(glued)
 }
