@@ -1,7 +1,7 @@
 //! Conversations on disk: one file of lines each, so that they can be taken up again.
 //!
-//! A line is a message, or says that what stood before it no longer counts. A file that was cut off in the middle of
-//! a line is read up to there.
+//! A line is a message, or says that what stood before it no longer counts. A line that was cut off is left out, and
+//! what is said later is kept behind it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -88,6 +88,10 @@ impl Shelf {
         let path = self.path(id).ok_or_else(not_found)?;
         let read = read(&path).await?.ok_or_else(not_found)?;
         let chat = Chat { id: id.to_owned(), path: Some(path), folder: read.folder, began: read.began, begun: true };
+        if read.cut_off {
+            // What comes next must not become a part of the broken line.
+            chat.put("\n".to_owned(), Mode::Append).await?;
+        }
         Ok((chat, Conversation::new(read.messages)))
     }
 
@@ -215,26 +219,29 @@ struct Read {
     folder: PathBuf,
     began: Timestamp,
     messages: Vec<Message>,
+    /// Its last line has no end.
+    cut_off: bool,
 }
 
 /// A file's conversation; nothing if there is none.
 async fn read(path: &Path) -> Result<Option<Read>, ChatError> {
-    let text = match tokio::fs::read_to_string(path).await {
-        Ok(text) => text,
+    // Not as text: a line may have been cut off within a character.
+    let bytes = match tokio::fs::read(path).await {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(ChatError::Io { path: path.to_owned(), source }),
     };
-    let mut lines = text.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
-    let Some(Line::Chat { folder, began }) = lines.next() else { return Ok(None) };
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(serde_json::from_slice::<Line>);
+    let Some(Ok(Line::Chat { folder, began })) = lines.next() else { return Ok(None) };
     let mut messages = Vec::new();
-    for line in lines {
+    for line in lines.flatten() {
         match line {
             Line::Message { message } => messages.push(message),
             Line::Afresh => messages.clear(),
             Line::Chat { .. } | Line::Unknown => {}
         }
     }
-    Ok(Some(Read { folder, began, messages }))
+    Ok(Some(Read { folder, began, messages, cut_off: !bytes.ends_with(b"\n") }))
 }
 
 async fn names(folder: &Path) -> Result<Vec<String>, ChatError> {
@@ -283,16 +290,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_was_cut_off_is_read_up_to_there() {
+    async fn a_line_that_was_cut_off_costs_no_other() {
         let home = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(Some(home.path().to_owned()));
-        let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
-        chat.add(&Message::user("one")).await.unwrap();
-        let path = shelf.path(&chat.id).unwrap();
-        let whole = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, format!("{whole}{{\"type\":\"mess")).unwrap();
-        let (_, talk) = shelf.open(&chat.id).await.unwrap();
-        assert_eq!(talk.messages(), [Message::user("one")]);
+        for broken in [&b"{\"type\":\"mess"[..], b"{\"type\":\"message\",\"message\":{\"text\":\"\xe6\xbc"] {
+            let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+            chat.add(&Message::user("one")).await.unwrap();
+            let path = shelf.path(&chat.id).unwrap();
+            let whole = std::fs::read(&path).unwrap();
+            std::fs::write(&path, [&whole[..], broken].concat()).unwrap();
+            assert_eq!(shelf.latest(Path::new("/w")).await.unwrap().as_ref(), Some(&chat.id));
+            let (mut again, talk) = shelf.open(&chat.id).await.unwrap();
+            assert_eq!(talk.messages(), [Message::user("one")]);
+            again.add(&Message::assistant("two")).await.unwrap();
+            let (_, talk) = shelf.open(&chat.id).await.unwrap();
+            assert_eq!(talk.messages(), [Message::user("one"), Message::assistant("two")]);
+        }
     }
 
     #[tokio::test]
