@@ -317,10 +317,9 @@ impl Runner {
     }
 
     async fn keep(&mut self, keep: Keep) -> Result<(), Gone> {
-        let kept = match (keep, self.machine.talk.messages().last()) {
-            (Keep::Last, Some(message)) => self.chat.add(message).await,
-            (Keep::Last, None) => Ok(()),
-            (Keep::All, _) => self.chat.replace(&self.machine.talk).await,
+        let kept = match keep {
+            Keep::Added(message) => self.chat.add(&message).await,
+            Keep::All(talk) => self.chat.replace(&talk).await,
         };
         match kept {
             Ok(()) => Ok(()),

@@ -102,17 +102,19 @@ pub(crate) enum Effect {
     },
     /// Sum the conversation up, then say [`Input::Summed`].
     SumUp,
-    /// The conversation grew by its last message, or is another one altogether.
+    /// The conversation grew, or is another one altogether.
     Keep(Keep),
     /// Drop the model, the wait and what is being prepared, and tell the tools to stop; they still say
     /// [`Input::Done`], or it is [`Input::Force`].
     Stop,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is to be kept. It comes along, since by the end of a step the conversation may have grown further.
+#[derive(Debug, PartialEq)]
 pub(crate) enum Keep {
-    Last,
-    All,
+    /// This was added.
+    Added(Message),
+    All(Conversation),
 }
 
 /// What holds for every turn.
@@ -280,17 +282,17 @@ impl Machine {
     }
 
     fn keep(&mut self, message: Message, out: &mut Vec<Effect>) {
-        self.talk.push(message);
-        out.push(Effect::Keep(Keep::Last));
+        self.talk.push(message.clone());
+        out.push(Effect::Keep(Keep::Added(message)));
     }
 
     /// Asks the model, unless the turn has gone on for too long or the conversation has to be summed up first.
     fn ask(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         for said in std::mem::take(&mut turn.steers) {
-            self.talk.push(Message::User(said));
-            out.push(Effect::Keep(Keep::Last));
+            self.keep(Message::User(said), out);
         }
+        let Some(turn) = &mut self.turn else { return };
         if let Some(max) = self.limits.max_turns.filter(|max| turn.asked >= *max) {
             let why = format!("the model was asked {max} times, the limit that --max-turns sets");
             return self.fail(Some("max_turns"), why, now, out);
@@ -384,7 +386,7 @@ impl Machine {
             Ok(Summary { text, usage }) => {
                 usage.into_iter().for_each(|usage| turn.count(usage));
                 out.push(Effect::Tell(self.sum_up(&text)));
-                out.push(Effect::Keep(Keep::All));
+                out.push(Effect::Keep(Keep::All(self.talk.clone())));
                 match self.talk.messages().last() {
                     Some(Message::User(_)) => self.ask(now, out),
                     // Only the summary was asked for.

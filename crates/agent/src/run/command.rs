@@ -176,9 +176,9 @@ impl Runner {
 
     /// Goes on with another conversation in the same session.
     async fn take(&mut self, talk: Conversation) -> Result<(), Gone> {
-        self.machine.talk = talk;
+        self.machine.talk = talk.clone();
         self.machine.used = None;
-        self.keep(Keep::All).await
+        self.keep(Keep::All(talk)).await
     }
 
     fn remembered(&self) -> String {
