@@ -164,6 +164,8 @@ struct Turn {
     recent: VecDeque<String>,
     /// It was summed up since the model was last asked, so that it does not happen over and over.
     summed: bool,
+    /// The user wants a summary, and no more.
+    compress: bool,
 }
 
 #[derive(Debug)]
@@ -216,6 +218,9 @@ impl Machine {
             Input::Do(call) => self.do_call(call, now, &mut out),
             Input::Compress => {
                 self.open(now, &mut out);
+                if let Some(turn) = &mut self.turn {
+                    turn.compress = true;
+                }
                 out.push(Effect::SumUp);
             }
             Input::Delta(delta) => self.delta(delta, &mut out),
@@ -278,6 +283,7 @@ impl Machine {
             steers: Vec::new(),
             recent: VecDeque::new(),
             summed: false,
+            compress: false,
         });
     }
 
@@ -385,11 +391,11 @@ impl Machine {
         match summary {
             Ok(Summary { text, usage }) => {
                 usage.into_iter().for_each(|usage| turn.count(usage));
+                let only = turn.compress;
                 out.push(Effect::Tell(self.sum_up(&text)));
                 out.push(Effect::Keep(Keep::All(self.talk.clone())));
                 match self.talk.messages().last() {
-                    Some(Message::User(_)) => self.ask(now, out),
-                    // Only the summary was asked for.
+                    Some(Message::User(_)) if !only => self.ask(now, out),
                     _ => self.rest(None, now, out),
                 }
             }
@@ -401,7 +407,8 @@ impl Machine {
     pub(crate) fn sum_up(&mut self, summary: &str) -> EventKind {
         let before = self.used.take().unwrap_or_else(|| self.talk.guessed_tokens());
         self.talk.sum_up(summary);
-        let data = json!({ "trigger": "auto", "tokensBefore": before, "tokensAfter": self.talk.guessed_tokens() });
+        let trigger = if self.turn.as_ref().is_some_and(|turn| turn.compress) { "manual" } else { "auto" };
+        let data = json!({ "trigger": trigger, "tokensBefore": before, "tokensAfter": self.talk.guessed_tokens() });
         EventKind::System(SystemNote {
             subtype: SystemSubtype::COMPACTED.to_owned(),
             message: Some("the conversation was summed up to make room".to_owned()),

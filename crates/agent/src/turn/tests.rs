@@ -328,6 +328,20 @@ fn a_full_context_is_summed_up_first() {
 }
 
 #[test]
+fn who_wants_a_summary_gets_no_more() {
+    let mut table = Table::new(Limits::default());
+    table.step(Input::Prompt(Said { text: "one".to_owned(), images: Vec::new() }));
+    table.step(Input::Replied(Err(error(ModelErrorKind::Refused))));
+    assert!(matches!(table.machine.talk.messages().last(), Some(Message::User(_))), "it was never answered");
+    table.step(Input::Compress);
+    table.step(Input::Summed(Ok(Summary { text: "short".to_owned(), usage: None })));
+    assert_eq!(table.end().status, TurnStatus::Completed);
+    assert!(!table.effects.contains(&Effect::AskModel), "{:?}", table.effects);
+    let manual = |kind: &EventKind| matches!(kind, EventKind::System(note) if note.data["trigger"] == "manual");
+    assert!(table.told.iter().any(manual), "{:?}", table.told);
+}
+
+#[test]
 fn a_summary_is_tried_again_too() {
     let mut table = Table::new(Limits { window: Some(10), ..Limits::default() });
     table.step(Input::Prompt(Said { text: "x".repeat(50), images: Vec::new() }));
