@@ -254,15 +254,16 @@ struct Read {
 
 /// A file's conversation; nothing if there is none.
 async fn read(path: &Path) -> Result<Option<Read>, ChatError> {
-    let text = match tokio::fs::read_to_string(path).await {
-        Ok(text) => text,
+    // Not as text: a line may have been cut off within a character.
+    let bytes = match tokio::fs::read(path).await {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(ChatError::Io { path: path.to_owned(), source }),
     };
-    let mut lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
-    let Some(Line::Chat { folder, began }) = lines.next() else { return Ok(None) };
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(serde_json::from_slice::<Line>);
+    let Some(Ok(Line::Chat { folder, began })) = lines.next() else { return Ok(None) };
     let (mut messages, mut model) = (Vec::new(), None);
-    for line in lines {
+    for line in lines.flatten() {
         match line {
             Line::Message { message } => messages.push(message),
             Line::Afresh => messages.clear(),
@@ -270,7 +271,7 @@ async fn read(path: &Path) -> Result<Option<Read>, ChatError> {
             Line::Chat { .. } | Line::Unknown => {}
         }
     }
-    Ok(Some(Read { folder, began, messages, torn: !text.ends_with('\n'), model }))
+    Ok(Some(Read { folder, began, messages, torn: !bytes.ends_with(b"\n"), model }))
 }
 
 async fn names(folder: &Path) -> Result<Vec<String>, ChatError> {
@@ -319,20 +320,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_was_cut_off_takes_nothing_along() {
+    async fn a_line_that_was_cut_off_costs_no_other() {
         let home = tempfile::tempdir().unwrap();
         let shelf = Shelf::new(Some(home.path().to_owned()));
-        let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
-        chat.add(&Message::user("one")).await.unwrap();
-        let path = shelf.path(&chat.id).unwrap();
-        let whole = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, format!("{whole}{{\"type\":\"mess")).unwrap();
-        let (mut again, talk) = shelf.open(&chat.id).await.unwrap();
-        assert_eq!(talk.messages(), [Message::user("one")]);
-        again.add(&Message::user("two")).await.unwrap();
-        again.add(&Message::assistant("three")).await.unwrap();
-        let (_, talk) = shelf.open(&chat.id).await.unwrap();
-        assert_eq!(talk.messages(), [Message::user("one"), Message::user("two"), Message::assistant("three")]);
+        for broken in [&b"{\"type\":\"mess"[..], b"{\"type\":\"message\",\"message\":{\"text\":\"\xe6\xbc"] {
+            let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+            chat.add(&Message::user("one")).await.unwrap();
+            let path = shelf.path(&chat.id).unwrap();
+            let whole = std::fs::read(&path).unwrap();
+            std::fs::write(&path, [&whole[..], broken].concat()).unwrap();
+            assert_eq!(shelf.latest(Path::new("/w")).await.unwrap().as_ref(), Some(&chat.id));
+            let (mut again, talk) = shelf.open(&chat.id).await.unwrap();
+            assert_eq!(talk.messages(), [Message::user("one")]);
+            again.add(&Message::assistant("two")).await.unwrap();
+            let (_, talk) = shelf.open(&chat.id).await.unwrap();
+            assert_eq!(talk.messages(), [Message::user("one"), Message::assistant("two")]);
+        }
     }
 
     #[tokio::test]

@@ -30,6 +30,8 @@ pub(crate) struct Word {
     pub(crate) text: String,
     /// The shell puts names of files in its place.
     pub(crate) glob: bool,
+    /// It begins with a `~` that the shell puts a home folder in the place of.
+    home: bool,
     /// A part of it was quoted, so it is no word of the shell's own.
     quoted: bool,
 }
@@ -130,6 +132,11 @@ impl Reader<'_> {
         while let Some(&next) = self.rest.peek() {
             match next {
                 ' ' | '\t' => self.skip(),
+                // The line goes on, and what comes next may still begin a comment.
+                '\\' if self.goes_on() => {
+                    self.skip();
+                    self.skip();
+                }
                 '\n' => {
                     self.skip();
                     if self.end_command()? {
@@ -168,6 +175,12 @@ impl Reader<'_> {
             (false, Joint::Open) => Err(NotSure::Broken),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a backslash and the end of a line come next, which the shell takes out before it looks for words.
+    fn goes_on(&self) -> bool {
+        let mut ahead = self.rest.clone();
+        ahead.next() == Some('\\') && ahead.next() == Some('\n')
     }
 
     fn skip(&mut self) {
@@ -259,6 +272,7 @@ impl Reader<'_> {
                 char => {
                     self.skip();
                     word.glob |= matches!(char, '*' | '?' | '[');
+                    word.home |= char == '~' && word.text.is_empty() && !word.quoted;
                     word.text.push(char);
                 }
             }

@@ -153,11 +153,15 @@ impl Conversation {
         }
     }
 
-    /// Gives an answer to every call that was cut off before it had one, so that a model takes the whole again.
+    /// Gives an answer to every call that was cut off before it had one, and leaves out answers to calls that are not
+    /// there, so that a model takes the whole again.
     fn mend(&mut self) {
         let mut whole = Vec::with_capacity(self.messages.len());
         let mut messages = std::mem::take(&mut self.messages).into_iter().peekable();
         while let Some(message) = messages.next() {
+            if matches!(message, Message::Results { .. }) {
+                continue;
+            }
             let calls = calls(&message);
             whole.push(message);
             if calls.is_empty() {
@@ -216,6 +220,13 @@ mod tests {
         assert_eq!(answers.iter().map(|answer| answer.failed).collect::<Vec<_>>(), [false, true]);
         let Message::Results { answers } = &read.messages()[4] else { panic!("{read:?}") };
         assert_eq!(answers.len(), 2);
+    }
+
+    #[test]
+    fn an_answer_to_nothing_is_left_out() {
+        let answers = vec![call("a").unanswered("found")];
+        let read = Conversation::new(vec![Message::user("find"), Message::Results { answers }, Message::user("on")]);
+        assert_eq!(read.messages(), [Message::user("find"), Message::user("on")]);
     }
 
     #[test]

@@ -8,12 +8,12 @@ mod expand;
 mod prompt;
 mod worker;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, ModelUsage, SessionConfig, SessionEnd,
-    SessionEndReason, SessionStart, SystemNote, SystemSubtype, Timestamp, TokenUsage, TurnStatus,
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, ModelUsage, Prompt, SessionConfig,
+    SessionEnd, SessionEndReason, SessionStart, SystemNote, SystemSubtype, Timestamp, TokenUsage, TurnStatus,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -95,6 +95,9 @@ pub(crate) struct Runner {
     patience: Option<Instant>,
     /// The user runs the call that is being prepared, so it is not asked about.
     by_user: bool,
+    /// Prompts that came while a turn ran: words that came too late to steer one turn begin another, which whoever sent
+    /// the prompt has not heard of.
+    waiting: VecDeque<Prompt>,
     last: Option<TurnStatus>,
     usage: Option<TokenUsage>,
     /// What each model has used so far.
@@ -139,6 +142,7 @@ impl Runner {
             asked: None,
             patience: None,
             by_user: false,
+            waiting: VecDeque::new(),
             last: None,
             usage: None,
             spent: BTreeMap::new(),
@@ -185,6 +189,12 @@ impl Runner {
                     self.patience = None;
                     self.step(Input::Force).await?;
                 }
+            }
+            while !self.over
+                && !self.machine.is_busy()
+                && let Some(prompt) = self.waiting.pop_front()
+            {
+                self.command(Command::Prompt(prompt)).await?;
             }
         }
         Ok(())
@@ -330,10 +340,9 @@ impl Runner {
     }
 
     async fn keep(&mut self, keep: Keep) -> Result<(), Gone> {
-        let kept = match (keep, self.machine.talk.messages().last()) {
-            (Keep::Last, Some(message)) => self.chat.add(message).await,
-            (Keep::Last, None) => Ok(()),
-            (Keep::All, _) => self.chat.replace(&self.machine.talk).await,
+        let kept = match keep {
+            Keep::Added(message) => self.chat.add(&message).await,
+            Keep::All(talk) => self.chat.replace(&talk).await,
         };
         match kept {
             Ok(()) => Ok(()),

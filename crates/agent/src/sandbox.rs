@@ -52,7 +52,7 @@ pub enum Network {
     Open,
     /// No TCP; other protocols, such as DNS over UDP, are not kept back.
     NoTcp,
-    /// A network of its own, with nothing in it.
+    /// A network of its own, with nothing in it. Unix sockets that have a path, such as Docker's, are no part of it.
     Nothing,
 }
 
@@ -66,7 +66,7 @@ impl fmt::Display for Enforced {
         f.write_str(match self.network {
             Network::Open => "; network: not kept back",
             Network::NoTcp => "; network: no TCP, other protocols are not kept back (Landlock)",
-            Network::Nothing => "; network: none (a network namespace of its own)",
+            Network::Nothing => "; network: none but sockets in the file system (a network namespace of its own)",
         })
     }
 }

@@ -102,17 +102,19 @@ pub(crate) enum Effect {
     },
     /// Sum the conversation up, then say [`Input::Summed`].
     SumUp,
-    /// The conversation grew by its last message, or is another one altogether.
+    /// The conversation grew, or is another one altogether.
     Keep(Keep),
     /// Drop the model, the wait and what is being prepared, and tell the tools to stop; they still say
     /// [`Input::Done`], or it is [`Input::Force`].
     Stop,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is to be kept. It comes along, since by the end of a step the conversation may have grown further.
+#[derive(Debug, PartialEq)]
 pub(crate) enum Keep {
-    Last,
-    All,
+    /// This was added.
+    Added(Message),
+    All(Conversation),
 }
 
 /// What holds for every turn.
@@ -162,6 +164,8 @@ struct Turn {
     recent: VecDeque<String>,
     /// It was summed up since the model was last asked, so that it does not happen over and over.
     summed: bool,
+    /// The user wants a summary, and no more.
+    compress: bool,
 }
 
 #[derive(Debug)]
@@ -214,6 +218,9 @@ impl Machine {
             Input::Do(call) => self.do_call(call, now, &mut out),
             Input::Compress => {
                 self.open(now, &mut out);
+                if let Some(turn) = &mut self.turn {
+                    turn.compress = true;
+                }
                 out.push(Effect::SumUp);
             }
             Input::Delta(delta) => self.delta(delta, &mut out),
@@ -276,21 +283,22 @@ impl Machine {
             steers: Vec::new(),
             recent: VecDeque::new(),
             summed: false,
+            compress: false,
         });
     }
 
     fn keep(&mut self, message: Message, out: &mut Vec<Effect>) {
-        self.talk.push(message);
-        out.push(Effect::Keep(Keep::Last));
+        self.talk.push(message.clone());
+        out.push(Effect::Keep(Keep::Added(message)));
     }
 
     /// Asks the model, unless the turn has gone on for too long or the conversation has to be summed up first.
     fn ask(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         for said in std::mem::take(&mut turn.steers) {
-            self.talk.push(Message::User(said));
-            out.push(Effect::Keep(Keep::Last));
+            self.keep(Message::User(said), out);
         }
+        let Some(turn) = &mut self.turn else { return };
         if let Some(max) = self.limits.max_turns.filter(|max| turn.asked >= *max) {
             let why = format!("the model was asked {max} times, the limit that --max-turns sets");
             return self.fail(Some("max_turns"), why, now, out);
@@ -383,11 +391,11 @@ impl Machine {
         match summary {
             Ok(Summary { text, usage }) => {
                 usage.into_iter().for_each(|usage| turn.count(usage));
+                let only = turn.compress;
                 out.push(Effect::Tell(self.sum_up(&text)));
-                out.push(Effect::Keep(Keep::All));
+                out.push(Effect::Keep(Keep::All(self.talk.clone())));
                 match self.talk.messages().last() {
-                    Some(Message::User(_)) => self.ask(now, out),
-                    // Only the summary was asked for.
+                    Some(Message::User(_)) if !only => self.ask(now, out),
                     _ => self.rest(None, now, out),
                 }
             }
@@ -399,7 +407,8 @@ impl Machine {
     pub(crate) fn sum_up(&mut self, summary: &str) -> EventKind {
         let before = self.used.take().unwrap_or_else(|| self.talk.guessed_tokens());
         self.talk.sum_up(summary);
-        let data = json!({ "trigger": "auto", "tokensBefore": before, "tokensAfter": self.talk.guessed_tokens() });
+        let trigger = if self.turn.as_ref().is_some_and(|turn| turn.compress) { "manual" } else { "auto" };
+        let data = json!({ "trigger": trigger, "tokensBefore": before, "tokensAfter": self.talk.guessed_tokens() });
         EventKind::System(SystemNote {
             subtype: SystemSubtype::COMPACTED.to_owned(),
             message: Some("the conversation was summed up to make room".to_owned()),

@@ -22,6 +22,9 @@ use serde_json::{Map, Value};
 
 use self::permission::Permissions;
 
+/// A larger file holds no settings.
+const LARGEST: u64 = 1024 * 1024;
+
 /// What the files and the environment say.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
@@ -130,7 +133,13 @@ impl Settings {
 
     fn read(&mut self, file: &Path, source: Source) -> Result<(), SettingsError> {
         let wrong = |problem: String| SettingsError { file: file.to_owned(), problem };
-        let text = match std::fs::read_to_string(file) {
+        // Looked at before it is opened: what a project links to may never end.
+        let text = match std::fs::metadata(file) {
+            Ok(data) if !data.is_file() => return Err(wrong("is not a plain file".to_owned())),
+            Ok(data) if data.len() > LARGEST => return Err(wrong(format!("is larger than {LARGEST} bytes"))),
+            looked => looked.and_then(|_| std::fs::read_to_string(file)),
+        };
+        let text = match text {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(wrong(format!("cannot be read: {error}"))),
@@ -304,6 +313,16 @@ mod tests {
         let mut notes = Vec::new();
         settings.take(text, source, &mut notes)?;
         Ok((settings, notes))
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_never_ends_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("settings.json");
+        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        let error = Settings::default().read(&file, Source::Project { trusted: false }).unwrap_err();
+        assert!(error.to_string().contains("is not a plain file"), "{error}");
     }
 
     #[test]

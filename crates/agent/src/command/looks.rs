@@ -178,9 +178,7 @@ fn inside(word: &Word, folder: &Path) -> bool {
         let hidden = word.glob && part.starts_with('.') && part.contains(['*', '?', '[']);
         part == ".." || hidden || (flag(word) && part.ends_with(".."))
     };
-    let elsewhere = |path: &str| {
-        let rooted = path.starts_with('/') && path != "/dev/null" && !Path::new(path).starts_with(folder);
-        rooted || (path.starts_with('~') && !word.quoted)
-    };
-    !text.split(['/', '=']).any(leads_up) && !elsewhere(text) && !elsewhere(glued)
+    let elsewhere = |path: &str| path.starts_with('/') && path != "/dev/null" && !Path::new(path).starts_with(folder);
+    let home = word.home || glued.starts_with('~');
+    !text.split(['/', '=']).any(leads_up) && !home && !elsewhere(text) && !elsewhere(glued)
 }

@@ -90,6 +90,8 @@ fn commands_that_only_look_are_known() {
         "sort names | uniq -c",
         "git status && git --no-pager log --oneline -5",
         "git diff HEAD~1 -- src/lib.rs",
+        "echo '~' \"~/x\" a~b",
+        "ls -la \\\n  src",
         "git branch -a",
         "sed -n '10,20p' src/lib.rs",
         "cat *.md",
@@ -145,6 +147,11 @@ fn commands_that_do_more_than_look_are_not_taken_for_such() {
         "cat ../secret",
         "cat /etc/passwd",
         "cat ~/.ssh/id_rsa",
+        "cat ~/.ssh/\"id_rsa\"",
+        "cat ~/.ssh/id_rs\\a",
+        "grep --file=~/'x' y",
+        "echo \\\n# '\ntouch x #'",
+        "echo \\\n\\\n# '\ntouch x #'",
         "cat .*/secret",
         "grep -f/etc/passwd x",
         "grep -rf/etc/passwd x",
@@ -182,6 +189,9 @@ fn commands_are_seen_through_what_hides_them() {
         "(rm x)",
         "env -i /bin/rm x",
         "timeout 5 bash -c \"cd x && rm y\"",
+        "trap 'rm x' EXIT",
+        "hash -p /bin/rm ls; ls x",
+        "/usr/bin/time rm x",
     ] {
         assert!(seen(line, "rm"), "{line}: {:?}", commands_in_sight(line));
     }

@@ -83,9 +83,21 @@ pub(super) fn blocked<'a>(rules: &'a [Rule], line: &str) -> Blocked<'a> {
     let by_line = |rule: &Rule| matches!(rule, Rule::Line(blocked) if blocked == line.trim());
     match blocking.iter().find(|(rule, begins)| by_line(rule) || begins.iter().any(hit)) {
         Some((rule, _)) => Blocked::By(rule),
+        None if blocking.iter().flat_map(|(_, begins)| begins).any(|begin| seen.iter().any(|it| may_be(it, begin))) => {
+            Blocked::CannotTell
+        }
         None if plain.is_some() => Blocked::No,
         None => Blocked::CannotTell,
     }
+}
+
+/// Whether a command may begin so once the flags behind its name are left out, as in `git -C x push`. Which of the words
+/// behind a flag are its value, only the program knows.
+fn may_be(command: &[String], begin: &[String]) -> bool {
+    let ([name, rest @ ..], [wanted, more @ ..]) = (command, begin) else { return false };
+    let mut words = rest.iter();
+    let flagged = rest.first().is_some_and(|word| word.starts_with('-'));
+    flagged && name == wanted && more.iter().all(|wanted| words.any(|word| word == wanted))
 }
 
 /// A command as words, its name without the way to it.

@@ -71,10 +71,13 @@ fn one_blocked_command_blocks_the_line() {
         "(git push)",
         "r\\m x",
         "find . -exec rm {} +",
+        "trap 'rm x' EXIT",
+        "strace -f rm x",
+        "script -c 'rm x' log",
     ] {
         denied(&judge(blocked), "by the rule run_shell_command(");
     }
-    for free in ["ls", "git log", "git commit -m 'rm x'", "echo rm"] {
+    for free in ["ls", "git log", "git commit -m 'rm x'", "git commit -m push", "echo rm"] {
         assert_eq!(judge(free), Verdict::Run, "{free}");
     }
 }
@@ -86,6 +89,12 @@ fn what_cannot_be_seen_is_asked_about_where_commands_are_blocked() {
         assert_eq!(verdict(ApprovalMode::AutoAll, &[], &[], hidden), Verdict::Run, "{hidden}");
         denied(&verdict(ApprovalMode::DontAsk, &[SHELL], &["shell(rm:*)"], hidden), "cannot be told");
     }
+    // What stands behind a flag may be its value or the command.
+    for hidden in ["git -C . push", "git -c a=b push -f", "/usr/bin/git --no-pager push"] {
+        assert_eq!(verdict(ApprovalMode::AutoAll, &[], &["shell(git push:*)"], hidden), Verdict::Ask, "{hidden}");
+        assert_eq!(verdict(ApprovalMode::AutoAll, &[], &["shell(git reset:*)"], hidden), Verdict::Run, "{hidden}");
+    }
+    assert_eq!(verdict(ApprovalMode::AutoAll, &[], &["shell(rm:*)"], "python3.12 x.py"), Verdict::Ask);
 }
 
 #[test]

@@ -14,13 +14,20 @@ use crate::turn::{Input, Keep};
 impl Runner {
     pub(super) async fn command(&mut self, command: Command) -> Result<(), Gone> {
         match command {
+            Command::Prompt(prompt) if self.machine.is_busy() => {
+                self.waiting.push_back(prompt);
+                Ok(())
+            }
             Command::Prompt(prompt) => self.prompted(prompt).await,
             Command::Steer(prompt) => {
                 let said = self.expand(said(prompt)).await;
                 self.step(Input::Steer(said)).await
             }
             Command::Decide(decide) => self.step(Input::Decided(decide)).await,
-            Command::Cancel => self.step(Input::Cancel).await,
+            Command::Cancel => {
+                self.waiting.clear();
+                self.step(Input::Cancel).await
+            }
             Command::SetMode { mode } => match self.set_mode(&mode).await? {
                 Ok(_) => Ok(()),
                 Err(why) => self.warn(why).await,
@@ -177,9 +184,9 @@ impl Runner {
 
     /// Goes on with another conversation in the same session.
     async fn take(&mut self, talk: Conversation) -> Result<(), Gone> {
-        self.machine.talk = talk;
+        self.machine.talk = talk.clone();
         self.machine.used = None;
-        self.keep(Keep::All).await
+        self.keep(Keep::All(talk)).await
     }
 
     fn remembered(&self) -> String {

@@ -71,12 +71,14 @@ pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
             let file_name = entry.file_name();
             let Some(name) = file_name.to_str().and_then(|name| name.strip_suffix(".md")) else { continue };
             let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+            // Looked at before it is opened: a link to a device never ends, and the project is anybody's.
             let small = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MOST);
-            let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
-            if is_name && small {
-                all.retain(|own| own.name != name);
-                all.push(Own::new(name, &text));
+            if !is_name || !small {
+                continue;
             }
+            let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
+            all.retain(|own| own.name != name);
+            all.push(Own::new(name, &text));
         }
     }
     all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -104,5 +106,20 @@ mod tests {
         assert_eq!(names, [("review", "Review"), ("ship", "Ship it")]);
         assert_eq!(own[0].prompt("src"), "# Review\nLook at src closely");
         assert_eq!(own[1].prompt("now"), "Ship.\n\nnow");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_not_opened() {
+        let project = tempfile::tempdir().unwrap();
+        let commands = project.path().join(".multitap/commands");
+        std::fs::create_dir_all(&commands).unwrap();
+        std::fs::write(project.path().join("outside.md"), "x").unwrap();
+        std::os::unix::fs::symlink(project.path().join("outside.md"), commands.join("link.md")).unwrap();
+        // Who opens a pipe that nobody writes to waits for ever.
+        let pipe = project.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        std::os::unix::fs::symlink(&pipe, commands.join("endless.md")).unwrap();
+        assert_eq!(load(None, project.path()), []);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Only http and https, only GET, only so much and so long. Where a name leads is looked up once, screened, and
 //! connected to: nothing of the machine's own or of the network around it, unless that is allowed. Each redirect is
-//! screened in the same way.
+//! screened in the same way, and one to another host is told and not followed: it is a call of its own.
 
 mod html;
 mod screen;
@@ -183,7 +183,13 @@ impl Page {
 /// Reads one page, following redirects to where they may lead.
 async fn page(screen: &Screen, url: &str) -> Result<Page, String> {
     let mut url = Url::parse(url).map_err(|error| error.to_string())?;
+    let asked = url.clone();
     for _ in 0..=MOST_REDIRECTS {
+        screen.url(&url).map_err(|why| why.to_string())?;
+        // Who allowed one host did not allow another, not even to be looked up.
+        if site(&url) != site(&asked) {
+            return Err(format!("it redirects to another host: fetch {url} if that is wanted"));
+        }
         let found = screen.find(&url).await.map_err(|why| why.to_string())?;
         let client = client(found)?;
         let accept = "text/html, text/plain, application/json, text/*;q=0.9, */*;q=0.1";
@@ -203,6 +209,11 @@ async fn page(screen: &Screen, url: &str) -> Result<Page, String> {
         return read(response, url).await;
     }
     Err(format!("it redirects more than {MOST_REDIRECTS} times"))
+}
+
+/// The host, which is the same with `www.` and without.
+fn site(url: &Url) -> Option<&str> {
+    url.host_str().map(|host| host.strip_prefix("www.").unwrap_or(host))
 }
 
 async fn read(mut response: Response, url: Url) -> Result<Page, String> {

@@ -15,13 +15,15 @@ struct Table {
     machine: Machine,
     told: Vec<EventKind>,
     effects: Vec<Effect>,
+    /// The conversation as it would be taken up again.
+    kept: Vec<Message>,
     ids: u64,
 }
 
 impl Table {
     fn new(limits: Limits) -> Self {
         let machine = Machine::new(Conversation::default(), limits);
-        Self { machine, told: Vec::new(), effects: Vec::new(), ids: 0 }
+        Self { machine, told: Vec::new(), effects: Vec::new(), kept: Vec::new(), ids: 0 }
     }
 
     fn step(&mut self, input: Input) {
@@ -33,11 +35,21 @@ impl Table {
         let mut now = Now { at: Timestamp::from_millis(0), id: &mut id, jitter: 0.5 };
         self.effects.clear();
         for effect in self.machine.step(input, &mut now) {
+            match &effect {
+                Effect::Keep(Keep::Added(message)) => self.kept.push(message.clone()),
+                Effect::Keep(Keep::All(talk)) => self.kept = talk.messages().to_vec(),
+                _ => {}
+            }
             match effect {
                 Effect::Tell(kind) => self.told.push(kind),
                 other => self.effects.push(other),
             }
         }
+        assert_eq!(self.kept, self.machine.talk.messages(), "what is kept is what was said");
+    }
+
+    fn kept_last(&self) -> Effect {
+        Effect::Keep(Keep::Added(self.machine.talk.messages().last().unwrap().clone()))
     }
 
     fn say(&mut self, text: &str) {
@@ -126,7 +138,7 @@ fn working(names: &[&str]) -> Table {
 fn a_turn_ends_when_the_model_has_nothing_to_do() {
     let mut table = Table::new(Limits::default());
     table.step(Input::Prompt(Said { text: "hello".to_owned(), images: Vec::new() }));
-    assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::AskModel]);
+    assert_eq!(table.effects, [table.kept_last(), Effect::AskModel]);
     table.say("good ");
     table.say("day");
     table.replied();
@@ -155,7 +167,7 @@ fn those_that_look_run_together_and_all_others_alone() {
     let last = table.prepared();
     table.ready(&last[0], Verdict::Run);
     table.step(Input::Done(last[0].clone(), Outcome::failed("no")));
-    assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::AskModel]);
+    assert_eq!(table.effects, [table.kept_last(), Effect::AskModel]);
     let order: Vec<_> = ["call-0", "call-1", "call-2"].map(|id| (id.to_owned(), false)).into();
     assert_eq!(table.answers()[..3], order, "in the order of the calls");
     assert_eq!(table.answers()[3], ("call-3".to_owned(), true));
@@ -192,7 +204,7 @@ fn what_is_denied_is_told_at_the_end_and_the_model_goes_on() {
     let mut table = working(&["change"]);
     let id = table.prepared()[0].clone();
     table.ready(&id, Verdict::Deny("plan mode".to_owned()));
-    assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::AskModel]);
+    assert_eq!(table.effects, [table.kept_last(), Effect::AskModel]);
     table.say("then not");
     table.replied();
     assert_eq!(table.end().denials.len(), 1);
@@ -303,16 +315,30 @@ fn a_full_context_is_summed_up_first() {
     table.say("done");
     table.replied();
     table.step(Input::Prompt(Said { text: "two".to_owned(), images: Vec::new() }));
-    assert_eq!(table.effects, [Effect::Keep(Keep::Last), Effect::SumUp]);
+    assert_eq!(table.effects, [table.kept_last(), Effect::SumUp]);
     let usage = Some(TokenUsage::of(40, 4));
     table.step(Input::Summed(Ok(Summary { text: "one is done".to_owned(), usage })));
-    assert_eq!(table.effects, [Effect::Keep(Keep::All), Effect::AskModel]);
+    assert_eq!(table.effects, [Effect::Keep(Keep::All(table.machine.talk.clone())), Effect::AskModel]);
     assert_eq!(table.machine.talk.messages().last(), Some(&Message::user("two")));
     let is_compacted = |kind: &EventKind| matches!(kind, EventKind::System(note) if note.subtype == "compacted");
     assert!(table.told.iter().any(is_compacted));
     table.say("done too");
     table.replied();
     assert_eq!(table.end().usage, Some(TokenUsage::of(140, 14)), "what the summary took counts");
+}
+
+#[test]
+fn who_wants_a_summary_gets_no_more() {
+    let mut table = Table::new(Limits::default());
+    table.step(Input::Prompt(Said { text: "one".to_owned(), images: Vec::new() }));
+    table.step(Input::Replied(Err(error(ModelErrorKind::Refused))));
+    assert!(matches!(table.machine.talk.messages().last(), Some(Message::User(_))), "it was never answered");
+    table.step(Input::Compress);
+    table.step(Input::Summed(Ok(Summary { text: "short".to_owned(), usage: None })));
+    assert_eq!(table.end().status, TurnStatus::Completed);
+    assert!(!table.effects.contains(&Effect::AskModel), "{:?}", table.effects);
+    let manual = |kind: &EventKind| matches!(kind, EventKind::System(note) if note.data["trigger"] == "manual");
+    assert!(table.told.iter().any(manual), "{:?}", table.told);
 }
 
 #[test]

@@ -40,7 +40,10 @@ impl Machine {
             return self.wait(error, attempt, Then::SumUp, now, out);
         }
         out.push(Effect::Tell(told(&error)));
-        let why = format!("the conversation is too long, and could not be summed up: {}", error.message);
+        let why = match &self.turn {
+            Some(turn) if turn.compress => format!("the conversation could not be summed up: {}", error.message),
+            _ => format!("the conversation is too long, and could not be summed up: {}", error.message),
+        };
         self.end(TurnStatus::Failed, None, Some(why), now, out);
     }
 

@@ -7,3 +7,5 @@ mod mcp;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod scene;
+#[cfg(unix)]
+mod wait;

@@ -8,6 +8,7 @@ mod tally;
 
 use std::future::pending;
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -49,10 +50,7 @@ const INPUT_ENDED: &str = "nobody is there to answer: the input has ended";
 /// Runs a session without a screen.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let folder = launch::folder(args.session.cwd.as_deref())?;
-    let settings = Settings::load(Some(&folder)).map_err(|error| Problem::usage(error.to_string()))?;
-    for warning in &settings.warnings {
-        out::say(&format!("multitap: {warning}"));
-    }
+    let mut settings = settings_of(&folder)?;
     let mut id = SessionId::fresh();
     let mut show = Show::new(args.output_format, std::io::stdout().is_terminal());
     let mut out = Out::new();
@@ -65,9 +63,16 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         },
         InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
     };
-    let host = Host::open(&settings).await?;
+    let mut host = Host::open(&settings).await?;
     let taken_up = TakeUp::find(&host, &args.session, &folder).await?;
-    let (options, folder) = taken_up.options(&args.session, folder);
+    let (options, own) = taken_up.options(&args.session, folder.clone());
+    if own != folder {
+        // It goes on in a folder of its own: what is trusted and forbidden there counts, not what is so here.
+        settings = settings_of(&own)?;
+        host.shutdown().await;
+        host = Host::open(&settings).await?;
+    }
+    let folder = own;
     let config = match launch::config(&options, &settings, folder.clone(), prompt) {
         Err(problem) if problem.exit == Exit::NotStarted => {
             let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, problem.to_string());
@@ -122,6 +127,15 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         () = at(hurry) => {}
     }
     Ok(exit)
+}
+
+/// The settings of a session in that folder; what the user should know about them is said.
+fn settings_of(folder: &Path) -> Result<Settings, Problem> {
+    let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
+    for warning in &settings.warnings {
+        out::say(&format!("multitap: {warning}"));
+    }
+    Ok(settings)
 }
 
 fn when_busy(chosen: BusyArg) -> WhenBusy {

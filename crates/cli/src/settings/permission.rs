@@ -45,7 +45,7 @@ impl Permissions {
         match (key, source) {
             ("approvalMode", _) => {
                 let mode = mode(value)?;
-                if may(source) || is_strict(mode) {
+                if may(source) || tightens(mode, self.mode) {
                     self.mode = Some(mode);
                 } else {
                     notes.push(ignored("approvalMode"));
@@ -95,7 +95,18 @@ fn may(source: Source) -> bool {
     }
 }
 
+/// Whether everything that a mode asks about or denies before, it still asks about or denies after.
+fn tightens(after: ApprovalMode, before: Option<ApprovalMode>) -> bool {
+    match (after, before) {
+        (ApprovalMode::Plan, _) => true,
+        (ApprovalMode::DontAsk, before) => before != Some(ApprovalMode::Plan),
+        (ApprovalMode::Ask, before) => !matches!(before, Some(ApprovalMode::Plan | ApprovalMode::DontAsk)),
+        (ApprovalMode::AskDangerous | ApprovalMode::AutoEdit | ApprovalMode::AutoAll, _) => false,
+    }
+}
+
 /// Whether a mode lets nothing run that `ask` would ask about.
+#[cfg(test)]
 fn is_strict(mode: ApprovalMode) -> bool {
     match mode {
         ApprovalMode::Ask | ApprovalMode::Plan | ApprovalMode::DontAsk => true,
@@ -135,6 +146,24 @@ mod tests {
         assert_eq!(notes, ["'trustedFolders' is ignored here: only you can say whom you trust"]);
         let (permissions, notes) = take(r#"{"approvalMode": "plan"}"#, Source::Project { trusted: false });
         assert_eq!((permissions.mode, notes.len()), (Some(ApprovalMode::Plan), 0), "stricter is always fine");
+    }
+
+    #[test]
+    fn an_untrusted_project_does_not_loosen_what_the_user_tightened() {
+        for (users, projects, expected) in [
+            (ApprovalMode::Plan, "ask", ApprovalMode::Plan),
+            (ApprovalMode::Plan, "dont-ask", ApprovalMode::Plan),
+            (ApprovalMode::DontAsk, "ask", ApprovalMode::DontAsk),
+            (ApprovalMode::DontAsk, "plan", ApprovalMode::Plan),
+            (ApprovalMode::AutoAll, "ask", ApprovalMode::Ask),
+        ] {
+            let mut permissions = Permissions { mode: Some(users), ..Permissions::default() };
+            let mut notes = Vec::new();
+            let mode = Value::String(projects.to_owned());
+            permissions.take("approvalMode", &mode, Source::Project { trusted: false }, &mut notes).unwrap();
+            assert_eq!(permissions.mode, Some(expected), "{users:?}, then {projects}");
+            assert_eq!(notes.is_empty(), users != expected, "{notes:?}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Settings files, the environment, and who may say what.
 
 use std::fs;
+use std::path::Path;
 
 use multitap_testkit::fake::Fake;
 
-use crate::scene::{Scene, asker};
+use crate::scene::{Live, Scene, asker};
 
 fn user_settings(scene: &Scene, text: &str) {
     let folder = scene.scratch.home().join(".config/multitap");
@@ -100,6 +101,33 @@ fn a_project_chooses_no_program() {
 
     scene.scratch.write(".multitap/settings.json", r#"{"agent": "acp:/tmp/evil"}"#).unwrap();
     scene.run(&["-p", "hello"]).exits(2);
+}
+
+/// A session that is taken up from elsewhere is judged by its own folder.
+#[test]
+fn the_folder_of_the_session_is_the_one_that_is_trusted_or_not() {
+    let scene = Scene::bare();
+    let (mine, theirs) = (scene.scratch.path("mine"), scene.scratch.path("theirs"));
+    scene.scratch.write("mine/.multitap/settings.json", r#"{"approvalMode": "auto-all"}"#).unwrap();
+    scene.scratch.write("theirs/.multitap/settings.json", r#"{"tools": {"exclude": ["write_file"]}}"#).unwrap();
+    user_settings(&scene, &format!(r#"{{"trustedFolders": ["{}"]}}"#, mine.display()));
+    let run_in = |folder: &Path, args: &[&str]| {
+        let given = ["--agent", "builtin", "--model", "rehearsal", "--output-format", "stream-json"];
+        Live::new({
+            let mut command = scene.command(&[args, &given[..]].concat());
+            command.current_dir(folder);
+            command
+        })
+        .end()
+    };
+    let first = run_in(&theirs, &["-p", "think about it"]).exits(0);
+    let id = first.events()[0]["sessionId"].as_str().unwrap().to_owned();
+    run_in(&mine, &["-r", &id, "-p", "run: touch made"]).exits(4);
+    let denied = run_in(&mine, &["-r", &id, "-p", "write x to made", "--approval-mode", "auto-all"]);
+    assert!(denied.stdout.contains("by the rule write_file"), "{}", denied.stdout);
+    assert!(!theirs.join("made").exists() && !mine.join("made").exists());
+    run_in(&mine, &["-p", "run: touch made"]).exits(0);
+    assert!(mine.join("made").exists(), "a folder that is trusted may allow it");
 }
 
 #[test]

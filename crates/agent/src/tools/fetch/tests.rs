@@ -139,7 +139,7 @@ async fn a_redirect_leads_nowhere_that_an_address_may_not() {
     assert!(outcome.text.ends_with("/there):\n\narrived"), "{}", outcome.text);
     for (path, words) in [
         ("/loopback", "127.0.0.2 is this machine"),
-        ("/name", "localhost is this machine"),
+        ("/name", "it redirects to another host: fetch http://localhost:"),
         ("/metadata", "169.254.169.254 is a link-local address"),
         ("/six", "[::1] is this machine"),
         ("/private", "10.0.0.1 is a private address"),
@@ -150,6 +150,14 @@ async fn a_redirect_leads_nowhere_that_an_address_may_not() {
         assert_eq!(outcome.outcome, ToolOutcome::Failed, "{path}");
         assert!(outcome.text.contains(words), "{path}: {}", outcome.text);
     }
+    // Also where both may be reached: whoever was asked was asked about the first.
+    let open = Screen { allow_private: true, ..Screen::default() };
+    let outcome = fetch(&server.url("/name"), &open).await;
+    assert!(outcome.text.contains("it redirects to another host"), "{}", outcome.text);
+    let same = |one: &str, other: &str| site(&Url::parse(one).unwrap()) == site(&Url::parse(other).unwrap());
+    assert!(
+        same("http://example.com", "https://www.example.com/x") && !same("http://example.com", "http://example.org")
+    );
 }
 
 #[tokio::test]
