@@ -4,6 +4,7 @@
 //! Everything else (substitutions, files written to, groups, loops, assignments …) makes the line [`NotSure`], and
 //! whoever judges it must ask. Being too careful costs a question; being too sure costs a file.
 
+mod links;
 mod looks;
 mod scan;
 

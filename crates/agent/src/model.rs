@@ -78,9 +78,19 @@ pub(crate) enum ModelErrorKind {
     Refused,
 }
 
+/// Nobody waits longer than this for a provider that says how long.
+const MOST_WAIT: Duration = Duration::from_secs(5 * 60);
+
+impl ModelError {
+    /// Whether asking again may help, and soon enough.
+    pub(crate) fn passes(&self) -> bool {
+        self.kind.passes() && self.retry_after.is_none_or(|wait| wait <= MOST_WAIT)
+    }
+}
+
 impl ModelErrorKind {
     /// Whether asking again may help.
-    pub(crate) fn passes(self) -> bool {
+    fn passes(self) -> bool {
         match self {
             Self::RateLimited | Self::Overloaded | Self::Connection => true,
             Self::Key | Self::UnknownModel | Self::TooLong | Self::Refused => false,

@@ -1,6 +1,7 @@
 //! Who may do what without asking: the approval mode, what is allowed and blocked, what was answered for good.
 //!
-//! Pure. It judges a job by what the job would touch, never by what the model says about it.
+//! It judges a job by what the job would touch, never by what the model says about it. Pure, but for one look: where
+//! the words of a command lead that is said only to look.
 
 mod rule;
 mod shell;
@@ -129,7 +130,8 @@ impl Policy {
 
     fn only_looks(&self, access: Access<'_>) -> bool {
         let Access::Shell { command, directory } = access else { return false };
-        Script::parse(command).is_ok_and(|script| script.only_looks(directory, self.trust))
+        Script::parse(command)
+            .is_ok_and(|script| script.only_looks(directory, self.trust) && script.leads_nowhere_else(directory))
     }
 
     /// Takes in an answer for good; what it allows from now on, if it allows anything.

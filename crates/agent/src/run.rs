@@ -183,6 +183,9 @@ impl Runner {
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
                         tracing::error!(%error, "a worker of the built-in agent failed");
+                        // Whatever it was to do will not be said to be done: the turn must not wait for it.
+                        self.warn("a part of the built-in agent failed; the turn is stopped").await?;
+                        self.step(Input::Cancel).await?;
                     }
                 }
                 () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {

@@ -230,6 +230,10 @@ fn what_passes_is_tried_again_with_longer_waits() {
     table.step(Input::Prompt(Said::default()));
     table.step(Input::Replied(Err(ModelError { retry_after: Some(Duration::from_secs(77)), ..told })));
     assert_eq!(table.effects, [Effect::Wait(Duration::from_secs(77))], "the provider knows best");
+    table.step(Input::Again);
+    let told = error(ModelErrorKind::RateLimited);
+    table.step(Input::Replied(Err(ModelError { retry_after: Some(Duration::from_secs(86_400)), ..told })));
+    assert!(table.effects.is_empty() && !table.machine.is_busy(), "nobody waits a day");
 }
 
 #[test]

@@ -18,7 +18,7 @@ impl Machine {
         let Some(turn) = &mut self.turn else { return };
         let Stage::Asking { attempt, gathered } = &mut turn.stage else { return };
         let attempt = *attempt;
-        if error.kind.passes() && attempt < ATTEMPTS {
+        if error.passes() && attempt < ATTEMPTS {
             // A reply that broke off is asked for anew: nothing that it called for has run.
             out.extend(gathered.discarded().map(Effect::Tell));
             return self.wait(error, attempt, Then::Ask, now, out);
@@ -36,7 +36,7 @@ impl Machine {
 
     /// There is no summary.
     pub(super) fn not_summed(&mut self, error: ModelError, attempt: u32, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        if error.kind.passes() && attempt < ATTEMPTS {
+        if error.passes() && attempt < ATTEMPTS {
             return self.wait(error, attempt, Then::SumUp, now, out);
         }
         out.push(Effect::Tell(told(&error)));

@@ -1,0 +1,121 @@
+//! Where the words of a line lead: a name inside the folder may be a link to something outside.
+//!
+//! The one part of reading lines that looks at the disk. What changes between this look and the command's is not seen.
+
+use std::path::{Path, PathBuf};
+
+use super::{Script, Simple, Word};
+
+/// Flags by which a command follows links that nobody named: the command, letters, whole words.
+const FOLLOWING: &[(&str, &[char], &[&str])] = &[
+    ("grep", &['R'], &["--dereference-recursive"]),
+    ("egrep", &['R'], &["--dereference-recursive"]),
+    ("fgrep", &['R'], &["--dereference-recursive"]),
+    ("rg", &['L'], &["--follow"]),
+    ("find", &['L', 'H'], &["-follow"]),
+    ("du", &['L', 'H', 'D'], &["--dereference", "--dereference-args"]),
+    ("ls", &['L', 'H'], &["--dereference"]),
+    ("tree", &['l'], &[]),
+    ("diff", &['r'], &["--recursive"]),
+];
+
+impl Script {
+    /// Whether no word of it leads out of the folder, by links either.
+    pub(crate) fn leads_nowhere_else(&self, folder: &Path) -> bool {
+        let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let mut here = root.clone();
+        self.commands.iter().all(|simple| {
+            if simple.follows_links() || !simple.arguments().iter().all(|word| stays(word, &here, &root)) {
+                return false;
+            }
+            if simple.name() == "cd"
+                && let [to] = simple.arguments()
+            {
+                here = here.join(&to.text);
+            }
+            true
+        })
+    }
+}
+
+impl Simple {
+    fn follows_links(&self) -> bool {
+        let Some((_, letters, words)) = FOLLOWING.iter().find(|(name, ..)| *name == self.name()) else { return false };
+        self.arguments().iter().map(|word| word.text.as_str()).any(|text| {
+            let is_letters = text.starts_with('-') && !text.starts_with("--");
+            let written_out = |word: &&str| text.len() > 2 && text.starts_with('-') && word.starts_with(text);
+            words.iter().any(written_out) || (is_letters && text.contains(*letters))
+        })
+    }
+}
+
+/// Whether a word stays below `root`, taken for a path from `here`, with what may be glued to a flag.
+fn stays(word: &Word, here: &Path, root: &Path) -> bool {
+    let text = word.text.as_str();
+    if word.glob {
+        // Whatever stands beside it may be meant.
+        let (folder, name) = text.rsplit_once('/').map_or(("", text), |(folder, name)| (folder, name));
+        let plain = !folder.contains(['*', '?', '[', '{']) && name.contains(['*', '?', '[', '{']);
+        return plain && leads_inside(&here.join(folder), root) && every_entry_stays(&here.join(folder), root);
+    }
+    let glued = text.split_once('=').map(|(_, value)| value);
+    let behind = text.starts_with('-').then(|| text.find('/').map(|slash| &text[slash..])).flatten();
+    [Some(text), glued, behind].into_iter().flatten().all(|path| leads_inside(&here.join(path), root))
+}
+
+/// What does not exist leads nowhere.
+fn leads_inside(path: &Path, root: &Path) -> bool {
+    path.canonicalize().map_or(true, |real| real.starts_with(root) || real == Path::new("/dev/null"))
+}
+
+fn every_entry_stays(folder: &Path, root: &Path) -> bool {
+    let Ok(entries) = folder.read_dir() else { return true };
+    let links = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links.map(|entry| entry.path()).all(|path: PathBuf| leads_inside(&path, root))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_that_leads_out_is_seen() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, outside) = (place.path().join("work"), place.path().join("outside"));
+        for made in [&folder, &outside, &folder.join("sub"), &folder.join("clean")] {
+            std::fs::create_dir(made).unwrap();
+        }
+        for file in [outside.join("key"), folder.join("a.txt"), folder.join("clean/b.txt")] {
+            std::fs::write(file, "x").unwrap();
+        }
+        let link = |to: &Path, name: &str| std::os::unix::fs::symlink(to, folder.join(name)).unwrap();
+        link(&outside.join("key"), "notes");
+        link(&outside, "sub/out");
+        link(&folder.join("a.txt"), "fine");
+        for (line, stays) in [
+            ("cat a.txt", true),
+            ("cat fine", true),
+            ("cat new.txt", true),
+            ("cat clean/*.txt", true),
+            ("cd clean && cat b.txt", true),
+            ("grep -rn x clean", true),
+            ("cat a.txt > /dev/null", true),
+            ("cat notes", false),
+            ("cat ./notes", false),
+            ("cat *", false),
+            ("cat n*", false),
+            ("head -n1 notes", false),
+            ("grep --file=notes a.txt", false),
+            ("ls sub/out", false),
+            ("cd sub && cat out/key", false),
+            ("cd sub/out && cat key", false),
+            ("cat s*/out/key", false),
+            ("grep -R x .", false),
+            ("find -L . -name key", false),
+            ("rg --follow x", false),
+        ] {
+            let script = Script::parse(line).unwrap();
+            assert_eq!(script.leads_nowhere_else(&folder), stays, "{line}");
+        }
+    }
+}
