@@ -106,8 +106,8 @@ pub(super) fn it_can_be_stopped_in_each_phase_of_a_turn(api: Api) {
         ("in the reply", Reply::text("once upon a time").then_call(Tool::read(&read)).then_hang(), &|stage| {
             stage.next("textChunk");
         }),
-        ("before another try", Reply::status(503).retry_after(600), &|stage| {
-            assert_eq!(stage.next("retry")["delayMs"], 600_000);
+        ("before another try", Reply::status(503).retry_after(120), &|stage| {
+            assert_eq!(stage.next("retry")["delayMs"], 120_000);
         }),
         // The second call never had its turn.
         ("with a question open", Reply::call(Tool::shell("touch made.txt")).then_call(Tool::read(&read)), &|stage| {
