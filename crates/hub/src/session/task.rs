@@ -6,17 +6,16 @@
 
 mod agent;
 mod asked;
+mod due;
 
 use std::future::pending;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Command, Decide, Door, Draft, Event, EventKind, Prompt, PromptId,
-    QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp,
-    UserMessage,
+    AgentError, AgentErrorKind, ClientRef, Command, Door, Draft, Event, EventKind, Prompt, PromptId, QuestionId,
+    SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -411,57 +410,6 @@ impl SessionTask {
         let message = spoken(&mut prompt, from);
         self.tell(EventKind::UserMessage(message));
         self.hand(permit, Command::Prompt(prompt));
-    }
-
-    fn next_due(&self) -> Option<Instant> {
-        let questions = self.deadlines.iter().map(|(_, due)| *due).min();
-        questions.into_iter().chain(self.next_sweep).chain(self.unheard).min()
-    }
-
-    fn on_due(&mut self) {
-        let now = Instant::now();
-        let due: Vec<QuestionId> =
-            self.deadlines.extract_if(.., |(_, due)| *due <= now).map(|(question, _)| question).collect();
-        for question in due {
-            self.deny(&question);
-        }
-        self.unheard = self.unheard.filter(|due| *due > now);
-        if self.next_sweep.is_some_and(|due| due <= now) {
-            self.next_sweep = Some(now + SWEEP);
-            self.sweep();
-        }
-    }
-
-    /// Says no to a question that nobody answered. One that was settled or withdrawn meanwhile needs no answer.
-    fn deny(&mut self, id: &QuestionId) {
-        let Some(question) = self.state.questions.question(id) else { return };
-        let patience = self.question_timeout.unwrap_or_default().as_secs_f32();
-        match question.refusal() {
-            Some(choice) => {
-                let why = format!("nobody answered within {patience} s");
-                let decide = Decide::new(id, choice.id.clone()).with_feedback(why);
-                if self.decide(decide, host()).is_err() {
-                    // The agent takes nothing in now; it is asked again soon.
-                    self.deadlines.push((id.clone(), Instant::now() + SWEEP));
-                }
-            }
-            // Nothing it offers says no: the turn itself has to end.
-            None => {
-                if let Ok(permit) = self.agent.permit() {
-                    self.hand(permit, Command::Cancel);
-                }
-            }
-        }
-    }
-
-    /// Tells of clients that left or were cut off.
-    fn sweep(&mut self) {
-        for reader in self.tail.sweep() {
-            let Some(client) = self.state.client(&reader.client).cloned() else { continue };
-            let cut = reader.cut.load(Ordering::Acquire);
-            let reason = cut.then(|| format!("cut off after event {}", reader.cursor()));
-            self.tell(EventKind::ClientLeft { client, reason });
-        }
     }
 
     /// Ends the session now.

@@ -1,0 +1,63 @@
+//! What happens in a session because time has passed.
+
+use std::sync::atomic::Ordering;
+
+use multitap_event::{Command, Decide, EventKind, QuestionId};
+use tokio::time::Instant;
+
+use super::{SWEEP, SessionTask, host};
+
+impl SessionTask {
+    /// When something is next to be done, if nothing happens before.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        let questions = self.deadlines.iter().map(|(_, due)| *due).min();
+        questions.into_iter().chain(self.next_sweep).chain(self.unheard).min()
+    }
+
+    /// Does what is due: unanswered questions, clients that do not read, a session nobody heard of.
+    pub(super) fn on_due(&mut self) {
+        let now = Instant::now();
+        let due: Vec<QuestionId> =
+            self.deadlines.extract_if(.., |(_, due)| *due <= now).map(|(question, _)| question).collect();
+        for question in due {
+            self.deny(&question);
+        }
+        self.unheard = self.unheard.filter(|due| *due > now);
+        if self.next_sweep.is_some_and(|due| due <= now) {
+            self.next_sweep = Some(now + SWEEP);
+            self.sweep();
+        }
+    }
+
+    /// Says no to a question that nobody answered. One that was settled or withdrawn meanwhile needs no answer.
+    fn deny(&mut self, id: &QuestionId) {
+        let Some(question) = self.state.questions.question(id) else { return };
+        let patience = self.question_timeout.unwrap_or_default().as_secs_f32();
+        match question.refusal() {
+            Some(choice) => {
+                let why = format!("nobody answered within {patience} s");
+                let decide = Decide::new(id, choice.id.clone()).with_feedback(why);
+                if self.decide(decide, host()).is_err() {
+                    // The agent takes nothing in now; it is asked again soon.
+                    self.deadlines.push((id.clone(), Instant::now() + SWEEP));
+                }
+            }
+            // Nothing it offers says no: the turn itself has to end.
+            None => {
+                if let Ok(permit) = self.agent.permit() {
+                    self.hand(permit, Command::Cancel);
+                }
+            }
+        }
+    }
+
+    /// Tells of clients that left or were cut off.
+    pub(super) fn sweep(&mut self) {
+        for reader in self.tail.sweep() {
+            let Some(client) = self.state.client(&reader.client).cloned() else { continue };
+            let cut = reader.cut.load(Ordering::Acquire);
+            let reason = cut.then(|| format!("cut off after event {}", reader.cursor()));
+            self.tell(EventKind::ClientLeft { client, reason });
+        }
+    }
+}
