@@ -165,22 +165,21 @@ async fn sandbox(config: &SessionConfig, folders: &[PathBuf], keeper: &Keeper) -
 
 /// The model of that name.
 pub(crate) fn choose(name: Option<&str>, setup: &Setup) -> Result<Model, Unsupported> {
-    let chosen = providers(setup).and_then(|providers| providers.choose(name));
+    let chosen = providers(&setup.env).and_then(|providers| providers.choose(name));
     chosen.map(Model::from).map_err(|error| unsupported("--model", &error.to_string()))
 }
 
 /// The model that a session begins with if nobody names one, by these variables; or what is wrong with them.
 pub fn default_model(env: &BTreeMap<String, String>) -> Result<String, String> {
-    let providers = Providers::from_env(|name| env.get(name).cloned());
-    providers
+    providers(env)
         .and_then(|providers| providers.choose(None))
         .map(|choice| Model::from(choice).name().to_owned())
         .map_err(|error| error.to_string())
 }
 
 /// What the environment says of those who run models.
-pub(crate) fn providers(setup: &Setup) -> Result<Providers, ChoiceError> {
-    Providers::from_env(|name| setup.env.get(name).cloned())
+pub(crate) fn providers(env: &BTreeMap<String, String>) -> Result<Providers, ChoiceError> {
+    Providers::from_env(|name| env.get(name).cloned())
 }
 
 fn unsupported(setting: &str, why: &str) -> Unsupported {

@@ -10,10 +10,12 @@ mod worker;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, ModelUsage, Prompt, SessionConfig,
-    SessionEnd, SessionEndReason, SessionStart, SystemNote, SystemSubtype, Timestamp, TokenUsage, TurnStatus,
+    AgentEnd, AgentError, AgentErrorKind, AgentType, COMMAND_QUEUE, Command, Draft, EventKind, ModelUsage, Prompt,
+    SessionConfig, SessionEnd, SessionEndReason, SessionStart, SystemNote, SystemSubtype, Timestamp, TokenUsage,
+    TurnStatus,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -23,7 +25,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::worker::Report;
-use crate::chat::{Chat, Shelf};
+use crate::chat::{Chat, ChatError, Shelf};
 use crate::conversation::Conversation;
 use crate::launch::Setup;
 use crate::mcp::Change;
@@ -37,11 +39,12 @@ use crate::turn::{Effect, Input, Keep, Limits, Machine, Now};
 
 /// How many reports may wait; workers wait then.
 const REPORTS: usize = 64;
+/// How many prompts may wait for the running turn to end; one more is refused.
+const WAITING: usize = COMMAND_QUEUE;
 /// How long tools may take to stop.
-const STOP_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
-
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
 /// How long the first turn may wait for MCP servers.
-const SERVER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a runner is made of.
 pub(crate) struct Parts {
@@ -272,10 +275,11 @@ impl Runner {
         for effect in effects {
             self.effect(effect).await?;
         }
-        if !was_busy && let Err(error) = self.chat.ensure().await {
-            self.warn(format!("the conversation is not kept for later: {error}")).await?;
+        if was_busy {
+            return Ok(());
         }
-        Ok(())
+        let kept = self.chat.ensure().await;
+        self.kept(kept).await
     }
 
     async fn effect(&mut self, effect: Effect) -> Result<(), Gone> {
@@ -336,10 +340,7 @@ impl Runner {
             Model::Live(live) => self.chat.answered_by(live.name()).await,
             Model::Rehearsal => Ok(()),
         };
-        match kept {
-            Ok(()) => Ok(()),
-            Err(error) => self.warn(format!("the conversation is not kept for later: {error}")).await,
-        }
+        self.kept(kept).await
     }
 
     async fn keep(&mut self, keep: Keep) -> Result<(), Gone> {
@@ -347,6 +348,11 @@ impl Runner {
             Keep::Added(message) => self.chat.add(&message).await,
             Keep::All(talk) => self.chat.replace(&talk).await,
         };
+        self.kept(kept).await
+    }
+
+    /// A conversation that cannot be kept goes on, and that is said.
+    async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), Gone> {
         match kept {
             Ok(()) => Ok(()),
             Err(error) => self.warn(format!("the conversation is not kept for later: {error}")).await,

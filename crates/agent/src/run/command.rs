@@ -3,7 +3,7 @@
 use multitap_event::{AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, SystemSubtype};
 use serde_json::json;
 
-use super::{Gone, Runner};
+use super::{Gone, Runner, WAITING};
 use crate::conversation::{Call, Conversation, Said};
 use crate::launch::{choose, providers};
 use crate::mcp::Change;
@@ -14,6 +14,9 @@ use crate::turn::{Input, Keep};
 impl Runner {
     pub(super) async fn command(&mut self, command: Command) -> Result<(), Gone> {
         match command {
+            Command::Prompt(_) if self.waiting.len() >= WAITING => {
+                self.warn(format!("{WAITING} prompts wait already, so this one is not taken")).await
+            }
             Command::Prompt(prompt) if self.machine.is_busy() => {
                 self.waiting.push_back(prompt);
                 Ok(())
@@ -98,7 +101,7 @@ impl Runner {
                 self.note(SystemSubtype::COMMANDS, None, data).await
             }
             Query::Models => {
-                let offered = providers(&self.setup).map(|providers| providers.offered(self.model.name()));
+                let offered = providers(&self.setup.env).map(|providers| providers.offered(self.model.name()));
                 let models = offered.unwrap_or_default().into_iter().map(|name| json!({ "name": name }));
                 let models: Vec<_> = models.collect();
                 let data = json!({ "models": models, "current": self.model.name() });
