@@ -11,7 +11,8 @@ use multitap_event::{AgentType, SandboxMode};
 const USAGE: &str = "multitap -p PROMPT [OPTIONS]
        multitap -p --input-format stream-json [OPTIONS]
        multitap COMMAND
-       multitap                    which agents are here, and how to get others";
+       multitap                    which agents are here, how to get others, and
+                                   a rehearsal if there is none";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,13 +38,16 @@ Exit codes of -p:
 
 Settings (JSON with comments):
   ~/.config/multitap/settings.json, or settings.json in MULTITAP_HOME
-  .multitap/settings.json in the folder of the session: only `agent`, `keepRaw`
+  .multitap/settings.json in the folder of the session: chooses no program, and
+  allows something only if the folder is among your `trustedFolders`
 
 Environment:
   MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN, MULTITAP_GEMINI_BIN
                         an agent's program, instead of the one on PATH
   MULTITAP_AGENT        the same as the setting `agent`
   MULTITAP_KEEP_RAW=1   the same as the setting `keepRaw`
+  ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY
+                        a model for the built-in agent; without one it rehearses
   MULTITAP_HOME         the folder for settings and for the log of sessions
   MULTITAP_LOG          what to log on stderr, such as `debug`
   NO_COLOR              no colors in the log";

@@ -1,7 +1,7 @@
 //! Drive any coding agent from a Rust program, through one event model.
 //!
-//! An [`AgentClient`] starts sessions with Claude Code, Codex, Gemini CLI or any agent that speaks ACP. A session is one
-//! stream of [`Event`]s, the same whatever the agent, and a few calls: [`prompt`](AgentSession::prompt),
+//! An [`AgentClient`] starts sessions with Claude Code, Codex, Gemini CLI, any agent that speaks ACP, or Multitap's own.
+//! A session is one stream of [`Event`]s, the same whatever the agent, and a few calls: [`prompt`](AgentSession::prompt),
 //! [`decide`](AgentSession::decide), [`cancel`](AgentSession::cancel), [`set_mode`](AgentSession::set_mode),
 //! [`set_model`](AgentSession::set_model), [`close`](AgentSession::close).
 //!
