@@ -1,0 +1,241 @@
+//! The `development-tool` extension: what its objects are, in the words of its specification.
+//!
+//! Written in snake_case as the specification has it; read in snake_case and camelCase. What Google's own server ships
+//! in its place is [`coder`].
+
+pub mod coder;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::Map;
+
+/// Names the extension; the key of its objects in any `metadata`.
+pub const URI: &str = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+
+/// How the agent is to be set up, in the first message of a session. Unknown settings are kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentSettings {
+    #[serde(default, alias = "workspacePath", skip_serializing_if = "Option::is_none")]
+    pub workspace_path: Option<String>,
+    #[serde(flatten)]
+    pub more: Map,
+}
+
+/// What an event is, in its metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum EventKind {
+    ToolCallConfirmation,
+    ToolCallUpdate,
+    TextContent,
+    StateChange,
+    Thought,
+}
+
+/// The metadata of an event, under [`URI`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EventMetadata {
+    pub kind: EventKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(default, alias = "userTier", skip_serializing_if = "Option::is_none")]
+    pub user_tier: Option<String>,
+    /// The run broke off for this reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The question this event is about; an answer may quote it.
+    #[serde(default, rename = "correlationId", skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+}
+
+/// A tool call, whole: each update replaces the one before.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    #[serde(alias = "toolCallId")]
+    pub tool_call_id: String,
+    pub status: ToolCallStatus,
+    #[serde(alias = "toolName")]
+    pub tool_name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, alias = "inputParameters")]
+    pub input_parameters: Map,
+    /// All output so far, while it runs.
+    #[serde(default, alias = "liveContent", skip_serializing_if = "Option::is_none")]
+    pub live_content: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<ToolOutput>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorDetails>,
+    /// There while somebody has to decide.
+    #[serde(default, alias = "confirmationRequest", skip_serializing_if = "Option::is_none")]
+    pub confirmation_request: Option<ConfirmationRequest>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ToolCallStatus {
+    #[default]
+    StatusUnspecified,
+    Pending,
+    Executing,
+    Succeeded,
+    Failed,
+    Cancelled,
+}
+
+impl ToolCallStatus {
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// What a tool brought: exactly one of these.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOutput {
+    Text(String),
+    Diff(FileDiff),
+    #[serde(alias = "structuredData")]
+    StructuredData(Map),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorDetails {
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r#type: Option<String>,
+    #[serde(default, alias = "statusCode", skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<i32>,
+}
+
+/// The agent waits for a decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConfirmationRequest {
+    pub options: Vec<ConfirmationOption>,
+    #[serde(flatten)]
+    pub details: ConfirmationDetails,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmationOption {
+    pub id: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// What is to be decided: exactly one of these.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfirmationDetails {
+    #[serde(alias = "executeDetails")]
+    ExecuteDetails(ExecuteDetails),
+    #[serde(alias = "fileEditDetails")]
+    FileEditDetails(FileDiff),
+    #[serde(alias = "mcpDetails")]
+    McpDetails(McpDetails),
+    #[serde(alias = "genericDetails")]
+    GenericDetails(GenericDetails),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecuteDetails {
+    pub command: String,
+    #[serde(default, alias = "workingDirectory", skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDiff {
+    #[serde(alias = "fileName")]
+    pub file_name: String,
+    #[serde(alias = "filePath")]
+    pub file_path: String,
+    /// Absent if the file did not exist.
+    #[serde(default, alias = "oldContent", skip_serializing_if = "Option::is_none")]
+    pub old_content: Option<String>,
+    #[serde(alias = "newContent")]
+    pub new_content: String,
+    #[serde(default, alias = "formattedDiff", skip_serializing_if = "Option::is_none")]
+    pub formatted_diff: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpDetails {
+    #[serde(alias = "serverName")]
+    pub server_name: String,
+    #[serde(alias = "toolName")]
+    pub tool_name: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GenericDetails {
+    pub description: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentThought {
+    pub subject: String,
+    pub description: String,
+}
+
+/// A decision, from either dialect of the extension.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolCallConfirmation {
+    pub tool_call_id: String,
+    pub selected_option_id: String,
+    /// The file's content as the user wants it, or the command.
+    pub new_content: Option<String>,
+    /// Words for the agent (ours).
+    pub feedback: Option<String>,
+    /// Question to answer, where the agent wants to know something (ours).
+    pub answers: Option<Map>,
+    pub correlation_id: Option<String>,
+    /// It came as `{callId, outcome}`: whoever sent it speaks the shipped dialect.
+    pub is_coder: bool,
+}
+
+/// A slash command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlashCommand {
+    pub name: String,
+    pub description: String,
+    #[serde(default)]
+    pub arguments: Vec<SlashArgument>,
+    #[serde(default, alias = "subCommands")]
+    pub sub_commands: Vec<SlashCommand>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlashArgument {
+    pub name: String,
+    pub description: String,
+    #[serde(alias = "isRequired")]
+    pub is_required: bool,
+}
+
+/// What became of a command at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandExecution {
+    #[serde(alias = "executionId")]
+    pub execution_id: String,
+    pub status: CommandStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum CommandStatus {
+    Started,
+    FailedToStart,
+    AwaitingShellConfirmation,
+    AwaitingActionConfirmation,
+}
+
+/// Whether a data part is meant as a decision: such a part is never taken for anything else.
+pub fn is_confirmation(data: &Value) -> bool {
+    ["tool_call_id", "toolCallId", "callId"].iter().any(|key| data.get(key).is_some())
+}

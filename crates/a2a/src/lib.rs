@@ -1,0 +1,20 @@
+//! The A2A language, for both directions: one [model](Message) of messages, tasks and what a stream tells of them, the
+//! [dialects](Dialect) 0.3 and 1.0 it is written in, the agent card, errors, and the `development-tool` extension.
+//!
+//! Knows nothing of Multitap: another program could use it as it is. Must not come in: sessions, agents, a server.
+
+pub mod devtool;
+mod dialect;
+mod error;
+mod model;
+mod request;
+
+pub use dialect::Dialect;
+pub use error::{Error, ErrorKind};
+pub use model::{
+    Artifact, ArtifactUpdate, Content, Map, Message, Part, Role, Sent, StatusUpdate, Task, TaskList, TaskState,
+    TaskStatus, Update,
+};
+pub use request::{
+    Authentication, CommandExecute, ListTasks, PushConfig, Request, RequestId, SendConfiguration, SendMessage,
+};

@@ -1,0 +1,103 @@
+//! What a client can ask for, whatever the dialect.
+
+use serde_json::Value;
+
+use crate::model::{Map, Message, TaskState};
+
+/// The id of a JSON-RPC request, echoed as it came: a number stays a number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum RequestId {
+    String(String),
+    /// In the digits it was written with.
+    Number(serde_json::Number),
+    Null,
+}
+
+/// A request, its parameters read and checked for their types.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    SendMessage(SendMessage),
+    StreamMessage(SendMessage),
+    GetTask { id: String, history_length: Option<u32> },
+    ListTasks(ListTasks),
+    CancelTask { id: String, metadata: Map },
+    Subscribe { id: String },
+    CreatePushConfig { task_id: String, config: PushConfig },
+    GetPushConfig { task_id: String, config_id: Option<String> },
+    ListPushConfigs { task_id: String },
+    DeletePushConfig { task_id: String, config_id: String },
+    GetExtendedCard,
+    /// `commands/get` of the `development-tool` extension.
+    GetCommands { context_id: Option<String> },
+    /// `command/execute` of the `development-tool` extension.
+    ExecuteCommand(CommandExecute),
+    /// `toolCall/confirm`: an answer without a stream. What it says is read by [`crate::devtool`].
+    ConfirmToolCall { confirmation: Value, task_id: Option<String>, context_id: Option<String> },
+}
+
+/// A message and what is to become of it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SendMessage {
+    pub message: Message,
+    pub configuration: SendConfiguration,
+    pub metadata: Map,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SendConfiguration {
+    /// Answer at once, and not when the task rests.
+    pub return_immediately: bool,
+    pub history_length: Option<u32>,
+    pub accepted_output_modes: Vec<String>,
+    pub push: Option<PushConfig>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ListTasks {
+    pub context_id: Option<String>,
+    pub state: Option<TaskState>,
+    pub page_size: Option<u32>,
+    pub page_token: Option<String>,
+    pub history_length: Option<u32>,
+    /// RFC 3339.
+    pub status_timestamp_after: Option<String>,
+    pub include_artifacts: bool,
+}
+
+/// Where a client wants to be told of a task.
+#[derive(Clone, Default, PartialEq)]
+pub struct PushConfig {
+    pub id: Option<String>,
+    pub url: String,
+    pub token: Option<String>,
+    pub authentication: Option<Authentication>,
+}
+
+impl std::fmt::Debug for PushConfig {
+    /// A token is not for logs.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PushConfig").field("id", &self.id).field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Authentication {
+    /// 0.3 may name several, 1.0 names one.
+    pub schemes: Vec<String>,
+    pub credentials: Option<String>,
+}
+
+impl std::fmt::Debug for Authentication {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authentication").field("schemes", &self.schemes).finish_non_exhaustive()
+    }
+}
+
+/// A slash command to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandExecute {
+    /// Such as `memory`, `add`.
+    pub command_path: Vec<String>,
+    pub args: String,
+    pub context_id: Option<String>,
+}

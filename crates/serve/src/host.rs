@@ -1,0 +1,81 @@
+//! The port to whatever has the sessions: it opens them, takes them up again, and knows what a client may ask for.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use multitap_a2a::devtool::SlashCommand;
+use multitap_event::{AgentError, ClientRef, SessionId};
+use multitap_hub::{Journal, Session};
+use serde_json::{Map, Value};
+
+/// What a host answers, in its own time.
+pub type Hosted<'a, T> = Pin<Box<dyn Future<Output = Result<T, HostError>> + Send + 'a>>;
+
+/// Has the sessions that a door leads to.
+pub trait Host: fmt::Debug + Send + Sync + 'static {
+    /// The one session that everybody shares, where the door stands beside a terminal: no others can be opened then.
+    fn shared(&self) -> Option<Session>;
+
+    /// A session that is live here.
+    fn find(&self, session: &SessionId) -> Option<Session>;
+
+    /// Opens a session of a client's own. What the client wants is not trusted: it is checked here.
+    fn open(&self, wanted: Wanted) -> Hosted<'_, Opened>;
+
+    /// Goes on with a session that is kept and not live anywhere.
+    fn take_up(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened>;
+
+    /// Where the logs are kept.
+    fn journal(&self) -> Arc<dyn Journal>;
+
+    /// The slash commands of a session that would be opened now.
+    fn commands(&self) -> Vec<SlashCommand>;
+}
+
+/// What a client wants its session to be: what it said, unchecked.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub by: ClientRef,
+    /// The folder to work in.
+    pub workspace: Option<PathBuf>,
+    /// An agent by the name it has on this host.
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    /// An approval mode: a unified word.
+    pub approval_mode: Option<String>,
+    pub allowed_tools: Vec<String>,
+    /// As in settings: name to server.
+    pub mcp_servers: Map<String, Value>,
+    pub environment: Map<String, Value>,
+}
+
+/// A session that runs, and what of the client's wishes was not granted.
+#[derive(Debug)]
+pub struct Opened {
+    pub session: Session,
+    /// For people, a sentence each.
+    pub notices: Vec<String>,
+}
+
+/// The session is not to be had.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum HostError {
+    /// What the client wants is wrong or not allowed: it may ask again for something else.
+    #[error("{setting}: {why}")]
+    Setting { setting: &'static str, why: String },
+    #[error("there is no session {0}")]
+    NoSuchSession(SessionId),
+    /// Another process has it.
+    #[error("session {session} is live in process {pid}")]
+    LiveElsewhere { session: SessionId, pid: u32 },
+    #[error("this host has as many sessions as it takes: close one first")]
+    TooMany,
+    #[error("this door leads to one session, and no others can be opened")]
+    Shared,
+    #[error(transparent)]
+    Agent(Box<AgentError>),
+    #[error("multitap is shutting down")]
+    ShutDown,
+}

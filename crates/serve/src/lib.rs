@@ -1,0 +1,10 @@
+//! Doors: live sessions for clients elsewhere, over HTTP and WebSocket.
+//!
+//! A request passes the guard, is read by the door it came to, and becomes a call on a [`multitap_hub::Session`]; what
+//! happens in the session goes out as that door's frames. Which sessions there are is the business of a [`Host`].
+//!
+//! Must not come in: agents, SQL, a terminal, settings files.
+
+mod host;
+
+pub use host::{Host, HostError, Hosted, Opened, Wanted};
