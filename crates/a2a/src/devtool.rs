@@ -1,6 +1,6 @@
 //! The `development-tool` extension: what its objects are, in the words of its specification.
 //!
-//! Written in snake_case as the specification has it; read in snake_case and camelCase. What Google's own server ships
+//! Written in `snake_case` as the specification has it; read in that and in `camelCase`. What Google's own server ships
 //! in its place is [`coder`].
 
 pub mod coder;

@@ -7,7 +7,11 @@ pub mod devtool;
 mod dialect;
 mod error;
 mod model;
+mod read;
 mod request;
+mod v0_3;
+mod v1_0;
+mod write;
 
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind};
