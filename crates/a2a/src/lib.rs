@@ -6,6 +6,7 @@
 pub mod devtool;
 mod dialect;
 mod error;
+pub mod extension;
 mod model;
 mod read;
 mod request;

@@ -151,6 +151,22 @@ impl<'a> Node<'a> {
         if self.is_of_agent() { Ok(self.opt_string(key)?.unwrap_or_default()) } else { self.id(key) }
     }
 
+    /// A text that has several names. Given under two of them it must be the same: who is unsure what was meant must
+    /// not guess.
+    pub(crate) fn any_string(&self, keys: &[&str]) -> Result<Option<String>, Error> {
+        let mut found: Option<(&str, String)> = None;
+        for key in keys {
+            match (&found, self.opt_string(key)?) {
+                (Some((first, text)), Some(other)) if *text != other => {
+                    return Err(self.wrong_field(key, format_args!("says something else than {first}")));
+                }
+                (None, Some(text)) => found = Some((key, text)),
+                (Some(_), Some(_)) | (_, None) => {}
+            }
+        }
+        Ok(found.map(|(_, text)| text))
+    }
+
     /// Absent is false.
     pub(crate) fn flag(&self, key: &str) -> Result<bool, Error> {
         Ok(self.opt_flag(key)?.unwrap_or_default())

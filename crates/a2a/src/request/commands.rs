@@ -14,7 +14,7 @@ pub(crate) const CONFIRM: &str = "toolCall/confirm";
 
 pub(crate) fn read(method: &str, params: &Node<'_>) -> Option<Result<Request, Error>> {
     Some(match method {
-        GET => either(params, "context_id", "contextId").map(|context_id| Request::GetCommands { context_id }),
+        GET => params.any_string(&["context_id", "contextId"]).map(|context_id| Request::GetCommands { context_id }),
         EXECUTE => execute(params).map(Request::ExecuteCommand),
         CONFIRM => confirm(params),
         _ => return None,
@@ -30,20 +30,16 @@ fn execute(params: &Node<'_>) -> Result<CommandExecute, Error> {
     Ok(CommandExecute {
         command_path,
         args: params.opt_string("args")?.unwrap_or_default(),
-        context_id: either(params, "context_id", "contextId")?,
+        context_id: params.any_string(&["context_id", "contextId"])?,
     })
 }
 
 fn confirm(params: &Node<'_>) -> Result<Request, Error> {
     Ok(Request::ConfirmToolCall {
         confirmation: params.value().clone(),
-        task_id: either(params, "task_id", "taskId")?,
-        context_id: either(params, "context_id", "contextId")?,
+        task_id: params.any_string(&["task_id", "taskId"])?,
+        context_id: params.any_string(&["context_id", "contextId"])?,
     })
-}
-
-fn either(params: &Node<'_>, snake: &str, camel: &str) -> Result<Option<String>, Error> {
-    Ok(params.opt_string(snake)?.or(params.opt_string(camel)?))
 }
 
 /// The method for what is asked and its parameters; none if it is not of the extension.

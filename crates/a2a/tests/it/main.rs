@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod devtool;
 mod error;
+mod extension;
 mod params;
 mod property;
 mod wire;
