@@ -3,11 +3,17 @@
 //!
 //! Knows nothing of Multitap: another program could use it as it is. Must not come in: sessions, agents, a server.
 
+pub mod card;
 pub mod devtool;
 mod dialect;
 mod error;
+pub mod extension;
 mod model;
+mod read;
 mod request;
+mod v0_3;
+mod v1_0;
+mod write;
 
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind};

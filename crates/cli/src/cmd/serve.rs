@@ -33,7 +33,7 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
     // What was chosen for all sessions should be wrong now rather than with the first client.
     launch::config(&SessionArgs::of(args.with.clone()), &settings, roots[0].clone(), None)?;
     let config = door(&args, &settings)?;
-    let host = Host::open(&Settings::load(None).map_err(|error| Problem::usage(error.to_string()))?).await?;
+    let host = Host::open().await?;
     let served = Arc::new(Served::new(host, roots, &args));
     let door = tokio::select! {
         door = Door::open(config, served.clone()) => door,
