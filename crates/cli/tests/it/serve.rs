@@ -66,13 +66,13 @@ impl Served {
     /// Says something in a session, a new one unless `context` names one, set up as `settings` say. Waits for the end of
     /// the turn if it `blocks`.
     #[track_caller]
-    fn say(&self, text: &str, context: Option<&str>, settings: Value, blocks: bool) -> Value {
+    fn say(&self, text: &str, context: Option<&str>, settings: &Value, blocks: bool) -> Value {
         self.say_as("", text, context, settings, blocks)
     }
 
     /// The same with a token.
     #[track_caller]
-    fn say_as(&self, token: &str, text: &str, context: Option<&str>, settings: Value, blocks: bool) -> Value {
+    fn say_as(&self, token: &str, text: &str, context: Option<&str>, settings: &Value, blocks: bool) -> Value {
         let mut message = json!({
             "kind": "message", "messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": text}],
             "metadata": {EXTENSION: settings},
@@ -208,7 +208,7 @@ fn what_is_wrong_at_the_start_is_said_and_no_secret_with_it() {
 fn a_signal_ends_sessions_with_all_that_they_started() {
     let scene = Scene::bare();
     let served = scene.serve(&["--approval-mode", "auto-all"]);
-    served.say("run: touch begun; sleep 300", None, json!({}), false);
+    served.say("run: touch begun; sleep 300", None, &json!({}), false);
     let begun = scene.scratch.path("begun");
     until_blocking("the command", PATIENCE, || begun.exists().then_some(())).unwrap();
     served.stop("-TERM", &scene);
@@ -218,8 +218,8 @@ fn a_signal_ends_sessions_with_all_that_they_started() {
 fn a_session_leaves_a_note_where_to_join_it_and_goes_on_after_a_restart() {
     let scene = Scene::bare();
     let served = scene.serve(&[]);
-    let first = served.say("hello", None, json!({}), true);
-    let context = first["result"]["contextId"].as_str().expect(&first.to_string()).to_owned();
+    let first = served.say("hello", None, &json!({}), true);
+    let context = first["result"]["contextId"].as_str().unwrap().to_owned();
     let note = scene.scratch.home().join(format!(".local/share/multitap/run/{context}.json"));
     let left: Value = serde_json::from_slice(&fs::read(&note).unwrap()).unwrap();
     assert_eq!(left["address"], format!("http://127.0.0.1:{}", served.port));
@@ -227,7 +227,7 @@ fn a_session_leaves_a_note_where_to_join_it_and_goes_on_after_a_restart() {
     served.stop("-TERM", &scene);
     assert!(!note.exists());
     let served = scene.serve(&[]);
-    let second = served.say("hello again", Some(&context), json!({}), true);
+    let second = served.say("hello again", Some(&context), &json!({}), true);
     assert_eq!(second["result"]["contextId"], context.as_str(), "{second}");
     assert_eq!(second["result"]["status"]["state"], "completed", "{second}");
     served.stop("-TERM", &scene);
@@ -249,15 +249,15 @@ fn what_a_client_wishes_for_is_checked() {
         (json!({"agent": "acp:touch evil"}), "no command"),
         (json!({"approval_mode": "autoAll"}), "approval_mode"),
     ] {
-        let answer = served.say("hello", None, settings.clone(), true);
+        let answer = served.say("hello", None, &settings, true);
         assert_eq!(answer["error"]["code"], -32602, "{settings}: {answer}");
         assert!(answer["error"]["message"].as_str().unwrap().contains(told), "{settings}: {answer}");
     }
     let wished = json!({"workspace_path": path("sub"), "approval_mode": "plan", "agent": "builtin"});
-    let answer = served.say("write x to made.txt", None, wished, true);
+    let answer = served.say("write x to made.txt", None, &wished, true);
     assert_eq!(answer["result"]["kind"], "task", "{answer}");
     assert!(!scene.scratch.path("sub/made.txt").exists(), "its mode is stricter than the host's");
-    let answer = served.say("write x to made.txt", None, json!({"workspace_path": path("sub")}), true);
+    let answer = served.say("write x to made.txt", None, &json!({"workspace_path": path("sub")}), true);
     assert_eq!(answer["result"]["status"]["state"], "completed", "{answer}");
     assert!(scene.scratch.path("sub/made.txt").exists(), "the host's mode holds where none is wished for");
     assert!(!scene.scratch.path("evil").exists());
@@ -269,10 +269,10 @@ fn an_observer_opens_no_session_and_an_owner_brings_its_own_environment() {
     let scene = Scene::bare();
     let file = scene.tokens(0o600);
     let served = scene.serve(&["--token-file", &file, "--approval-mode", "auto-all"]);
-    let refused = served.say_as("obs-secret", "run: touch made.txt", None, json!({}), true);
+    let refused = served.say_as("obs-secret", "run: touch made.txt", None, &json!({}), true);
     assert_eq!(refused["error"]["code"], -32012, "{refused}");
     let wished = json!({"environment": {"MINE": "brought"}});
-    let answer = served.say_as("own-secret", "run: printf %s \"$MINE\" > brought.txt", None, wished, true);
+    let answer = served.say_as("own-secret", "run: printf %s \"$MINE\" > brought.txt", None, &wished, true);
     assert_eq!(answer["result"]["status"]["state"], "completed", "{answer}");
     assert_eq!(scene.scratch.read("brought.txt").unwrap(), "brought");
     assert!(!scene.scratch.path("made.txt").exists());
@@ -283,11 +283,11 @@ fn an_observer_opens_no_session_and_an_owner_brings_its_own_environment() {
 fn no_more_sessions_than_it_takes() {
     let scene = Scene::bare();
     let served = scene.serve(&["--max-sessions", "1"]);
-    let first = served.say("hello", None, json!({}), true);
-    let refused = served.say("hello", None, json!({}), true);
+    let first = served.say("hello", None, &json!({}), true);
+    let refused = served.say("hello", None, &json!({}), true);
     assert!(refused["error"]["message"].as_str().unwrap().contains("as many sessions"), "{refused}");
     let context = first["result"]["contextId"].as_str();
-    let again = served.say("hello again", context, json!({}), true);
+    let again = served.say("hello again", context, &json!({}), true);
     assert_eq!(again["result"]["status"]["state"], "completed", "the first goes on: {again}");
     served.stop("-TERM", &scene);
 }
