@@ -1,9 +1,11 @@
 //! The `development-tool` extension: what its objects are, in the words of its specification.
 //!
-//! Written in snake_case as the specification has it; read in snake_case and camelCase. What Google's own server ships
+//! Written in `snake_case` as the specification has it; read in that and in `camelCase`. What Google's own server ships
 //! in its place is [`coder`].
 
 pub mod coder;
+mod confirmation;
+mod settings;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,11 +15,23 @@ use crate::model::Map;
 /// Names the extension; the key of its objects in any `metadata`.
 pub const URI: &str = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 
+/// How something of the extension was spelled; whoever wrote it so is answered so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Spelling {
+    /// As the specification has it.
+    Specified,
+    /// As Google's server ships it: see [`coder`].
+    Coder,
+}
+
 /// How the agent is to be set up, in the first message of a session. Unknown settings are kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct AgentSettings {
-    #[serde(default, alias = "workspacePath", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_path: Option<String>,
+    /// Run tools without asking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_execute: Option<bool>,
     #[serde(flatten)]
     pub more: Map,
 }

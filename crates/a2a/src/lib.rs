@@ -6,8 +6,13 @@
 pub mod devtool;
 mod dialect;
 mod error;
+pub mod extension;
 mod model;
+mod read;
 mod request;
+mod v0_3;
+mod v1_0;
+mod write;
 
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind};

@@ -49,7 +49,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn of(content: Content) -> Self {
+    pub fn of(content: Content) -> Self {
         Self { content, filename: None, media_type: None, metadata: Map::new() }
     }
 
@@ -109,6 +109,18 @@ pub enum TaskState {
 }
 
 impl TaskState {
+    pub const ALL: [Self; 9] = [
+        Self::Unknown,
+        Self::Submitted,
+        Self::Working,
+        Self::InputRequired,
+        Self::AuthRequired,
+        Self::Completed,
+        Self::Canceled,
+        Self::Failed,
+        Self::Rejected,
+    ];
+
     /// Whether the task is over.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Canceled | Self::Failed | Self::Rejected)

@@ -1,38 +1,100 @@
 //! What a client can ask for, whatever the dialect.
 
+mod commands;
+mod id;
+
 use serde_json::Value;
 
+use crate::dialect::Dialect;
+use crate::error::{Error, ErrorKind};
 use crate::model::{Map, Message, TaskState};
+use crate::read::{Node, short};
+use crate::{v0_3, v1_0};
 
-/// The id of a JSON-RPC request, echoed as it came: a number stays a number.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum RequestId {
-    String(String),
-    /// In the digits it was written with.
-    Number(serde_json::Number),
-    Null,
-}
+pub(crate) use commands::write as write_command;
+pub use id::RequestId;
 
 /// A request, its parameters read and checked for their types.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
     SendMessage(SendMessage),
     StreamMessage(SendMessage),
-    GetTask { id: String, history_length: Option<u32> },
+    GetTask {
+        id: String,
+        history_length: Option<u32>,
+    },
     ListTasks(ListTasks),
-    CancelTask { id: String, metadata: Map },
-    Subscribe { id: String },
-    CreatePushConfig { task_id: String, config: PushConfig },
-    GetPushConfig { task_id: String, config_id: Option<String> },
-    ListPushConfigs { task_id: String },
-    DeletePushConfig { task_id: String, config_id: String },
+    CancelTask {
+        id: String,
+        metadata: Map,
+    },
+    Subscribe {
+        id: String,
+    },
+    CreatePushConfig {
+        task_id: String,
+        config: PushConfig,
+    },
+    GetPushConfig {
+        task_id: String,
+        config_id: Option<String>,
+    },
+    ListPushConfigs {
+        task_id: String,
+    },
+    DeletePushConfig {
+        task_id: String,
+        config_id: String,
+    },
     GetExtendedCard,
     /// `commands/get` of the `development-tool` extension.
-    GetCommands { context_id: Option<String> },
+    GetCommands {
+        context_id: Option<String>,
+    },
     /// `command/execute` of the `development-tool` extension.
     ExecuteCommand(CommandExecute),
     /// `toolCall/confirm`: an answer without a stream. What it says is read by [`crate::devtool`].
-    ConfirmToolCall { confirmation: Value, task_id: Option<String>, context_id: Option<String> },
+    ConfirmToolCall {
+        confirmation: Value,
+        task_id: Option<String>,
+        context_id: Option<String>,
+    },
+}
+
+impl Request {
+    /// What is asked for. The method's name tells the dialect; for those of the `development-tool` extension, which are
+    /// the same in both, 0.3 is reported ([`Self::dialect_of`] tells them apart).
+    pub fn read(method: &str, params: Option<Value>) -> Result<(Dialect, Self), Error> {
+        let dialect = Self::known_dialect(method)?;
+        let params = params.filter(|params| !params.is_null()).unwrap_or_else(|| Value::Object(Map::new()));
+        let params = Node::of_client("params", &params)?;
+        let read = match dialect {
+            None => commands::read(method, &params),
+            Some(Dialect::V0_3) => v0_3::params::read(method, &params),
+            Some(Dialect::V1_0) => v1_0::params::read(method, &params),
+        };
+        let request = read.unwrap_or_else(|| Err(unknown(method)))?;
+        Ok((dialect.unwrap_or(Dialect::V0_3), request))
+    }
+
+    /// The dialect that has this method; none for a method that is the same in both, or that nobody knows.
+    pub fn dialect_of(method: &str) -> Option<Dialect> {
+        Self::known_dialect(method).ok().flatten()
+    }
+
+    fn known_dialect(method: &str) -> Result<Option<Dialect>, Error> {
+        match method {
+            commands::GET | commands::EXECUTE | commands::CONFIRM => Ok(None),
+            method if v0_3::params::METHODS.contains(&method) => Ok(Some(Dialect::V0_3)),
+            method if v1_0::params::METHODS.contains(&method) => Ok(Some(Dialect::V1_0)),
+            method => Err(unknown(method)),
+        }
+    }
+}
+
+fn unknown(method: &str) -> Error {
+    let method = short(&Value::from(method));
+    Error::new(ErrorKind::MethodNotFound, format!("there is no method {method}"))
 }
 
 /// A message and what is to become of it.

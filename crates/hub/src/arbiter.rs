@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use multitap_event::{ClientRef, ClientRole, Decide, Question, QuestionId, Refused, Ruling, Timestamp};
+use multitap_event::{ClientRef, ClientRole, Decide, Question, QuestionId, Refused, Ruling, Timestamp, ToolId};
 use serde::{Deserialize, Serialize};
 
 /// How many questions that are over are remembered, so that a late answer hears what became of its question.
@@ -18,18 +18,29 @@ pub struct Arbiter {
     over: VecDeque<Over>,
 }
 
+/// A question that is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Over {
+    #[serde(flatten)]
+    end: End,
+    /// The tool call that it was about. States that were kept by earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool: Option<ToolId>,
+}
+
+/// What became of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Over {
+enum End {
     Settled(Ruling),
     Withdrawn { question: QuestionId, at: Timestamp },
 }
 
 impl Over {
     fn question(&self) -> &QuestionId {
-        match self {
-            Self::Settled(ruling) => &ruling.question_id,
-            Self::Withdrawn { question, .. } => question,
+        match &self.end {
+            End::Settled(ruling) => &ruling.question_id,
+            End::Withdrawn { question, .. } => question,
         }
     }
 }
@@ -45,6 +56,14 @@ impl Arbiter {
         self.open.iter().find(|open| open.question_id == *id)
     }
 
+    /// The latest question about that tool call: one that waits, else one that is over, whose late answer then hears
+    /// who was quicker.
+    pub fn about_tool(&self, tool: &ToolId) -> Option<QuestionId> {
+        let open = self.open.iter().rev().find(|open| open.tool_id.as_ref() == Some(tool));
+        let over = || self.over.iter().rev().find(|over| over.tool.as_ref() == Some(tool)).map(Over::question);
+        open.map(|open| &open.question_id).or_else(over).cloned()
+    }
+
     /// The agent waits for an answer to this.
     pub(crate) fn asked(&mut self, question: Question) {
         self.open.retain(|open| open.question_id != question.question_id);
@@ -54,15 +73,15 @@ impl Arbiter {
 
     /// The agent needs no answer any more. A question that was settled stays settled.
     pub(crate) fn withdrawn(&mut self, question: &QuestionId, at: Timestamp) {
-        if self.close(question).is_some() {
-            self.remember(Over::Withdrawn { question: question.clone(), at });
+        if let Some(closed) = self.close(question) {
+            self.remember(Over { end: End::Withdrawn { question: question.clone(), at }, tool: closed.tool_id });
         }
     }
 
     /// Somebody below us ruled already, such as a rule the agent keeps.
     pub(crate) fn settled(&mut self, ruling: Ruling) {
-        self.close(&ruling.question_id);
-        self.remember(Over::Settled(ruling));
+        let tool = self.close(&ruling.question_id).and_then(|closed| closed.tool_id);
+        self.remember(Over { end: End::Settled(ruling), tool });
     }
 
     /// Judges an answer: the first valid one wins, every other is refused with its reason. The ruling counts once it is
@@ -86,9 +105,9 @@ impl Arbiter {
     }
 
     fn why_not(&self, question: &QuestionId) -> Refused {
-        match self.over.iter().rev().find(|over| over.question() == question) {
-            Some(Over::Settled(ruling)) => Refused::AlreadySettled(Box::new(ruling.clone())),
-            Some(Over::Withdrawn { question, at }) => Refused::Withdrawn { question: question.clone(), at: *at },
+        match self.over.iter().rev().find(|over| over.question() == question).map(|over| &over.end) {
+            Some(End::Settled(ruling)) => Refused::AlreadySettled(Box::new(ruling.clone())),
+            Some(End::Withdrawn { question, at }) => Refused::Withdrawn { question: question.clone(), at: *at },
             None => Refused::UnknownQuestion { question: question.clone() },
         }
     }
@@ -222,6 +241,45 @@ mod tests {
         }
         assert_eq!(arbiter.over.len(), REMEMBERED);
         assert!(arbiter.open.is_empty());
+    }
+
+    #[test]
+    fn a_tool_call_leads_to_its_latest_question_also_when_that_is_over() {
+        let about = |id: &str, tool: &str| Question { tool_id: Some(tool.into()), ..question(id) };
+        let mut arbiter = Arbiter::default();
+        let (tool, other) = (ToolId::from("t"), ToolId::from("o"));
+        assert_eq!(arbiter.about_tool(&tool), None);
+        arbiter.asked(question("about nothing"));
+        arbiter.asked(about("q1", "t"));
+        arbiter.asked(about("q2", "t"));
+        arbiter.asked(about("q3", "o"));
+        assert_eq!(arbiter.about_tool(&tool), Some("q2".into()));
+        arbiter.answer(&Decide::new(&"q2".into(), option::CANCEL), by("ann"), at(1)).unwrap();
+        assert_eq!(arbiter.about_tool(&tool), Some("q1".into()), "one that waits comes first");
+        arbiter.withdrawn(&"q1".into(), at(2));
+        assert_eq!(arbiter.about_tool(&tool), Some("q1".into()), "the latest of those that are over");
+        assert_eq!(arbiter.about_tool(&other), Some("q3".into()));
+        arbiter.answer(&Decide::new(&"q3".into(), option::CANCEL), by("bob"), at(3)).unwrap();
+        let late = Decide::new(&arbiter.about_tool(&other).unwrap(), option::PROCEED_ONCE);
+        let refused = arbiter.answer(&late, by("eve"), at(4)).unwrap_err();
+        assert!(matches!(&refused, Refused::AlreadySettled(ruling) if ruling.settled_by.client == "bob"), "{refused}");
+        // It is the same after it was kept.
+        let kept = serde_json::to_string(&arbiter).unwrap();
+        assert_eq!(serde_json::from_str::<Arbiter>(&kept).unwrap(), arbiter);
+    }
+
+    #[test]
+    fn what_earlier_versions_kept_is_read() {
+        let kept = r#"{"open":[],"over":[
+            {"settled":{"questionId":"q1","selectedOptionId":"cancel","kind":"rejectOnce",
+                "settledBy":{"client":"ann","door":"library"},"at":"1970-01-01T00:00:00.001Z"}},
+            {"withdrawn":{"question":"q2","at":"1970-01-01T00:00:00.002Z"}}]}"#;
+        let mut arbiter: Arbiter = serde_json::from_str(kept).unwrap();
+        let late = |question: &str| Decide::new(&question.into(), option::CANCEL);
+        let refused = arbiter.answer(&late("q1"), by("bob"), at(3)).unwrap_err();
+        assert!(matches!(&refused, Refused::AlreadySettled(ruling) if ruling.settled_by.client == "ann"), "{refused}");
+        let withdrawn = Refused::Withdrawn { question: "q2".into(), at: at(2) };
+        assert_eq!(arbiter.answer(&late("q2"), by("bob"), at(3)), Err(withdrawn));
     }
 
     #[derive(Debug, Clone)]

@@ -86,11 +86,11 @@ impl Feed {
                 return Some(self.take(entry));
             }
             self.reader.came();
+            // Looked at first: what comes after wakes us.
+            let head = *self.head.borrow_and_update();
             if self.is_cut() {
                 return None;
             }
-            // Looked at first: what comes after wakes us.
-            let head = *self.head.borrow_and_update();
             match self.tail.after(self.last, AT_A_TIME, BYTES_AT_A_TIME) {
                 Found::Entries(entries) => self.ready.extend(entries),
                 Found::Behind { first } => {
@@ -115,6 +115,20 @@ impl Feed {
         }
         let entry = self.ready.pop_front()?;
         Some(self.take(entry))
+    }
+
+    /// Comes back when the client was cut off or the session is over: for one that is there, and hears of events in
+    /// another way. From now on none is held for it and nobody waits for it, until it reads again; then it goes on from
+    /// its place, over a gap where nothing is kept. Cancel safe.
+    pub async fn until_cut(&mut self) -> FeedEnd {
+        self.tail.stand_aside(&self.reader);
+        loop {
+            // Looked at first, as in `next`.
+            let over = self.head.borrow_and_update().over;
+            if over || self.is_cut() || self.head.changed().await.is_err() {
+                return self.end();
+            }
+        }
     }
 
     /// Why there is no more.

@@ -2,6 +2,8 @@
 //!
 //! The hub says what is to be kept and in which order; how is the journal's business. Must not come in: SQL, files.
 
+mod task;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -9,6 +11,7 @@ use std::pin::Pin;
 use multitap_event::{AgentKind, Ruling, SessionId, Timestamp};
 use serde_json::{Map, Value};
 
+pub use self::task::{TaskFilter, TaskPage, TaskRecord};
 use crate::entry::Entry;
 
 /// What a journal answers, in its own time.
@@ -47,6 +50,16 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
 
     /// Who ruled on what in this session, oldest first; not what its log was copied with.
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>>;
+
+    /// Keeps a task of a session that is known, in place of what was kept under its id. What comes back well is kept
+    /// through the death of this process. It is gone with its session.
+    fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()>;
+
+    /// The task of that id.
+    fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>>;
+
+    /// Some of the tasks, those that changed last first, and how many there are.
+    fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage>;
 }
 
 /// Names one process's right to write one log.
@@ -251,6 +264,18 @@ impl Journal for Unusable {
     }
 
     fn rulings(&self, _: SessionId) -> Kept<'_, Vec<Ruling>> {
+        self.refuse()
+    }
+
+    fn keep_task(&self, _: TaskRecord) -> Kept<'_, ()> {
+        self.refuse()
+    }
+
+    fn task(&self, _: String) -> Kept<'_, Option<TaskRecord>> {
+        self.refuse()
+    }
+
+    fn tasks(&self, _: TaskFilter) -> Kept<'_, TaskPage> {
         self.refuse()
     }
 }

@@ -24,7 +24,7 @@ pub use feed::{Feed, FeedEnd, Told};
 pub use hub::{Hub, Open, OpenError, Which, rebuild};
 pub use journal::{
     About, Batch, Checkpoint, Claim, Edge, Filter, Flush, Holder, Journal, JournalError, Kept, NewSession, Owner, Page,
-    Part, SessionRecord, Unusable,
+    Part, SessionRecord, TaskFilter, TaskPage, TaskRecord, Unusable,
 };
 pub use launch::{Launch, LaunchError, Launching};
 pub use live::LiveOutput;

@@ -15,12 +15,12 @@ const LIVELY: Duration = Duration::from_millis(100);
 const BYTES_PER_MILLI: usize = 2000;
 
 /// The output of the tools that run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LiveOutput {
     tools: BTreeMap<ToolId, Running>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Running {
     text: String,
     /// There is more than the last snapshot showed.

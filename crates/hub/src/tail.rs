@@ -68,6 +68,8 @@ pub(crate) struct Reader {
     born: Instant,
     /// How long it may stay away while there is something to read.
     patience: Option<Duration>,
+    /// It is there, and wants no events until it comes for them.
+    aside: AtomicBool,
     /// It was cut off.
     pub(crate) cut: AtomicBool,
     /// It left.
@@ -88,8 +90,8 @@ pub(crate) enum Found {
 impl Reader {
     pub(crate) fn new(client: ClientId, after: u64, patience: Option<Duration>) -> Self {
         let (cursor, came) = (AtomicU64::new(after), AtomicU64::new(0));
-        let (cut, gone) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { client, cursor, came, born: Instant::now(), patience, cut, gone }
+        let (aside, cut, gone) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
+        Self { client, cursor, came, born: Instant::now(), patience, aside, cut, gone }
     }
 
     pub(crate) fn cursor(&self) -> u64 {
@@ -102,6 +104,18 @@ impl Reader {
 
     /// It came for more.
     pub(crate) fn came(&self) {
+        self.starts_anew();
+        // In this order: one that stood aside was not away.
+        self.aside.store(false, Ordering::Release);
+    }
+
+    /// The number after which it wants events: none, if it stands aside.
+    fn wants_after(&self) -> u64 {
+        if self.aside.load(Ordering::Acquire) { u64::MAX } else { self.cursor() }
+    }
+
+    /// Its time runs from now on.
+    fn starts_anew(&self) {
         let since = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.came.store(since, Ordering::Release);
     }
@@ -164,6 +178,14 @@ impl Tail {
         }
     }
 
+    /// A reader wants no events until it comes for them.
+    pub(crate) fn stand_aside(&self, reader: &Reader) {
+        reader.aside.store(true, Ordering::Release);
+        if self.paced {
+            self.moved.notify_one();
+        }
+    }
+
     /// Whether the agent has to wait for a reader.
     pub(crate) fn is_full(&self) -> bool {
         let mut inner = self.lock();
@@ -188,9 +210,9 @@ impl Tail {
         let last = self.head().last;
         let mut inner = self.lock();
         let out = |reader: &mut Arc<Reader>| {
-            if reader.cursor() >= last {
+            if reader.wants_after() >= last {
                 // There is nothing it could have come for: its time runs from the next event on.
-                reader.came();
+                reader.starts_anew();
             } else if reader.is_stuck() {
                 reader.cut.store(true, Ordering::Release);
             }
@@ -274,7 +296,7 @@ impl Inner {
         match self.retain {
             Retain::Ring => self.shrink(RING_BYTES),
             Retain::Volatile => self.shrink(VOLATILE_BYTES),
-            Retain::UntilRead => match self.readers.iter().map(|reader| reader.cursor()).min() {
+            Retain::UntilRead => match self.readers.iter().map(|reader| reader.wants_after()).min() {
                 Some(read) => {
                     while self.entries.front().is_some_and(|entry| entry.seq() <= read) {
                         self.bytes -= self.entries.pop_front().map_or(0, |entry| entry.bytes());

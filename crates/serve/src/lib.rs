@@ -5,6 +5,11 @@
 //!
 //! Must not come in: agents, SQL, a terminal, settings files.
 
+mod a2a;
+mod guard;
 mod host;
+mod http;
 
+pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};
 pub use host::{Host, HostError, Hosted, Opened, Wanted};
+pub use http::{Door, DoorConfig, DoorError, Limits};

@@ -1,4 +1,4 @@
-//! What is kept at rest: the logs of sessions, who ruled on what, and where a session is live.
+//! What is kept at rest: the logs of sessions, who ruled on what, tasks, and where a session is live.
 //!
 //! [`Store`] fills the hub's port [`Journal`](multitap_hub::Journal) with SQLite. The only crate that knows SQL. What a
 //! journal owes the hub is written down in `tests/it/contract.rs`, for any backend that comes to stand beside this one.

@@ -9,6 +9,7 @@ mod reader;
 mod record;
 mod schema;
 mod session;
+mod task;
 #[cfg(test)]
 mod tests;
 mod unkept;
@@ -19,7 +20,10 @@ use std::sync::Arc;
 use std::{io, thread};
 
 use multitap_event::{Ruling, SessionId};
-use multitap_hub::{Batch, Claim, Filter, Journal, JournalError, Kept, NewSession, Owner, Page, Part, SessionRecord};
+use multitap_hub::{
+    Batch, Claim, Filter, Journal, JournalError, Kept, NewSession, Owner, Page, Part, SessionRecord, TaskFilter,
+    TaskPage, TaskRecord,
+};
 use tokio::sync::{mpsc, oneshot};
 
 use self::error::journal_error;
@@ -139,5 +143,17 @@ impl Journal for Store {
 
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>> {
         Box::pin(self.readers.read(move |connection, _| reader::rulings(connection, &session)))
+    }
+
+    fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()> {
+        Box::pin(async { self.write(Work::KeepTask(Box::new(task))).await.map(drop) })
+    }
+
+    fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>> {
+        Box::pin(self.readers.read(move |connection, _| task::find(connection, &id)))
+    }
+
+    fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage> {
+        Box::pin(self.readers.read(move |connection, _| task::list(connection, &filter)))
     }
 }

@@ -1,4 +1,257 @@
-//! The dialect of the extension that Google's own server ships, under the key `coderAgent`.
+//! The `development-tool` extension as Google's own server ships it: another key, other words, other shapes.
+//!
+//! Written only for those who showed that they speak so. What a tool's schema is, we do not know and leave out.
 
-/// Its key in any `metadata`.
+use serde_json::{Value, json};
+
+use crate::devtool::{
+    ConfirmationDetails, ConfirmationRequest, ErrorDetails, EventKind, FileDiff, SlashCommand, ToolCall,
+    ToolCallStatus, ToolOutput,
+};
+use crate::error::Error;
+use crate::model::Map;
+use crate::read::Node;
+use crate::request::CommandExecute;
+
+/// The key of its objects in any `metadata`.
 pub const KEY: &str = "coderAgent";
+
+/// The kind of a client's settings.
+pub const SETTINGS: &str = "agent-settings";
+
+/// What an event is, in its words.
+pub fn event_kind(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::ToolCallConfirmation => "tool-call-confirmation",
+        EventKind::ToolCallUpdate => "tool-call-update",
+        EventKind::TextContent => "text-content",
+        EventKind::StateChange => "state-change",
+        EventKind::Thought => "thought",
+    }
+}
+
+/// The metadata of an event, under [`KEY`].
+pub fn metadata(kind: EventKind) -> Value {
+    json!({ "kind": event_kind(kind) })
+}
+
+/// The artifact to which a tool's output goes while it runs.
+pub fn output_artifact_id(tool_call_id: &str) -> String {
+    format!("tool-{tool_call_id}-output")
+}
+
+/// What a [`ToolCall`] of the specification does not say and the shipped shape does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Beside<'a> {
+    /// The prompt that led to it.
+    pub prompt_id: &'a str,
+    /// Such as `read`, `edit`, `execute`, `search`, `fetch`, `think`; empty is `other`.
+    pub tool_kind: &'a str,
+    /// What was decided, once it was.
+    pub outcome: Option<&'a str>,
+}
+
+/// A tool call in the shipped shape.
+pub fn tool_call(call: &ToolCall, beside: Beside<'_>) -> Value {
+    let mut map = Map::new();
+    map.insert("request".to_owned(), request(call, beside.prompt_id));
+    map.insert("status".to_owned(), json!(status(call)));
+    map.insert("tool".to_owned(), tool(call, beside.tool_kind));
+    let confirmation = call.confirmation_request.as_ref();
+    map.extend(confirmation.map(|ask| ("confirmationDetails".to_owned(), confirmation_details(call, ask))));
+    map.extend(call.live_content.as_ref().map(|text| ("liveOutput".to_owned(), json!(text))));
+    map.extend(beside.outcome.map(|outcome| ("outcome".to_owned(), json!(outcome))));
+    map.extend(call.status.is_terminal().then(|| ("response".to_owned(), response(call))));
+    Value::Object(map)
+}
+
+/// Where a call stands, in its words.
+pub fn status(call: &ToolCall) -> &'static str {
+    match call.status {
+        ToolCallStatus::StatusUnspecified => "validating",
+        ToolCallStatus::Pending if call.confirmation_request.is_some() => "awaiting_approval",
+        ToolCallStatus::Pending => "scheduled",
+        ToolCallStatus::Executing => "executing",
+        ToolCallStatus::Succeeded => "success",
+        ToolCallStatus::Failed => "error",
+        ToolCallStatus::Cancelled => "cancelled",
+    }
+}
+
+fn request(call: &ToolCall, prompt_id: &str) -> Value {
+    json!({
+        "callId": call.tool_call_id,
+        "name": call.tool_name,
+        "args": call.input_parameters,
+        "isClientInitiated": false,
+        "prompt_id": prompt_id,
+    })
+}
+
+fn tool(call: &ToolCall, kind: &str) -> Value {
+    json!({
+        "name": call.tool_name,
+        "displayName": call.tool_name,
+        "description": call.description.as_deref().unwrap_or_default(),
+        "kind": if kind.is_empty() { "other" } else { kind },
+        "isOutputMarkdown": false,
+        "canUpdateOutput": call.live_content.is_some() || kind == "execute",
+    })
+}
+
+fn confirmation_details(call: &ToolCall, ask: &ConfirmationRequest) -> Value {
+    match &ask.details {
+        ConfirmationDetails::ExecuteDetails(details) => {
+            let roots = root_commands(&details.command);
+            json!({
+                "type": "exec",
+                "title": "Confirm Shell Command",
+                "command": details.command,
+                "rootCommand": roots.join(", "),
+                "rootCommands": roots,
+            })
+        }
+        ConfirmationDetails::FileEditDetails(diff) => json!({
+            "type": "edit",
+            "title": format!("Confirm Edit: {}", diff.file_name),
+            "fileName": diff.file_name,
+            "filePath": diff.file_path,
+            "fileDiff": diff.formatted_diff.as_deref().unwrap_or_default(),
+            "originalContent": diff.old_content,
+            "newContent": diff.new_content,
+        }),
+        ConfirmationDetails::McpDetails(details) => json!({
+            "type": "mcp",
+            "title": "Confirm MCP Tool Execution",
+            "serverName": details.server_name,
+            "toolName": details.tool_name,
+            "toolDisplayName": details.tool_name,
+        }),
+        ConfirmationDetails::GenericDetails(details) => {
+            let urls: Vec<_> = call.input_parameters.get("url").and_then(Value::as_str).into_iter().collect();
+            let mut map = Map::new();
+            map.insert("type".to_owned(), json!("info"));
+            map.insert("title".to_owned(), json!(format!("Confirm {}", call.tool_name)));
+            map.insert("prompt".to_owned(), json!(details.description));
+            map.extend((!urls.is_empty()).then(|| ("urls".to_owned(), json!(urls))));
+            Value::Object(map)
+        }
+    }
+}
+
+/// The programs that a command line begins with, each once: for show, not for judging whether it may run.
+fn root_commands(command: &str) -> Vec<&str> {
+    let mut roots = Vec::new();
+    for piece in pieces(command) {
+        let word = piece.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'', '(', ')', '{', '}']);
+        let root = word.rsplit(['/', '\\']).next().unwrap_or_default();
+        if !root.is_empty() && !roots.contains(&root) {
+            roots.push(root);
+        }
+    }
+    roots
+}
+
+/// A command line cut where one command ends and the next begins, but not inside quotes.
+fn pieces(command: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut quote = None;
+    let mut start = 0;
+    let mut is_escaped = false;
+    for (at, char) in command.char_indices() {
+        match (quote, char) {
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (None, '"' | '\'') => quote = Some(char),
+            (Some(open), _) if open == char => quote = None,
+            (None, '|' | '&' | ';' | '\n') => {
+                pieces.extend(command.get(start..at));
+                start = at + char.len_utf8();
+            }
+            (None | Some(_), _) => {}
+        }
+    }
+    pieces.extend(command.get(start..));
+    pieces
+}
+
+fn response(call: &ToolCall) -> Value {
+    let mut map = Map::new();
+    map.insert("callId".to_owned(), json!(call.tool_call_id));
+    let (said, display) = match (&call.output, &call.error) {
+        (_, Some(error)) => (json!({ "error": error.message }), json!(error.message)),
+        (Some(output), None) => output_of(output),
+        (None, None) if call.status == ToolCallStatus::Cancelled => {
+            (json!({ "error": "[Operation Cancelled] Reason: User did not allow tool call" }), Value::Null)
+        }
+        (None, None) => (json!({ "output": "" }), Value::Null),
+    };
+    let length = said.as_object().and_then(|said| said.values().next()).and_then(Value::as_str).map(str::len);
+    map.insert(
+        "responseParts".to_owned(),
+        json!([{ "functionResponse": { "id": call.tool_call_id, "name": call.tool_name, "response": said } }]),
+    );
+    map.extend((!display.is_null()).then_some(("resultDisplay".to_owned(), display)));
+    map.extend(length.map(|length| ("contentLength".to_owned(), json!(length))));
+    if let Some(ErrorDetails { message, r#type, .. }) = &call.error {
+        map.insert("error".to_owned(), json!({ "message": message }));
+        map.extend(r#type.as_ref().map(|r#type| ("errorType".to_owned(), json!(r#type))));
+    }
+    Value::Object(map)
+}
+
+/// What the model was told, and what is shown.
+fn output_of(output: &ToolOutput) -> (Value, Value) {
+    match output {
+        ToolOutput::Text(text) => (json!({ "output": text }), json!(text)),
+        ToolOutput::Diff(diff) => (json!({ "output": format!("Wrote {}", diff.file_path) }), file_diff(diff)),
+        ToolOutput::StructuredData(data) => {
+            let text = Value::Object(data.clone()).to_string();
+            (json!({ "output": text }), json!(text))
+        }
+    }
+}
+
+fn file_diff(diff: &FileDiff) -> Value {
+    json!({
+        "fileDiff": diff.formatted_diff.as_deref().unwrap_or_default(),
+        "fileName": diff.file_name,
+        "filePath": diff.file_path,
+        "originalContent": diff.old_content,
+        "newContent": diff.new_content,
+    })
+}
+
+/// The answer to `GET /listCommands`: a sub-command's name there has the whole path.
+pub fn command_list(commands: &[SlashCommand]) -> Value {
+    json!({ "commands": commands.iter().map(|command| listed(command, "")).collect::<Vec<_>>() })
+}
+
+fn listed(command: &SlashCommand, above: &str) -> Value {
+    let name = format!("{above}{}", command.name);
+    let below = format!("{name} ");
+    let arguments = command.arguments.iter().map(|argument| {
+        json!({ "name": argument.name, "description": argument.description, "isRequired": argument.is_required })
+    });
+    json!({
+        "name": name,
+        "description": command.description,
+        "arguments": arguments.collect::<Vec<_>>(),
+        "subCommands": command.sub_commands.iter().map(|sub| listed(sub, &below)).collect::<Vec<_>>(),
+    })
+}
+
+/// The body of `POST /executeCommand`: `{"command": "memory show", "args": []}`.
+pub fn read_command(body: &Value) -> Result<CommandExecute, Error> {
+    let node = Node::of_client("body", body)?;
+    let command = node.id("command")?;
+    let command_path: Vec<_> = command.trim().trim_start_matches('/').split_whitespace().map(str::to_owned).collect();
+    if command_path.is_empty() {
+        return Err(node.wrong_field("command", "must name a command, such as \"memory show\""));
+    }
+    Ok(CommandExecute {
+        command_path,
+        args: node.strings("args")?.join(" "),
+        context_id: node.any_string(&["contextId", "context_id"])?,
+    })
+}

@@ -38,6 +38,8 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Libraries that only some crates may use directly.
 const LIBRARIES: &[(&str, &[&str])] = &[
     ("axum", &["multitap-serve", "multitap-testkit"]),
+    ("hyper", &["multitap-serve"]),
+    ("tower-http", &["multitap-serve"]),
     ("genai", &["multitap-agent"]),
     ("rmcp", &["multitap-bridge", "multitap-agent"]),
     ("sqlx", &["multitap-store"]),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod anything;
+mod aside;
 mod durable;
 mod join;
 mod memory;

@@ -7,13 +7,14 @@ use std::time::Duration;
 use multitap_event::{EventKind, Ruling, SessionId, Timestamp};
 use multitap_hub::{
     About, Batch, Checkpoint, Claim, Edge, Entry, Filter, Flush, Holder, Journal, JournalError, Kept, NewSession,
-    Owner, Page, Part, SessionRecord,
+    Owner, Page, Part, SessionRecord, TaskFilter, TaskPage, TaskRecord,
 };
 use tokio::time::sleep;
 
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     logs: Mutex<BTreeMap<SessionId, Log>>,
+    tasks: Mutex<BTreeMap<String, TaskRecord>>,
     fails: Mutex<Option<JournalError>>,
     /// What fails is kept all the same, and nobody is told so.
     unclear: Mutex<bool>,
@@ -247,12 +248,43 @@ impl Journal for Memory {
     fn remove(&self, session: SessionId) -> Kept<'_, ()> {
         Box::pin(async move {
             self.logs().remove(&session);
+            self.tasks.lock().unwrap().retain(|_, task| task.session != session);
             Ok(())
         })
     }
 
     fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>> {
         Box::pin(async move { Ok(self.logs()[&session].rulings.clone()) })
+    }
+
+    fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()> {
+        Box::pin(async move {
+            if !self.logs().contains_key(&task.session) {
+                return Err(JournalError::NoSuchSession(task.session));
+            }
+            self.tasks.lock().unwrap().insert(task.id.clone(), task);
+            Ok(())
+        })
+    }
+
+    fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>> {
+        Box::pin(async move { Ok(self.tasks.lock().unwrap().get(&id).cloned()) })
+    }
+
+    fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage> {
+        Box::pin(async move {
+            let mut tasks: Vec<TaskRecord> = self.tasks.lock().unwrap().values().cloned().collect();
+            tasks.retain(|task| {
+                filter.session.as_ref().is_none_or(|session| task.session == *session)
+                    && filter.state.as_ref().is_none_or(|state| task.state == *state)
+                    && filter.updated_after.is_none_or(|since| task.updated >= since)
+            });
+            let total = tasks.len() as u64;
+            tasks.sort_by(|one, other| (other.updated, &other.id).cmp(&(one.updated, &one.id)));
+            tasks.retain(|task| filter.before.as_ref().is_none_or(|(time, id)| (task.updated, &task.id) < (*time, id)));
+            tasks.truncate(filter.limit);
+            Ok(TaskPage { tasks, total })
+        })
     }
 }
 

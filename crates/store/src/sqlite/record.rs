@@ -117,11 +117,11 @@ fn from_word<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Resu
     serde_json::from_value(word).map_err(|error| unreadable(row, column, error))
 }
 
-fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {
+pub(super) fn text(row: &Row<'_>, column: &str) -> rusqlite::Result<String> {
     row.get(column)
 }
 
-fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
+pub(super) fn time(row: &Row<'_>, column: &str) -> rusqlite::Result<Timestamp> {
     Ok(Timestamp::from_millis(row.get(column)?))
 }
 
@@ -136,7 +136,11 @@ pub(super) fn signed(value: u64) -> i64 {
 }
 
 /// What stands there is nothing this version knows.
-fn unreadable(row: &Row<'_>, column: &str, error: impl std::error::Error + Send + Sync + 'static) -> rusqlite::Error {
+pub(super) fn unreadable(
+    row: &Row<'_>,
+    column: &str,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> rusqlite::Error {
     let index = row.as_ref().column_index(column).unwrap_or(usize::MAX);
     rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, Box::new(error))
 }

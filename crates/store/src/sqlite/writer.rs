@@ -13,7 +13,7 @@ use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
 use multitap_event::{SessionId, Timestamp};
-use multitap_hub::{Batch, Claim, Flush, JournalError, NewSession, Owner};
+use multitap_hub::{Batch, Claim, Flush, JournalError, NewSession, Owner, TaskRecord};
 use rusqlite::Connection;
 use rusqlite::wal::CheckpointMode;
 use tokio::sync::{mpsc, oneshot};
@@ -22,6 +22,7 @@ use super::append::append;
 use super::error::{Trouble, journal_error};
 use super::keeper::{CHECKPOINT_PAGES, MOST_PAGES, checkpoint};
 use super::session::{self, Claimed};
+use super::task;
 use super::unkept::Unkept;
 use crate::holder::Process;
 
@@ -48,6 +49,7 @@ pub(super) enum Work {
     Append(Batch),
     Release { session: SessionId, owner: Owner, told: u64 },
     Remove(SessionId),
+    KeepTask(Box<TaskRecord>),
 }
 
 /// What comes of it: a claim, if that is what was asked for.
@@ -69,6 +71,7 @@ enum Done {
     Released,
     /// Whoever had it did not give it back.
     Removed(Option<Owner>),
+    TaskKept,
 }
 
 /// SQLite failed.
@@ -257,6 +260,7 @@ impl Writer {
                 self.give_back(id)?;
                 session::remove(connection, &self.this, id).map(Done::Removed)
             }
+            Work::KeepTask(task) => task::keep(connection, task).map(|()| Done::TaskKept),
         }
     }
 
@@ -304,7 +308,7 @@ impl Writer {
                 former.iter().for_each(|owner| self.unkept.forget(owner));
                 self.sweeping = true;
             }
-            Done::Appended => {}
+            Done::Appended | Done::TaskKept => {}
         }
         None
     }
@@ -314,7 +318,7 @@ impl Writer {
         let (session, owner) = match work {
             Work::Append(batch) => (&batch.session, &batch.owner),
             Work::Release { session, owner, .. } => (session, owner),
-            Work::Create(_) | Work::Claim(_) | Work::Remove(_) => return,
+            Work::Create(_) | Work::Claim(_) | Work::Remove(_) | Work::KeepTask(_) => return,
         };
         let Some(held) = self.held.get_mut(session).filter(|held| held.owner == *owner) else { return };
         match work {
@@ -459,10 +463,12 @@ impl Done {
 }
 
 impl Work {
-    /// All but events is seldom, and is promised to somebody.
+    /// Beginning, taking up and letting go is seldom, and is promised to somebody.
     fn flush(&self) -> Flush {
         match self {
             Self::Append(batch) => batch.flush,
+            // Made from the log: what a power cut takes of both fits together, since they lie in one file.
+            Self::KeepTask(_) => Flush::Soon,
             Self::Create(_) | Self::Claim(_) | Self::Release { .. } | Self::Remove(_) => Flush::Now,
         }
     }

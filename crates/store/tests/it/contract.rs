@@ -1,5 +1,7 @@
 //! What every journal owes the hub, whatever it is made of.
 
+mod tasks;
+
 use std::path::Path;
 
 use multitap_event::{AgentKind, EventKind, SessionId, Timestamp};
@@ -7,6 +9,11 @@ use multitap_hub::{
     About, Checkpoint, Edge, Entry, Filter, Flush, JournalError, NewSession, Owner, Part, SessionRecord,
 };
 
+use self::tasks::{
+    a_task_comes_back_as_it_was_last_kept, a_task_needs_its_session, a_task_without_a_session_does_not_hurt_others,
+    pages_of_tasks_have_each_once, tasks_are_listed_by_session_state_and_time, tasks_are_listed_by_when_they_changed,
+    tasks_go_with_their_session,
+};
 use crate::scene::{File, Place, after, all, batch, before, begin, entry, new_session, question, ruling, said, some};
 
 /// Runs each of these for a kind of journal.
@@ -51,6 +58,13 @@ contract!(
         a_copied_ruling_is_not_made_again,
         who_ruled_outlives_the_session,
         entries_of_any_size_and_text_come_back,
+        a_task_comes_back_as_it_was_last_kept,
+        a_task_needs_its_session,
+        a_task_without_a_session_does_not_hurt_others,
+        tasks_are_listed_by_when_they_changed,
+        tasks_are_listed_by_session_state_and_time,
+        pages_of_tasks_have_each_once,
+        tasks_go_with_their_session,
     ]
 );
 

@@ -4,6 +4,7 @@
 
 mod contract;
 mod crash;
+mod form;
 mod lease;
 mod neighbour;
 mod property;

@@ -1,0 +1,97 @@
+//! Decisions of the user, read from every shape they come in.
+//!
+//! A decision lets a program run, so nothing is guessed here: what is of the wrong type, said twice differently, or said
+//! in a way that would be passed over, is refused.
+
+use serde_json::{Value, json};
+
+use crate::devtool::ToolCallConfirmation;
+use crate::error::Error;
+use crate::model::Map;
+use crate::read::Node;
+
+const CALL: [&str; 3] = ["tool_call_id", "toolCallId", "callId"];
+const OPTION: [&str; 3] = ["selected_option_id", "selectedOptionId", "outcome"];
+const CORRELATION: [&str; 2] = ["correlation_id", "correlationId"];
+const CONTENT: [&str; 2] = ["new_content", "newContent"];
+const FILE: [&str; 2] = ["file_details", "fileDetails"];
+const EXECUTE: [&str; 2] = ["execute_details", "executeDetails"];
+const MODIFIED: [&str; 2] = ["modified_details", "modifiedDetails"];
+
+impl ToolCallConfirmation {
+    /// Reads `{tool_call_id, selected_option_id}` with `modified_details`, `file_details` or `new_content`, and the
+    /// shipped `{callId, outcome, newContent}`.
+    pub fn read(value: &Value) -> Result<Self, Error> {
+        let node = Node::of_client("ToolCallConfirmation", value)?;
+        let is_coder = node.has("callId");
+        let call = if is_coder { "callId" } else { "tool_call_id" };
+        let option = if is_coder { "outcome" } else { "selected_option_id" };
+        Ok(Self {
+            tool_call_id: named(&node, &CALL, call)?,
+            selected_option_id: named(&node, &OPTION, option)?,
+            new_content: new_content(&node)?,
+            feedback: node.opt_string("feedback")?,
+            answers: node.get("answers").map(|_| node.map("answers")).transpose()?,
+            correlation_id: node.any_string(&CORRELATION)?,
+            is_coder,
+        })
+    }
+
+    /// As a client sends it, in the specification's shape.
+    pub fn write(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("tool_call_id".to_owned(), json!(self.tool_call_id));
+        map.insert("selected_option_id".to_owned(), json!(self.selected_option_id));
+        let content = self.new_content.as_ref();
+        map.extend(content.map(|text| ("file_details".to_owned(), json!({ "new_content": text }))));
+        map.extend(self.feedback.as_ref().map(|text| ("feedback".to_owned(), json!(text))));
+        map.extend(self.answers.as_ref().map(|answers| ("answers".to_owned(), json!(answers))));
+        map.extend(self.correlation_id.as_ref().map(|id| ("correlation_id".to_owned(), json!(id))));
+        Value::Object(map)
+    }
+}
+
+fn named(node: &Node<'_>, keys: &[&str], expected: &str) -> Result<String, Error> {
+    match node.any_string(keys)? {
+        Some(text) if text.is_empty() => Err(node.wrong_field(expected, "must not be empty")),
+        Some(text) => Ok(text),
+        None => Err(node.wrong_field(expected, "is missing")),
+    }
+}
+
+/// The content, wherever it stands; the same if it stands in several places.
+fn new_content(node: &Node<'_>) -> Result<Option<String>, Error> {
+    let mut found: Option<String> = node.any_string(&CONTENT)?;
+    let mut add = |node: &Node<'_>, key: &str, content: Option<String>| match (&found, content) {
+        (Some(text), Some(other)) if *text != other => Err(node.wrong_field(key, "says something else than before")),
+        (_, Some(text)) => {
+            found = Some(text);
+            Ok(())
+        }
+        (_, None) => Ok(()),
+    };
+    for key in FILE.into_iter().chain(EXECUTE) {
+        add(node, key, details(node, key)?)?;
+    }
+    for key in MODIFIED {
+        let content = node.opt_inside(key, |inner| {
+            for key in FILE.into_iter().chain(EXECUTE) {
+                if let Some(content) = details(inner, key)? {
+                    return Ok(content);
+                }
+            }
+            inner.any_string(&CONTENT)?.ok_or_else(|| inner.wrong("must hold file_details with new_content"))
+        })?;
+        add(node, key, content)?;
+    }
+    Ok(found)
+}
+
+/// What the user made of a file, or of a command.
+fn details(node: &Node<'_>, key: &str) -> Result<Option<String>, Error> {
+    node.opt_inside(key, |inner| {
+        let keys: &[&str] = if EXECUTE.contains(&key) { &["command"] } else { &CONTENT };
+        let wanted = if EXECUTE.contains(&key) { "command" } else { "new_content" };
+        inner.any_string(keys)?.ok_or_else(|| inner.wrong_field(wanted, "is missing"))
+    })
+}

@@ -1,0 +1,117 @@
+//! Errors as each dialect writes them, on JSON-RPC and on REST, and read back.
+
+use serde_json::{Value, json};
+
+use super::{Error, ErrorKind};
+use crate::dialect::Dialect;
+use crate::model::Map;
+
+const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+const STRUCT: &str = "type.googleapis.com/google.protobuf.Struct";
+
+impl Dialect {
+    /// The `error` of a JSON-RPC answer.
+    ///
+    /// 0.3 has the data as it is. 1.0 has a list of typed details: why, for errors that A2A or we name, and the data.
+    pub fn write_error(self, error: &Error) -> Value {
+        let mut map = Map::new();
+        map.insert("code".to_owned(), json!(error.code()));
+        map.insert("message".to_owned(), json!(error.message));
+        match self {
+            Self::V0_3 if error.data.is_empty() => {}
+            Self::V0_3 => {
+                map.insert("data".to_owned(), Value::Object(error.data.clone()));
+            }
+            Self::V1_0 => {
+                let details = details(error);
+                map.extend((!details.is_empty()).then(|| ("data".to_owned(), Value::Array(details))));
+            }
+        }
+        Value::Object(map)
+    }
+
+    /// The body of an error on REST, beside the status [`Error::http_status`].
+    pub fn write_rest_error(self, error: &Error) -> Value {
+        match self {
+            Self::V0_3 => self.write_error(error),
+            Self::V1_0 => json!({ "error": {
+                "code": error.http_status(),
+                "status": error.kind.rpc_status(),
+                "message": error.message,
+                "details": details(error),
+            } }),
+        }
+    }
+
+    /// An agent's error, in whichever of these shapes it came. It always makes an error: what cannot be read is quoted.
+    pub fn read_error(value: Value) -> Error {
+        match value {
+            Value::Object(mut map) => match map.shift_remove("error") {
+                Some(Value::Object(inner)) => read(inner),
+                Some(Value::String(message)) => Error::internal(message),
+                Some(other) => Error::internal(other.to_string()),
+                None => read(map),
+            },
+            Value::String(message) => Error::internal(message),
+            other => Error::internal(other.to_string()),
+        }
+    }
+}
+
+fn details(error: &Error) -> Vec<Value> {
+    let mut details = Vec::new();
+    if let Some(reason) = error.reason() {
+        let metadata: Map = error.data.iter().map(|(key, value)| (key.clone(), json!(plain(value)))).collect();
+        details.push(json!({
+            "@type": ERROR_INFO,
+            "reason": reason,
+            "domain": error.kind.domain(),
+            "metadata": metadata,
+        }));
+    }
+    if !error.data.is_empty() {
+        details.push(json!({ "@type": STRUCT, "value": error.data }));
+    }
+    details
+}
+
+/// The metadata of an `ErrorInfo` has only strings.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn read(mut map: Map) -> Error {
+    let message = match map.shift_remove("message") {
+        Some(Value::String(message)) => message,
+        Some(other) => other.to_string(),
+        None => "the agent gave no reason".to_owned(),
+    };
+    let data = map.shift_remove("data").or_else(|| map.shift_remove("details"));
+    let code = map.get("code").and_then(Value::as_i64);
+    match data {
+        Some(Value::Array(details)) => read_details(code, message, &details),
+        Some(Value::Object(data)) => Error { kind: kind(code, None), message, data },
+        None | Some(Value::Null) => Error::new(kind(code, None), message),
+        Some(other) => Error::new(kind(code, None), message).with("data", other),
+    }
+}
+
+fn read_details(code: Option<i64>, message: String, details: &[Value]) -> Error {
+    let of_type = |name: &str| details.iter().find(|detail| detail.get("@type").and_then(Value::as_str) == Some(name));
+    let info = of_type(ERROR_INFO);
+    let reason = info.and_then(|info| info.get("reason")).and_then(Value::as_str);
+    let data = of_type(STRUCT).and_then(|detail| detail.get("value"));
+    let data = data.or_else(|| info.and_then(|info| info.get("metadata"))).and_then(Value::as_object);
+    Error { kind: kind(code, reason), message, data: data.cloned().unwrap_or_default() }
+}
+
+/// By its reason where it gives one; else by its code, which on REST is a status of HTTP.
+fn kind(code: Option<i64>, reason: Option<&str>) -> ErrorKind {
+    let named = reason.and_then(|reason| ErrorKind::NAMED.into_iter().find(|kind| kind.reason() == Some(reason)));
+    named.unwrap_or(match code {
+        Some(400) => ErrorKind::InvalidParams,
+        Some(404) => ErrorKind::MethodNotFound,
+        Some(500) | None => ErrorKind::Internal,
+        Some(code) => ErrorKind::of_code(code),
+    })
+}

@@ -1,0 +1,145 @@
+//! The version that an extension has in its URI, and whether we understand each other.
+//!
+//! Judged as Semantic Versioning 2.0.0 says: a new major may break anything; below 1.0.0 a new minor may too; a newer
+//! minor only adds; a pre-release promises nothing but itself. A URI may give less than the three numbers: what it leaves
+//! open is not held against it.
+
+use std::fmt;
+
+/// A version as far as a URI gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Version {
+    pub major: u64,
+    pub minor: Option<u64>,
+    pub patch: Option<u64>,
+    /// Such as `rc.1`.
+    pub pre_release: Option<String>,
+}
+
+impl Version {
+    /// The version in a URI: the last part of its path that is `v` and a version, such as `v0` or `v1.2.3-rc.1`.
+    pub fn of_uri(uri: &str) -> Option<Self> {
+        split(uri).map(|(_, version, _)| version)
+    }
+
+    /// Without its `v`.
+    fn parse(text: &str) -> Option<Self> {
+        let text = match text.split_once('+') {
+            Some((text, build)) if is_dotted(build) => text,
+            Some(_) => return None,
+            None => text,
+        };
+        let (numbers, pre_release) = match text.split_once('-') {
+            Some((numbers, pre)) if is_dotted(pre) => (numbers, Some(pre.to_owned())),
+            Some(_) => return None,
+            None => (text, None),
+        };
+        let numbers: Vec<u64> = numbers.split('.').map(number).collect::<Option<_>>()?;
+        match numbers[..] {
+            [major] if pre_release.is_none() => Some(Self { major, minor: None, patch: None, pre_release }),
+            [major, minor] if pre_release.is_none() => {
+                Some(Self { major, minor: Some(minor), patch: None, pre_release })
+            }
+            [major, minor, patch] => Some(Self { major, minor: Some(minor), patch: Some(patch), pre_release }),
+            _ => None,
+        }
+    }
+
+    /// Whether an agent that speaks this version understands a client that speaks `ours`.
+    pub fn serves(&self, ours: &Self) -> bool {
+        if self.major != ours.major {
+            return false;
+        }
+        if self.pre_release.is_some() || ours.pre_release.is_some() {
+            return self == ours;
+        }
+        match (self.minor, ours.minor) {
+            (Some(theirs), Some(ours)) if self.major == 0 => theirs == ours,
+            (Some(theirs), Some(ours)) => theirs >= ours,
+            (None, _) | (_, None) => true,
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.major)?;
+        match (self.minor, self.patch) {
+            (Some(minor), Some(patch)) => write!(f, ".{minor}.{patch}")?,
+            (Some(minor), None) => write!(f, ".{minor}.x")?,
+            (None, _) => f.write_str(".x")?,
+        }
+        self.pre_release.as_ref().map_or(Ok(()), |pre| write!(f, "-{pre}"))
+    }
+}
+
+/// Why an extension of an agent cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Incompatible {
+    #[error("the agent speaks version {theirs} of the extension {name}, this client speaks {ours}")]
+    Version { name: String, theirs: Box<Version>, ours: Box<Version> },
+    #[error("the agent gives no version of the extension {name} (in {uri}), this client speaks {ours}")]
+    NoVersion { name: String, uri: String, ours: Version },
+    #[error("the agent offers {theirs}, which is another extension than {ours}")]
+    Other { theirs: String, ours: String },
+}
+
+/// Whether an agent's extension is the one we speak, in a version that goes with ours.
+pub fn judge(theirs: &str, ours: &str) -> Result<(), Incompatible> {
+    let other = || Incompatible::Other { theirs: theirs.to_owned(), ours: ours.to_owned() };
+    // Without a version of our own only the very same will do.
+    let Some((before, our_version, after)) = split(ours) else {
+        return if theirs == ours { Ok(()) } else { Err(other()) };
+    };
+    let name = name(before);
+    match split(theirs) {
+        Some((their_before, _, their_after)) if (their_before, their_after) != (before, after) => Err(other()),
+        Some((_, version, _)) if version.serves(&our_version) => Ok(()),
+        Some((_, version, _)) => Err(Incompatible::Version { name, theirs: version.into(), ours: our_version.into() }),
+        None if is_without(theirs, before, after) => {
+            Err(Incompatible::NoVersion { name, uri: theirs.to_owned(), ours: our_version })
+        }
+        None => Err(other()),
+    }
+}
+
+/// Whether two URIs name the same extension, in whatever versions.
+pub fn is_same(theirs: &str, ours: &str) -> bool {
+    !matches!(judge(theirs, ours), Err(Incompatible::Other { .. }))
+}
+
+/// What stands before the version, the version, and what stands after.
+fn split(uri: &str) -> Option<(&str, Version, &str)> {
+    let mut end = uri.len();
+    for part in uri.rsplit('/') {
+        let start = end - part.len();
+        let version = part.strip_prefix(['v', 'V']).and_then(Version::parse);
+        if let (Some(version), Some(before), Some(after)) = (version, uri.get(..start), uri.get(end..)) {
+            return Some((before, version, after));
+        }
+        end = start.saturating_sub(1);
+    }
+    None
+}
+
+/// Whether this is the URI with its version left out, with or without what comes after.
+fn is_without(uri: &str, before: &str, after: &str) -> bool {
+    let before = before.trim_end_matches('/');
+    uri.strip_prefix(before).is_some_and(|rest| [after, "", "/"].contains(&rest))
+}
+
+/// The last word before the version.
+fn name(before: &str) -> String {
+    before.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// A number as Semantic Versioning has it, without leading zeros.
+fn number(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| is_plain)
+}
+
+fn is_dotted(text: &str) -> bool {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    text.split('.').all(|part| !part.is_empty() && part.bytes().all(is_known))
+}

@@ -1,0 +1,76 @@
+//! The methods of the `development-tool` extension, which are the same in every dialect. Read in `snake_case` and in
+//! `camelCase`, written as the extension has them.
+
+use serde_json::{Value, json};
+
+use super::{CommandExecute, Request};
+use crate::error::Error;
+use crate::model::Map;
+use crate::read::Node;
+
+pub(crate) const GET: &str = "commands/get";
+pub(crate) const EXECUTE: &str = "command/execute";
+pub(crate) const CONFIRM: &str = "toolCall/confirm";
+
+pub(crate) fn read(method: &str, params: &Node<'_>) -> Option<Result<Request, Error>> {
+    Some(match method {
+        GET => params.any_string(&["context_id", "contextId"]).map(|context_id| Request::GetCommands { context_id }),
+        EXECUTE => execute(params).map(Request::ExecuteCommand),
+        CONFIRM => confirm(params),
+        _ => return None,
+    })
+}
+
+fn execute(params: &Node<'_>) -> Result<CommandExecute, Error> {
+    let key = if params.has("commandPath") { "commandPath" } else { "command_path" };
+    let command_path = params.strings(key)?;
+    if command_path.iter().all(String::is_empty) {
+        return Err(params.wrong_field(key, "must name a command, such as [\"memory\", \"show\"]"));
+    }
+    Ok(CommandExecute {
+        command_path,
+        args: params.opt_string("args")?.unwrap_or_default(),
+        context_id: params.any_string(&["context_id", "contextId"])?,
+    })
+}
+
+fn confirm(params: &Node<'_>) -> Result<Request, Error> {
+    Ok(Request::ConfirmToolCall {
+        confirmation: params.value().clone(),
+        task_id: params.any_string(&["task_id", "taskId"])?,
+        context_id: params.any_string(&["context_id", "contextId"])?,
+    })
+}
+
+/// The method for what is asked and its parameters; none if it is not of the extension.
+pub(crate) fn write(request: &Request) -> Option<(&'static str, Value)> {
+    let with = |mut params: Map, key: &str, value: &Option<String>| {
+        params.extend(value.as_ref().map(|value| (key.to_owned(), json!(value))));
+        params
+    };
+    Some(match request {
+        Request::GetCommands { context_id } => (GET, Value::Object(with(Map::new(), "context_id", context_id))),
+        Request::ExecuteCommand(execute) => {
+            let params = Map::from_iter([
+                ("command_path".to_owned(), json!(execute.command_path)),
+                ("args".to_owned(), json!(execute.args)),
+            ]);
+            (EXECUTE, Value::Object(with(params, "context_id", &execute.context_id)))
+        }
+        Request::ConfirmToolCall { confirmation, task_id, context_id } => {
+            let params = confirmation.as_object().cloned().unwrap_or_default();
+            (CONFIRM, Value::Object(with(with(params, "taskId", task_id), "contextId", context_id)))
+        }
+        Request::SendMessage(_)
+        | Request::StreamMessage(_)
+        | Request::GetTask { .. }
+        | Request::ListTasks(_)
+        | Request::CancelTask { .. }
+        | Request::Subscribe { .. }
+        | Request::CreatePushConfig { .. }
+        | Request::GetPushConfig { .. }
+        | Request::ListPushConfigs { .. }
+        | Request::DeletePushConfig { .. }
+        | Request::GetExtendedCard => return None,
+    })
+}

@@ -1,0 +1,225 @@
+//! The HTTP server: where it listens, what it takes in, how it stops. Every door hangs on its router.
+
+mod bind;
+mod connection;
+mod route;
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::connection::Connections;
+use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
+use crate::host::Host;
+
+/// How long answers that are under way have to end when the door closes.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A door to open.
+#[derive(Debug, Clone)]
+pub struct DoorConfig {
+    /// A name or an address of this machine. `localhost`, `127.0.0.1` and `::1` mean both loopback addresses.
+    pub host: String,
+    /// 0 takes any free one.
+    pub port: u16,
+    pub access: Access,
+    pub limits: Limits,
+    /// Clients must use the `development-tool` extension.
+    pub extension_required: bool,
+    /// What the card calls this agent.
+    pub name: String,
+    /// And its version.
+    pub version: String,
+}
+
+/// How much is taken in.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Connections at a time; further ones are answered with 503.
+    pub connections: usize,
+    /// How long a client may take to send the head of a request, and how long it may rest between two.
+    pub header_time: Duration,
+    /// How long it may pause within a body.
+    pub body_pause: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 16 * 1024 * 1024,
+            connections: 1024,
+            header_time: Duration::from_secs(30),
+            body_pause: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The door does not open.
+#[derive(Debug, thiserror::Error)]
+pub enum DoorError {
+    /// Others could come in, and nothing keeps them out.
+    #[error(
+        "{host} can be reached from other machines, so clients must bring a token: \
+         give some with --token-file or MULTITAP_TOKEN, or listen at 127.0.0.1"
+    )]
+    NeedsToken { host: String },
+    #[error("{address} is in use: choose another port with --port, or 0 for any that is free")]
+    InUse { address: SocketAddr },
+    #[error("cannot listen at {address}")]
+    Bind { address: SocketAddr, source: io::Error },
+    #[error("cannot find an address of {host}")]
+    Unknown { host: String, source: io::Error },
+    #[error(transparent)]
+    Access(#[from] AccessError),
+}
+
+/// An open door. Dropping it closes it at once; [`Door::stop`] lets answers end.
+#[derive(Debug)]
+pub struct Door {
+    addresses: Vec<SocketAddr>,
+    url: String,
+    connections: Connections,
+}
+
+/// What every handler gets. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    host: Arc<dyn Host>,
+    guard: Guard,
+    about: About,
+    limits: Limits,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// What a card tells of this door.
+#[derive(Debug, Clone)]
+#[expect(dead_code, reason = "for the doors that hang on this server")]
+pub(crate) struct About {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) url: String,
+    pub(crate) extension_required: bool,
+}
+
+#[expect(dead_code, reason = "for the doors that hang on this server")]
+impl Shared {
+    pub(crate) fn host(&self) -> &Arc<dyn Host> {
+        &self.inner.host
+    }
+
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.inner.guard
+    }
+
+    pub(crate) fn about(&self) -> &About {
+        &self.inner.about
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.inner.limits
+    }
+
+    /// What clients have to bring.
+    pub(crate) fn security_schemes(&self) -> Vec<SecurityScheme> {
+        self.inner.guard.security_schemes()
+    }
+
+    /// Cancelled when the door closes: streams end then.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.inner.stop
+    }
+
+    /// For tasks that outlive the request that began them: the door waits for them when it closes.
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.inner.tasks
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("about", &self.inner.about).finish_non_exhaustive()
+    }
+}
+
+impl Door {
+    /// Listens, and lets clients in to that host's sessions.
+    pub async fn open(config: DoorConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
+        let wanted = bind::addresses(&config.host).await?;
+        let is_guarded = !config.access.scheme.security_schemes().is_empty();
+        if !is_guarded && !wanted.iter().all(|address| is_loopback(*address)) {
+            return Err(DoorError::NeedsToken { host: config.host });
+        }
+        // What was allowed is read before anything listens; the port is known only after.
+        Guard::new(config.access.clone(), &config.host, config.port)?;
+        let listeners = bind::listen(&wanted, config.port).await?;
+        let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+        let port = addresses.first().map_or(config.port, SocketAddr::port);
+        let url = bind::url(&config.host, port);
+        let connections = Connections::new(config.limits);
+        let shared = Shared {
+            inner: Arc::new(Inner {
+                host,
+                guard: Guard::new(config.access, &config.host, port)?,
+                about: About {
+                    name: config.name,
+                    version: config.version,
+                    url: url.clone(),
+                    extension_required: config.extension_required,
+                },
+                limits: config.limits,
+                stop: connections.stop.clone(),
+                tasks: connections.tasks.clone(),
+            }),
+        };
+        let router = route::router(shared);
+        for listener in listeners {
+            connections.accept(listener, router.clone());
+        }
+        Ok(Self { addresses, url, connections })
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Where it is, for people and clients: `http://HOST:PORT`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Lets nobody in any more, ends the streams, and waits a while for answers that are under way.
+    pub async fn stop(self) {
+        self.connections.end(STOP_PATIENCE).await;
+    }
+}
+
+/// An error as JSON: what every client gets that went wrong before a protocol was clear.
+pub(crate) fn problem(status: StatusCode, message: &str) -> Response {
+    problem_with(status, message, Value::Null)
+}
+
+/// The same, with more about it: the fields of an object.
+pub(crate) fn problem_with(status: StatusCode, message: &str, more: Value) -> Response {
+    let mut error = json!({ "code": status.as_u16(), "message": message });
+    if let (Value::Object(error), Value::Object(more)) = (&mut error, more) {
+        error.extend(more);
+    }
+    (status, Json(json!({ "error": error }))).into_response()
+}

@@ -1,0 +1,194 @@
+//! Connections: taken in one by one up to a number, each with a time limit on its heads, ended when the door closes.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Limits, problem};
+
+/// The largest head of a request.
+const HEAD: usize = 64 * 1024;
+/// How many that are too many are told so at a time; the rest is cut off without a word.
+const TOLD: usize = 64;
+/// How long telling them may take.
+const TELL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait when the machine has no more files or memory for a connection.
+const RECOVER: Duration = Duration::from_millis(100);
+
+/// The place a connection takes up; among the extensions of each of its requests. What outlives the request, such as a
+/// WebSocket, keeps it for as long as it goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct Seat {
+    _taken: Arc<OwnedSemaphorePermit>,
+}
+
+/// All connections of a door.
+#[derive(Debug)]
+pub(super) struct Connections {
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    /// Nobody waits any longer.
+    cut: CancellationToken,
+    limits: Limits,
+    seats: Arc<Semaphore>,
+    told: Arc<Semaphore>,
+}
+
+impl Connections {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            cut: CancellationToken::new(),
+            limits,
+            seats: Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS))),
+            told: Arc::new(Semaphore::new(TOLD)),
+        }
+    }
+
+    /// Takes in who comes to that socket.
+    pub(super) fn accept(&self, listener: TcpListener, router: Router) {
+        let accept = Accept {
+            listener,
+            router,
+            limits: self.limits,
+            seats: self.seats.clone(),
+            told: self.told.clone(),
+            stop: self.stop.clone(),
+            cut: self.cut.clone(),
+            tasks: self.tasks.clone(),
+        };
+        self.tasks.spawn(accept.run());
+    }
+
+    /// Lets answers end for so long, then cuts off what is left.
+    pub(super) async fn end(self, patience: Duration) {
+        self.stop.cancel();
+        self.tasks.close();
+        if timeout(patience, self.tasks.wait()).await.is_err() {
+            tracing::warn!(left = self.tasks.len(), "connections are cut off");
+            self.cut.cancel();
+            // Tasks of doors listen to the stop; one that does not must not hold up everybody.
+            timeout(RECOVER, self.tasks.wait()).await.ok();
+        }
+    }
+}
+
+impl Drop for Connections {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        self.cut.cancel();
+    }
+}
+
+struct Accept {
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    seats: Arc<Semaphore>,
+    told: Arc<Semaphore>,
+    stop: CancellationToken,
+    cut: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Accept {
+    async fn run(self) {
+        loop {
+            let accepted = tokio::select! {
+                () = self.stop.cancelled() => return,
+                accepted = self.listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => self.take_in(stream),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot take in a connection");
+                    sleep(RECOVER).await;
+                }
+            }
+        }
+    }
+
+    fn take_in(&self, stream: TcpStream) {
+        // Frames are small and each is waited for.
+        stream.set_nodelay(true).ok(); // slower without it, not wrong
+        match self.seats.clone().try_acquire_owned() {
+            Ok(seat) => {
+                let seat = Seat { _taken: Arc::new(seat) };
+                let served = serve(stream, seat, self.router.clone(), self.limits, self.stop.clone());
+                let cut = self.cut.clone();
+                self.tasks.spawn(async move {
+                    tokio::select! {
+                        () = cut.cancelled() => {}
+                        () = served => {}
+                    }
+                });
+            }
+            Err(_) => {
+                // Whoever is neither served nor told finds the connection closed.
+                if let Ok(telling) = self.told.clone().try_acquire_owned() {
+                    self.tasks.spawn(async move {
+                        timeout(TELL_PATIENCE, turn_away(stream)).await.ok(); // it was told, or did not listen
+                        drop(telling);
+                    });
+                }
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, seat: Seat, router: Router, limits: Limits, stop: CancellationToken) {
+    let service = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(seat.clone());
+        hyper::service::Service::call(&service, request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_buf_size(HEAD)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        // Clients come and go as they like.
+        tracing::debug!(%error, "a connection broke off");
+    }
+}
+
+/// Says that there are too many already.
+async fn turn_away(stream: TcpStream) {
+    let service = service_fn(async |_: hyper::Request<Incoming>| Ok::<Response, Infallible>(too_many()));
+    let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a connection that is too many broke off");
+    }
+}
+
+fn too_many() -> Response {
+    let message = "this host has as many connections as it takes: try again later";
+    let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, message);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}

@@ -1,0 +1,107 @@
+//! Which path leads where, and what stands around every answer: the guard, limits, headers, a line in the log.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use tower_http::timeout::TimeoutBody;
+use tracing::Instrument as _;
+
+use super::{Shared, problem};
+use crate::{a2a, guard};
+
+const PAGE: &str = include_str!("page.html");
+
+/// On every answer: nothing is guessed, embedded elsewhere, or told to the next site.
+const HEADERS: [(HeaderName, &str); 3] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+/// On pages: they load nothing and nobody frames them.
+const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Every path of every door.
+pub(super) fn router(shared: Shared) -> Router {
+    let body = DefaultBodyLimit::max(shared.limits().body);
+    Router::new()
+        .route("/", get(front))
+        .route("/healthz", get(healthy))
+        .route("/readyz", get(ready))
+        .merge(a2a::routes())
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(body)
+        .layer(from_fn_with_state(shared.clone(), bounded))
+        .layer(from_fn_with_state(shared.clone(), guard::enter))
+        .layer(from_fn(finished))
+        .with_state(shared)
+}
+
+/// What this is, for people; for everybody else the card.
+async fn front(State(door): State<Shared>, headers: HeaderMap) -> Response {
+    let takes = |value: &HeaderValue| value.to_str().is_ok_and(|types| types.contains("text/html"));
+    let mut response = if headers.get_all(header::ACCEPT).iter().any(takes) {
+        let headers = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::CACHE_CONTROL, "no-store"),
+        ];
+        (headers, PAGE).into_response()
+    } else {
+        a2a::card(State(door)).await
+    };
+    response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+async fn healthy() -> &'static str {
+    "ok\n"
+}
+
+async fn ready(State(door): State<Shared>) -> Response {
+    if door.stop().is_cancelled() {
+        return problem(StatusCode::SERVICE_UNAVAILABLE, "this host is shutting down");
+    }
+    "ok\n".into_response()
+}
+
+async fn unknown() -> Response {
+    problem(StatusCode::NOT_FOUND, "there is nothing here")
+}
+
+async fn wrong_method() -> Response {
+    problem(StatusCode::METHOD_NOT_ALLOWED, "this method is not for this path")
+}
+
+/// Bodies only up to a size, and only of clients that go on sending.
+async fn bounded(State(door): State<Shared>, request: Request, next: Next) -> Response {
+    let limits = door.limits();
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| length > limits.body as u64) {
+        return too_large(limits.body);
+    }
+    let response = next.run(request.map(|body| Body::new(TimeoutBody::new(limits.body_pause, body)))).await;
+    // One that did not say how long it is was cut off where it was read.
+    if response.status() == StatusCode::PAYLOAD_TOO_LARGE { too_large(limits.body) } else { response }
+}
+
+fn too_large(most: usize) -> Response {
+    problem(StatusCode::PAYLOAD_TOO_LARGE, &format!("the body of a request has at most {most} bytes"))
+}
+
+/// The headers that every answer has, and its place in the log. The query stays out: it is not for others to read.
+async fn finished(request: Request, next: Next) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let span = tracing::info_span!("request", %method, %path, status = tracing::field::Empty);
+    let mut response = next.run(request).instrument(span.clone()).await;
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    span.record("status", response.status().as_u16());
+    span.in_scope(|| tracing::debug!("answered"));
+    response
+}

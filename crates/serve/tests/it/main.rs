@@ -1,0 +1,6 @@
+//! Doors from outside: a real socket, and a host without sessions.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod http;
+mod scene;

@@ -1,0 +1,121 @@
+//! A door on a free port, and requests that are written by hand: what no client library would send has to be refused too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_a2a::devtool::SlashCommand;
+use multitap_event::{ClientRef, SessionId};
+use multitap_hub::{Journal, JournalError, Session, Unusable};
+use multitap_serve::{Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Wanted};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// Long enough for a busy machine; nothing waits this long when all is well.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A host that never has a session.
+#[derive(Debug)]
+struct Nobody;
+
+impl Host for Nobody {
+    fn shared(&self) -> Option<Session> {
+        None
+    }
+
+    fn find(&self, _: &SessionId) -> Option<Session> {
+        None
+    }
+
+    fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
+        Box::pin(async { Err(HostError::TooMany) })
+    }
+
+    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+    }
+
+    fn journal(&self) -> Arc<dyn Journal> {
+        Arc::new(Unusable(JournalError::Full))
+    }
+
+    fn commands(&self) -> Vec<SlashCommand> {
+        Vec::new()
+    }
+}
+
+pub(crate) fn config(host: &str, access: Access, limits: Limits) -> DoorConfig {
+    let (name, version) = ("test".to_owned(), "0".to_owned());
+    DoorConfig { host: host.to_owned(), port: 0, access, limits, extension_required: false, name, version }
+}
+
+pub(crate) async fn try_open(config: DoorConfig) -> Result<Door, DoorError> {
+    Door::open(config, Arc::new(Nobody)).await
+}
+
+pub(crate) async fn open(access: Access) -> Door {
+    try_open(config("127.0.0.1", access, Limits::default())).await.unwrap()
+}
+
+pub(crate) fn port(door: &Door) -> u16 {
+    door.addresses()[0].port()
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    fn read(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        Self { status: status.unwrap_or_default(), head: head.to_owned(), body: body.to_owned() }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:#?}"))
+    }
+}
+
+/// One connection.
+pub(crate) struct Line {
+    stream: TcpStream,
+}
+
+impl Line {
+    pub(crate) async fn to(port: u16) -> Self {
+        Self { stream: TcpStream::connect(("127.0.0.1", port)).await.unwrap() }
+    }
+
+    pub(crate) async fn send(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// All that comes until the other side closes.
+    pub(crate) async fn rest(&mut self) -> Answer {
+        let mut bytes = Vec::new();
+        // A connection that is cut off has still said what it said.
+        timeout(PATIENCE, self.stream.read_to_end(&mut bytes)).await.expect("the other side closes").ok();
+        Answer::read(&bytes)
+    }
+}
+
+/// One request with these headers, `Host` among them if it is wanted.
+pub(crate) async fn ask(port: u16, request: &str, headers: &[(&str, &str)]) -> Answer {
+    let mut line = Line::to(port).await;
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    line.send(&format!("{request} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n")).await;
+    line.rest().await
+}
