@@ -46,11 +46,12 @@ impl Dialect {
         }
     }
 
-    /// The dialect in which a version is spoken: the parts after its minor do not matter, and within 1 not even that.
+    /// The dialect in which a version is spoken. 0.2 has the words of 0.3; any 1 is understood by any other; what comes
+    /// after the minor does not matter.
     pub fn of_version(version: &str) -> Option<Self> {
         let mut parts = version.trim().split('.').map(|part| part.parse::<u32>().ok());
         match (parts.next().flatten()?, parts.next()) {
-            (0, Some(Some(3))) => Some(Self::V0_3),
+            (0, Some(Some(2 | 3))) => Some(Self::V0_3),
             (1, None | Some(Some(_))) => Some(Self::V1_0),
             _ => None,
         }

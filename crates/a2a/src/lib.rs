@@ -3,6 +3,7 @@
 //!
 //! Knows nothing of Multitap: another program could use it as it is. Must not come in: sessions, agents, a server.
 
+pub mod card;
 pub mod devtool;
 mod dialect;
 mod error;

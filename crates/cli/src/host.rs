@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::exit::Problem;
 use crate::launch::{HIDDEN_ENV, keeper};
 use crate::live::{self, LiveNote};
-use crate::settings::{self, Settings};
+use crate::settings;
 
 /// How many events of an earlier conversation may wait to be taken in.
 const HISTORY: usize = 256;
@@ -70,7 +70,7 @@ fn with_file(error: &JournalError) -> Option<String> {
 
 impl Host {
     /// Opens the log. One that cannot be used does not keep sessions from running, and they say so.
-    pub(crate) async fn open(settings: &Settings) -> Result<Self, Problem> {
+    pub(crate) async fn open() -> Result<Self, Problem> {
         let opened = tokio::task::spawn_blocking(open_store);
         let (journal, store): (Arc<dyn Journal>, _) = match opened.await.context("open the log")? {
             Ok(store) => {
@@ -84,8 +84,6 @@ impl Host {
         let builtin = Builtin {
             data: data().map(|data| data.join("builtin")),
             config: settings::home(),
-            trusted: settings.trusted,
-            private_addresses: settings.permissions.private_addresses,
             save: settings::home().map(|home| settings::save::into(home.join("settings.json"))),
         };
         let hub = Hub::new(journal.clone(), Arc::new(Agents::new(keeper()?, hidden, builtin)));

@@ -190,6 +190,8 @@ pub(crate) fn config(
     config.append_system_prompt.clone_from(&args.append_system_prompt);
     config.output_schema = args.output_schema.as_deref().map(schema).transpose()?;
     config.agent_args.clone_from(&args.agent_arg);
+    config.trusted = settings.trusted;
+    config.private_addresses = settings.permissions.private_addresses;
     config.keep_raw = args.raw || settings.keep_raw;
     config.start_timeout = args.start_timeout;
     let own = settings.of(agent);

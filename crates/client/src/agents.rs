@@ -21,28 +21,20 @@ pub struct Agents {
     tasks: TaskTracker,
 }
 
-/// What the built-in agent needs to know: where it finds and keeps its things, and what it may do.
+/// What the built-in agent needs to know in every session: where it finds and keeps its things.
 #[derive(Clone, Default)]
 pub struct Builtin {
     /// Its conversations; without it they are not kept.
     pub data: Option<PathBuf>,
     /// The user's memory and commands.
     pub config: Option<PathBuf>,
-    /// Whether the folder is one that the user trusts.
-    pub trusted: bool,
-    /// Whether it may fetch from this machine and the network around it.
-    pub private_addresses: bool,
     /// Writes a rule to the user's settings.
     pub save: Option<Save>,
 }
 
 impl fmt::Debug for Builtin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builtin")
-            .field("data", &self.data)
-            .field("config", &self.config)
-            .field("trusted", &self.trusted)
-            .finish_non_exhaustive()
+        f.debug_struct("Builtin").field("data", &self.data).field("config", &self.config).finish_non_exhaustive()
     }
 }
 
@@ -63,8 +55,8 @@ impl Agents {
             data: self.builtin.data.clone(),
             config: self.builtin.config.clone(),
             env,
-            trusted: self.builtin.trusted,
-            private_addresses: self.builtin.private_addresses,
+            trusted: config.trusted,
+            private_addresses: config.private_addresses,
             save: self.builtin.save.clone(),
         };
         let tasks = self.tasks.clone();

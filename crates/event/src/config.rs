@@ -30,6 +30,10 @@ pub struct SessionConfig {
     pub sandbox_best_effort: bool,
     pub allowed_tools: Vec<String>,
     pub blocked_tools: Vec<String>,
+    /// The user trusts the folder: its own files may be run as git runs them, without asking (the built-in agent).
+    pub trusted: bool,
+    /// Tools may fetch from this machine and the network around it (the built-in agent).
+    pub private_addresses: bool,
     pub max_turns: Option<u32>,
     /// Added to the agent's environment.
     pub environment: BTreeMap<String, String>,
@@ -71,6 +75,8 @@ impl SessionConfig {
             sandbox_best_effort: false,
             allowed_tools: Vec::new(),
             blocked_tools: Vec::new(),
+            trusted: false,
+            private_addresses: false,
             max_turns: None,
             environment: BTreeMap::new(),
             system_prompt: None,
@@ -126,6 +132,7 @@ impl fmt::Debug for SessionConfig {
             .field("model", &self.model)
             .field("mode", &self.mode)
             .field("sandbox", &self.sandbox)
+            .field("trusted", &self.trusted)
             .field("environment", &self.environment.keys())
             .field("mcp_servers", &self.mcp_servers.keys())
             .finish_non_exhaustive()

@@ -1,19 +1,36 @@
-//! The A2A door.
+//! The A2A door: requests in both dialects, frames of sessions as their answers.
+//!
+//! Inward: `rpc` reads a request, `service` says what it means for which session and does it. Outward: `stage` reads
+//! a session's log, `project` makes frames of its events, `encode` writes them, `sse` sends them.
+
+mod card;
+mod cursor;
+mod decode;
+mod encode;
+mod follow;
+mod frame;
+mod history;
+mod keep;
+mod name;
+mod project;
+mod rpc;
+mod service;
+mod sse;
+mod stage;
 
 use axum::Router;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::routing::{get, post};
 
-use crate::http::{Shared, problem};
+pub(crate) use self::card::card;
+pub(crate) use self::service::Service;
+use crate::http::Shared;
 
 /// Its paths.
 pub(crate) fn routes() -> Router<Shared> {
     Router::new()
-}
-
-/// The agent card, which also stands at `GET /` for everybody but browsers.
-#[expect(clippy::unused_async, reason = "a handler")]
-pub(crate) async fn card(State(_door): State<Shared>) -> Response {
-    problem(StatusCode::NOT_FOUND, "there is no agent card here")
+        .route("/", post(rpc::call))
+        .route("/.well-known/agent-card.json", get(card))
+        .route("/.well-known/agent.json", get(card))
+        .route("/listCommands", get(rpc::list_commands))
+        .route("/executeCommand", post(rpc::execute_command))
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connection::Connections;
+use crate::a2a;
 use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
 use crate::host::Host;
 
@@ -105,11 +106,13 @@ struct Inner {
     limits: Limits,
     stop: CancellationToken,
     tasks: TaskTracker,
+    a2a: a2a::Service,
+    /// When the door was opened, as HTTP writes times.
+    opened: String,
 }
 
 /// What a card tells of this door.
 #[derive(Debug, Clone)]
-#[expect(dead_code, reason = "for the doors that hang on this server")]
 pub(crate) struct About {
     pub(crate) name: String,
     pub(crate) version: String,
@@ -117,7 +120,6 @@ pub(crate) struct About {
     pub(crate) extension_required: bool,
 }
 
-#[expect(dead_code, reason = "for the doors that hang on this server")]
 impl Shared {
     pub(crate) fn host(&self) -> &Arc<dyn Host> {
         &self.inner.host
@@ -143,6 +145,15 @@ impl Shared {
     /// Cancelled when the door closes: streams end then.
     pub(crate) fn stop(&self) -> &CancellationToken {
         &self.inner.stop
+    }
+
+    /// When the door was opened, as HTTP writes times.
+    pub(crate) fn opened(&self) -> &str {
+        &self.inner.opened
+    }
+
+    pub(crate) fn a2a(&self) -> &a2a::Service {
+        &self.inner.a2a
     }
 
     /// For tasks that outlive the request that began them: the door waits for them when it closes.
@@ -185,6 +196,8 @@ impl Door {
                 limits: config.limits,
                 stop: connections.stop.clone(),
                 tasks: connections.tasks.clone(),
+                a2a: a2a::Service::new(),
+                opened: httpdate::fmt_http_date(SystemTime::now()),
             }),
         };
         let router = route::router(shared);

@@ -6,6 +6,7 @@
 //! Must not come in: agents, SQL, a terminal, settings files.
 
 mod a2a;
+mod error;
 mod guard;
 mod host;
 mod http;

@@ -115,7 +115,7 @@ fn a_decision_that_is_not_clear_is_refused() {
         (json!({ "tool_call_id": 7, "selected_option_id": "x" }), "tool_call_id: must be a string, not a number"),
         (json!({ "tool_call_id": "call" }), "selected_option_id: is missing"),
         (json!({ "callId": "call" }), "outcome: is missing"),
-        (json!({ "callId": "call", "outcome": true }), "outcome: must be a string, not true or false"),
+        (json!({ "callId": "call", "outcome": true }), "outcome: must be a string, not a boolean"),
         (json!({ "callId": "call", "outcome": "" }), "outcome: must not be empty"),
         (ok(json!({ "callId": "other" })), "callId: says something else than tool_call_id"),
         (ok(json!({ "outcome": "cancel" })), "outcome: says something else than selected_option_id"),

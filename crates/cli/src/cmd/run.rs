@@ -63,14 +63,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         },
         InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
     };
-    let mut host = Host::open(&settings).await?;
+    let host = Host::open().await?;
     let taken_up = TakeUp::find(&host, &args.session, &folder).await?;
     let (options, own) = taken_up.options(&args.session, folder.clone());
     if own != folder {
         // It goes on in a folder of its own: what is trusted and forbidden there counts, not what is so here.
         settings = settings_of(&own)?;
-        host.shutdown().await;
-        host = Host::open(&settings).await?;
     }
     let folder = own;
     let config = match launch::config(&options, &settings, folder.clone(), prompt) {

@@ -128,6 +128,10 @@ fn the_folder_of_the_session_is_the_one_that_is_trusted_or_not() {
     assert!(!theirs.join("made").exists() && !mine.join("made").exists());
     run_in(&mine, &["-p", "run: touch made"]).exits(0);
     assert!(mine.join("made").exists(), "a folder that is trusted may allow it");
+    let status = ["-p", "run: git status", "--approval-mode", "ask-dangerous"];
+    let trusted = run_in(&mine, &status);
+    assert!(!trusted.stdout.contains("permissionAsked"), "git is believed there: {}", trusted.stdout);
+    run_in(&mine, &[&["-r", &id], &status[..]].concat()).exits(4);
 }
 
 #[test]

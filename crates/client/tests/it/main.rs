@@ -8,3 +8,4 @@ mod session;
 #[path = "../../examples/stream.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the example is a program of its own; the tests run its heart")]
 mod stream;
+mod trust;

@@ -6,8 +6,8 @@ use multitap_event::{
     AgentError, AgentErrorKind, ClientRole, Command, EventKind, Prompt, SessionConfig, TurnEnd, TurnStatus,
 };
 use multitap_hub::{
-    CancelError, CommandError, FeedEnd, Join, JoinFrom, Open, OpenError, PromptError, RestartError, WhenBusy, Which,
-    WithdrawError,
+    CancelError, CommandError, FeedEnd, Join, JoinFrom, Linger, Open, OpenError, PromptError, RestartError, WhenBusy,
+    Which, WithdrawError,
 };
 
 use crate::memory::Memory;
@@ -256,7 +256,9 @@ async fn a_session_that_was_there_stays_when_its_agent_does_not_start() {
 #[tokio::test]
 async fn a_session_outlives_its_agent() {
     let journal = Memory::new();
-    let mut scene = Scene::lingering(&journal).await;
+    let config = SessionConfig { trusted: true, private_addresses: true, ..config() };
+    let open = Open { config, linger: Linger::UntilClosed, ..open() };
+    let mut scene = Stage::new(Some(journal.clone())).open(open).await;
     let mut feed = scene.join("ann", JoinFrom::Start).await;
     scene.prompt("one").await;
     scene.hears_prompt().await;
@@ -268,6 +270,7 @@ async fn a_session_outlives_its_agent() {
     until(&mut feed, "sessionEnded").await;
     scene.prompt("two").await;
     let (config, agent) = scene.stage.agent().await;
+    assert!(config.trusted && config.private_addresses, "it may do what the one before might");
     assert!(matches!(config.resume, multitap_event::Resume::Session { native_id, .. } if native_id == "native"));
     scene.agent = agent;
     assert_eq!(scene.hears_prompt().await.text, "two");
@@ -319,7 +322,7 @@ async fn a_session_that_outlives_its_agent_can_be_finished() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_session_that_was_closed_can_be_opened() {
     let mut stage = Stage::new(Some(Memory::new()));
-    let lingers = |open| Open { linger: multitap_hub::Linger::UntilClosed, ..open };
+    let lingers = |open| Open { linger: Linger::UntilClosed, ..open };
     let id = stage.hub.open(lingers(open())).await.unwrap().id().clone();
     for _ in 0..300 {
         drop(stage.agent().await);

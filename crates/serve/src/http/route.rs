@@ -52,7 +52,7 @@ async fn front(State(door): State<Shared>, headers: HeaderMap) -> Response {
         ];
         (headers, PAGE).into_response()
     } else {
-        a2a::card(State(door)).await
+        a2a::card(State(door), headers).await
     };
     response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept"));
     response

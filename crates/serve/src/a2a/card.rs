@@ -1,0 +1,122 @@
+//! The agent card: what this door is, and how to speak with it.
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use multitap_a2a::card::{Binding, Capabilities, Card, Extension, Form, Interface, Provider, SecurityScheme, Skill};
+use multitap_a2a::{Dialect, devtool};
+use sha2::{Digest as _, Sha256};
+
+use super::rpc::VERSION;
+use crate::http::{Shared, problem};
+
+/// The WebSocket as a binding of its own: one JSON-RPC object a frame.
+const WEBSOCKET: &str = "https://github.com/multitap/multitap/blob/main/docs/websocket.md";
+const DOCUMENTATION: &str = "https://github.com/multitap/multitap/blob/main/docs/a2a.md";
+/// How long a client may go by the card it has.
+const CACHE: &str = "public, max-age=300";
+
+/// `GET /.well-known/agent-card.json`: for clients of either version, unless they say which.
+pub(crate) async fn card(State(door): State<Shared>, headers: HeaderMap) -> Response {
+    let form = match headers.get(VERSION).map(|value| value.to_str().ok().and_then(Dialect::of_version)) {
+        None => Form::Hybrid,
+        Some(Some(dialect)) => form_of(dialect),
+        Some(None) => return problem(StatusCode::BAD_REQUEST, "A2A-Version: 0.3 and 1.0 are spoken here"),
+    };
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let body = at(&door, host).write(form).to_string();
+    let tag = format!("\"{}\"", hex(&Sha256::digest(body.as_bytes())[..12]));
+    let is_known = headers.get(header::IF_NONE_MATCH).and_then(|known| known.to_str().ok());
+    let mut response = if is_known.is_some_and(|known| known.split(',').any(|known| known.trim() == tag)) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(CACHE));
+    headers.insert(header::VARY, HeaderValue::from_static("A2A-Version, Host"));
+    headers.extend(HeaderValue::from_str(&tag).ok().map(|tag| (header::ETAG, tag)));
+    headers.extend(HeaderValue::from_str(door.opened()).ok().map(|opened| (header::LAST_MODIFIED, opened)));
+    response
+}
+
+/// The form in which clients of a dialect read cards.
+pub(crate) fn form_of(dialect: Dialect) -> Form {
+    match dialect {
+        Dialect::V0_3 => Form::V0_3,
+        Dialect::V1_0 => Form::V1_0,
+    }
+}
+
+/// The card of this door.
+pub(crate) fn of(door: &Shared) -> Card {
+    at(door, None)
+}
+
+/// The same, reached under that name.
+fn at(door: &Shared, host: Option<&str>) -> Card {
+    let about = door.about();
+    let url = host.map_or_else(|| about.url.clone(), |host| format!("http://{host}"));
+    let socket = format!("{}/ws", url.replacen("http", "ws", 1));
+    let schemes = door.security_schemes();
+    let socket_at = |dialect| Interface::new(socket.clone(), Binding::Other(WEBSOCKET.to_owned()), dialect);
+    Card {
+        name: about.name.clone(),
+        description: "A coding agent: it reads, writes and runs code in a folder of its host, and asks before it does."
+            .to_owned(),
+        version: about.version.clone(),
+        provider: Some(Provider {
+            organization: "Multitap".to_owned(),
+            url: "https://github.com/multitap/multitap".to_owned(),
+        }),
+        documentation_url: Some(DOCUMENTATION.to_owned()),
+        icon_url: None,
+        interfaces: vec![
+            Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V1_0),
+            Interface::new(format!("{url}/"), Binding::JsonRpc, Dialect::V0_3),
+            // After those that every client knows: they take the first they can speak.
+            socket_at(Dialect::V1_0),
+            socket_at(Dialect::V0_3),
+        ],
+        capabilities: Capabilities {
+            streaming: true,
+            push_notifications: false,
+            state_transition_history: false,
+            extended_card: true,
+            extensions: vec![Extension {
+                uri: devtool::URI.to_owned(),
+                description: Some(
+                    "Interactive development: tool calls with their confirmations, live output, thoughts, commands."
+                        .to_owned(),
+                ),
+                required: about.extension_required,
+                params: None,
+            }],
+        },
+        security_requirements: schemes.iter().map(|scheme| vec![(scheme.name.to_owned(), Vec::new())]).collect(),
+        security_schemes: schemes
+            .into_iter()
+            .map(|scheme| {
+                let description = Some(scheme.description.to_owned());
+                let http = SecurityScheme::Http { scheme: scheme.scheme.to_owned(), bearer_format: None, description };
+                (scheme.name.to_owned(), http)
+            })
+            .collect(),
+        input_modes: ["text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp"]
+            .map(str::to_owned)
+            .to_vec(),
+        output_modes: ["text/plain", "application/json"].map(str::to_owned).to_vec(),
+        skills: vec![Skill {
+            id: "code".to_owned(),
+            name: "Work on code".to_owned(),
+            description: "Explains, writes, changes and runs code in the folder of the session.".to_owned(),
+            tags: ["code", "development", "shell"].map(str::to_owned).to_vec(),
+            examples: ["Explain src/main.rs", "Make the failing test pass"].map(str::to_owned).to_vec(),
+            ..Skill::default()
+        }],
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

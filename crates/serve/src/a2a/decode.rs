@@ -1,0 +1,97 @@
+//! Messages of clients to what a session understands: a prompt, or an answer to a question.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use multitap_a2a::devtool::{ToolCallConfirmation, is_confirmation};
+use multitap_a2a::{Content, Error, ErrorKind, Message, Part, Role};
+use multitap_event::{Image, Prompt};
+use serde_json::Value;
+
+/// What a message is meant as.
+#[derive(Debug, PartialEq)]
+pub(super) enum Said {
+    Prompt(Prompt),
+    Answer(ToolCallConfirmation),
+}
+
+/// Reads a message. What cannot be handed to an agent is refused, and said which part it is.
+pub(super) fn message(message: &Message) -> Result<Said, Error> {
+    if message.role != Role::User {
+        return Err(Error::invalid_params("message.role: a client speaks as the user"));
+    }
+    let mut answers = message.parts.iter().filter_map(confirmation);
+    if let Some(answer) = answers.next() {
+        if answers.next().is_some() {
+            return Err(Error::invalid_params("message.parts: one message answers one question"));
+        }
+        return ToolCallConfirmation::read(answer).map(Said::Answer);
+    }
+    let mut prompt = Prompt::default();
+    for (index, part) in message.parts.iter().enumerate() {
+        add(part, &mut prompt).map_err(|error| Error { message: at(index, &error.message), ..error })?;
+    }
+    if prompt.text.trim().is_empty() && prompt.images.is_empty() {
+        return Err(Error::invalid_params("message.parts: there is nothing in them to do"));
+    }
+    Ok(Said::Prompt(prompt))
+}
+
+fn at(index: usize, what: &str) -> String {
+    format!("message.parts[{index}]: {what}")
+}
+
+fn confirmation(part: &Part) -> Option<&Value> {
+    match &part.content {
+        Content::Data(data) if is_confirmation(data) => Some(data),
+        Content::Data(_) | Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,
+    }
+}
+
+fn add(part: &Part, prompt: &mut Prompt) -> Result<(), Error> {
+    match &part.content {
+        Content::Text(text) => say(prompt, text),
+        Content::Url(url) => say(prompt, &format!("{}: {url}", part.filename.as_deref().unwrap_or("file"))),
+        // The agent reads it as the user could have typed it.
+        Content::Data(data) => say(prompt, &format!("```json\n{data:#}\n```")),
+        Content::Raw(base64) => return file(part, base64, prompt),
+    }
+    Ok(())
+}
+
+fn say(prompt: &mut Prompt, text: &str) {
+    if !prompt.text.is_empty() && !text.is_empty() {
+        prompt.text.push('\n');
+    }
+    prompt.text.push_str(text);
+}
+
+fn file(part: &Part, base64: &str, prompt: &mut Prompt) -> Result<(), Error> {
+    let bytes = BASE64_STANDARD.decode(base64).map_err(|_| Error::invalid_params("the file is not valid base64"))?;
+    let media_type = part.media_type.as_deref().unwrap_or("");
+    if media_type.starts_with("image/") || media_type.is_empty() {
+        if let Ok(media_type) = Image::media_type_of(&bytes) {
+            let data = BASE64_STANDARD.encode(&bytes);
+            prompt.images.push(Image { media_type: media_type.to_owned(), data });
+            return Ok(());
+        }
+        if !media_type.is_empty() {
+            return Err(unsupported("the picture is not a PNG, JPEG, GIF or WebP"));
+        }
+    }
+    let is_text = media_type.is_empty() || media_type.starts_with("text/") || media_type == "application/json";
+    match String::from_utf8(bytes) {
+        Ok(text) if is_text => {
+            say(prompt, &format!("{}:\n```\n{text}\n```", part.filename.as_deref().unwrap_or("file")));
+            Ok(())
+        }
+        _ => Err(unsupported(format!("agents take text and pictures, not {}", or_unknown(media_type)))),
+    }
+}
+
+fn or_unknown(media_type: &str) -> &str {
+    if media_type.is_empty() { "a file of no known type" } else { media_type }
+}
+
+fn unsupported(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::ContentTypeNotSupported, message)
+}

@@ -1,0 +1,171 @@
+//! A tool call on the wire: whole, with what is asked about it and what came of it.
+
+use std::path::Path;
+
+use multitap_a2a::Map;
+use multitap_a2a::devtool::coder::{self, Beside};
+use multitap_a2a::devtool::{
+    ConfirmationDetails, ConfirmationOption, ConfirmationRequest, ErrorDetails, ExecuteDetails, FileDiff,
+    GenericDetails, McpDetails, ToolCall, ToolOutput,
+};
+use multitap_event::{AskedQuestion, Details, FileChange, Question, ToolCompleted, ToolKind, ToolOutcome};
+use serde_json::Value;
+
+use super::super::frame::{ToolStatus, ToolView};
+use multitap_a2a::devtool::Spelling;
+
+/// The data part of a tool update.
+pub(super) fn data(view: &ToolView, turn: Option<&str>, spelling: Spelling) -> Value {
+    let call = call(view);
+    match spelling {
+        Spelling::Specified => serde_json::to_value(call).unwrap_or_default(),
+        Spelling::Coder => coder::tool_call(
+            &call,
+            Beside {
+                prompt_id: turn.unwrap_or_default(),
+                tool_kind: kind(view.call.tool_kind),
+                outcome: view.ruling.as_ref().map(|ruling| ruling.selected_option_id.as_str()),
+            },
+        ),
+    }
+}
+
+/// The sort of tool, in the shipped server's words.
+fn kind(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Shell => "execute",
+        ToolKind::Read => "read",
+        ToolKind::Edit => "edit",
+        ToolKind::Search => "search",
+        ToolKind::Fetch => "fetch",
+        ToolKind::Todo => "think",
+        ToolKind::Mcp | ToolKind::Agent | ToolKind::Other => "other",
+    }
+}
+
+fn call(view: &ToolView) -> ToolCall {
+    let (output, error) = result(view);
+    ToolCall {
+        tool_call_id: view.call.tool_id.as_str().to_owned(),
+        status: view.status.into(),
+        tool_name: view.call.tool_name.clone(),
+        description: view.call.title.clone(),
+        input_parameters: view.call.arguments.clone(),
+        live_content: view.live.as_deref().map(str::to_owned),
+        output,
+        error,
+        confirmation_request: view.asked.as_deref().map(request),
+    }
+}
+
+/// What came of it: exactly one of the two once it is over.
+fn result(view: &ToolView) -> (Option<ToolOutput>, Option<ErrorDetails>) {
+    match view.status {
+        ToolStatus::Pending | ToolStatus::Executing => (None, None),
+        ToolStatus::Succeeded => (Some(output(view)), None),
+        ToolStatus::Failed | ToolStatus::Cancelled => (None, Some(error(view))),
+    }
+}
+
+fn output(view: &ToolView) -> ToolOutput {
+    if let Some(change) = &view.change {
+        return ToolOutput::Diff(diff(change));
+    }
+    match view.end.as_ref().and_then(|end| end.result.as_ref()) {
+        Some(Value::String(text)) => ToolOutput::Text(text.clone()),
+        Some(Value::Object(fields)) => ToolOutput::StructuredData(fields.clone()),
+        Some(Value::Null) | None => ToolOutput::Text(answer(view)),
+        Some(other) => ToolOutput::StructuredData(Map::from_iter([("result".to_owned(), other.clone())])),
+    }
+}
+
+/// What was answered, where the answer is all there is.
+fn answer(view: &ToolView) -> String {
+    let ruling = view.ruling.as_ref().filter(|_| view.end.is_none());
+    ruling.map(|ruling| ruling.selected_option_id.as_str().to_owned()).unwrap_or_default()
+}
+
+fn error(view: &ToolView) -> ErrorDetails {
+    let end = view.end.as_deref();
+    let said = end.and_then(|end| end.error.clone().or_else(|| Some(end.result.as_ref()?.as_str()?.to_owned())));
+    let message = said.unwrap_or_else(|| refusal(view));
+    let kind = match (view.status, end.map(|end| end.outcome)) {
+        (_, Some(ToolOutcome::Denied)) => Some("denied"),
+        (ToolStatus::Cancelled, _) => Some("cancelled"),
+        _ => None,
+    };
+    ErrorDetails { message, r#type: kind.map(str::to_owned), status_code: end.and_then(code) }
+}
+
+fn code(end: &ToolCompleted) -> Option<i32> {
+    end.exit_code
+}
+
+fn refusal(view: &ToolView) -> String {
+    let Some(ruling) = &view.ruling else { return "it did not run".to_owned() };
+    let by = &ruling.settled_by;
+    let why = ruling.feedback.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
+    format!("refused by {} ({}){why}", by.client, by.door)
+}
+
+fn request(question: &Question) -> ConfirmationRequest {
+    let option = |choice: &multitap_event::Choice| ConfirmationOption {
+        id: choice.id.as_str().to_owned(),
+        name: choice.name.clone(),
+        description: None,
+    };
+    ConfirmationRequest { options: question.options.iter().map(option).collect(), details: details(question) }
+}
+
+fn details(question: &Question) -> ConfirmationDetails {
+    match &question.details {
+        Details::Command { command, directory, .. } => ConfirmationDetails::ExecuteDetails(ExecuteDetails {
+            command: command.clone(),
+            working_directory: directory.clone(),
+        }),
+        // Without the new text it is no file diff.
+        Details::FileEdit { file_path, before, after: Some(after), diff } => {
+            ConfirmationDetails::FileEditDetails(FileDiff {
+                file_name: file_name(file_path),
+                file_path: file_path.clone(),
+                old_content: before.clone(),
+                new_content: after.clone(),
+                formatted_diff: diff.clone(),
+            })
+        }
+        Details::FileEdit { diff, .. } => generic([Some(question.title.as_str()), diff.as_deref()]),
+        Details::Mcp { server, tool, .. } => {
+            ConfirmationDetails::McpDetails(McpDetails { server_name: server.clone(), tool_name: tool.clone() })
+        }
+        Details::Plan { plan } => generic([Some(question.title.as_str()), Some(plan)]),
+        Details::Input { questions } => {
+            let asked: Vec<String> = questions.iter().map(asked).collect();
+            generic([Some(asked.join("\n\n").as_str()), None])
+        }
+        Details::Text { text, .. } => generic([Some(text.as_str()), question.reason.as_deref()]),
+    }
+}
+
+fn asked(question: &AskedQuestion) -> String {
+    let labels: String = question.labels.iter().map(|label| format!("\n- {label}")).collect();
+    format!("{}{labels}", question.question)
+}
+
+fn generic<const N: usize>(parts: [Option<&str>; N]) -> ConfirmationDetails {
+    let parts: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    ConfirmationDetails::GenericDetails(GenericDetails { description: parts.join("\n\n") })
+}
+
+fn diff(change: &FileChange) -> FileDiff {
+    FileDiff {
+        file_name: file_name(&change.file_path),
+        file_path: change.file_path.clone(),
+        old_content: change.before.clone(),
+        new_content: change.after.clone().unwrap_or_default(),
+        formatted_diff: change.diff.clone(),
+    }
+}
+
+fn file_name(path: &str) -> String {
+    Path::new(path).file_name().map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,169 @@
+//! What a session's events are to A2A clients: frames, each made once for everybody and written once for each way of
+//! writing it.
+
+use std::sync::{Arc, OnceLock};
+
+use multitap_a2a::devtool::Spelling;
+use multitap_a2a::{Dialect, TaskState};
+use multitap_event::{
+    FileChange, Question, QuestionId, Ruling, Timestamp, TokenUsage, ToolCompleted, ToolStarted, UserMessage,
+};
+use serde_json::Value;
+
+use super::cursor::Cursor;
+use super::encode;
+
+/// A way of writing frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Form {
+    pub(crate) dialect: Dialect,
+    pub(crate) spelling: Spelling,
+}
+
+impl Form {
+    fn index(self) -> usize {
+        let dialect = match self.dialect {
+            Dialect::V0_3 => 0,
+            Dialect::V1_0 => 1,
+        };
+        dialect * 2 + usize::from(self.spelling == Spelling::Coder)
+    }
+}
+
+/// One thing that clients are told.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    pub(crate) cursor: Cursor,
+    pub(crate) at: Timestamp,
+    /// The session, which clients call a context.
+    pub(crate) context: Arc<str>,
+    pub(crate) task: Arc<str>,
+    /// The turn it belongs to: the prompt that began it, or the agent's own name for it.
+    pub(crate) turn: Option<Arc<str>>,
+    /// Where the task stands with it.
+    pub(crate) state: TaskState,
+    pub(crate) model: Option<Arc<str>>,
+    /// What the user's account is worth to the agent's maker, where the agent told.
+    pub(crate) tier: Option<Arc<str>>,
+    pub(crate) body: Body,
+    /// The streams of its turn end with it.
+    pub(crate) ends: Option<Ends>,
+    /// The question it is about.
+    pub(crate) question: Option<QuestionId>,
+    written: [OnceLock<Arc<str>>; 4],
+}
+
+/// What a frame tells.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// A prompt was accepted: it waits, or was handed to the agent.
+    Prompted {
+        message: UserMessage,
+        queued: bool,
+    },
+    /// The task's state, and perhaps why or what changed with it.
+    State(StateChange),
+    Text {
+        message_id: Arc<str>,
+        text: String,
+        by_user: bool,
+        parent: Option<Arc<str>>,
+    },
+    Thought {
+        message_id: Arc<str>,
+        text: String,
+        parent: Option<Arc<str>>,
+    },
+    Tool(ToolView),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct StateChange {
+    /// An unexpected error of the run.
+    pub(crate) error: Option<String>,
+    /// What the agent has to say about its end.
+    pub(crate) message: Option<String>,
+    pub(crate) usage: Option<TokenUsage>,
+    /// What else a client may want to know, under our own URI.
+    pub(crate) more: Vec<(&'static str, Value)>,
+}
+
+/// A tool call as it stood at that moment.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolView {
+    pub(crate) call: Arc<ToolStarted>,
+    pub(crate) status: ToolStatus,
+    /// All output so far, while it runs.
+    pub(crate) live: Option<Arc<str>>,
+    /// The question that waits.
+    pub(crate) asked: Option<Arc<Question>>,
+    /// The answer it was given.
+    pub(crate) ruling: Option<Arc<Ruling>>,
+    pub(crate) change: Option<Arc<FileChange>>,
+    pub(crate) end: Option<Arc<ToolCompleted>>,
+}
+
+/// Where a tool call stands, in the extension's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolStatus {
+    Pending,
+    Executing,
+    Succeeded,
+    Failed,
+    Cancelled,
+}
+
+/// Why a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// The turn is over.
+    Turn,
+    /// Somebody has to answer first.
+    Asked,
+}
+
+impl Frame {
+    pub(super) fn new(cursor: Cursor, at: Timestamp, place: Place, body: Body) -> Self {
+        let Place { context, task, turn, state, model, tier } = place;
+        let written = Default::default();
+        Self { cursor, at, context, task, turn, state, model, tier, body, ends: None, question: None, written }
+    }
+
+    /// The frame as JSON, as it stands in `result` or `params.event`.
+    pub(crate) fn json(&self, form: Form) -> &Arc<str> {
+        self.written[form.index()].get_or_init(|| {
+            let update = encode::update(self, form.spelling);
+            form.dialect.write_update(&update).into()
+        })
+    }
+
+    /// Whether a later frame makes it superfluous: live output that is shown again with more behind it.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(&self.body, Body::Tool(tool) if tool.live.is_some() && tool.status == ToolStatus::Executing)
+    }
+
+    /// About what it takes up in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let body = match &self.body {
+            Body::Prompted { message, .. } => {
+                message.content.len() + message.images.iter().map(|image| image.data.len()).sum::<usize>()
+            }
+            Body::State(_) => 0,
+            Body::Text { text, .. } | Body::Thought { text, .. } => text.len(),
+            Body::Tool(tool) => tool.live.as_ref().map_or(0, |live| live.len()),
+        };
+        // It may come to be written in more than one way.
+        size_of::<Self>() + 3 * body + 1024
+    }
+}
+
+/// Where in the session a frame belongs.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) context: Arc<str>,
+    pub(super) task: Arc<str>,
+    pub(super) turn: Option<Arc<str>>,
+    pub(super) state: TaskState,
+    pub(super) model: Option<Arc<str>>,
+    pub(super) tier: Option<Arc<str>>,
+}

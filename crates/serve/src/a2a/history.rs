@@ -1,0 +1,142 @@
+//! What was said in a task, from the log: of a session that is live as of one that is only kept.
+
+use std::sync::Arc;
+
+use multitap_a2a::{Content, Message, Role};
+use multitap_event::{EventKind, SessionId};
+use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
+
+use super::encode;
+use super::frame::{Body, Frame};
+use super::project::Projector;
+use multitap_a2a::devtool::Spelling;
+
+/// How many messages are shown if a client does not say.
+const MESSAGES: usize = 1000;
+/// How far back is looked for them.
+const EVENTS: usize = 50_000;
+/// How much of the log is read at a time.
+const PAGE: usize = 512;
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// Where a log is read.
+#[derive(Debug, Clone)]
+pub(crate) enum Log {
+    Live(Session),
+    Kept { journal: Arc<dyn Journal>, session: SessionId },
+}
+
+/// A stretch of a log: all that belongs to one task.
+#[derive(Debug, Clone)]
+pub(crate) struct Stretch {
+    pub(crate) log: Log,
+    pub(crate) task: Arc<str>,
+    /// The first event of it, and the last; nothing while it goes on.
+    pub(crate) first: u64,
+    pub(crate) last: Option<u64>,
+}
+
+/// What was said in a task.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) history: Vec<Message>,
+    /// The agent's last words, or what it asks.
+    pub(crate) latest: Option<Message>,
+}
+
+impl Log {
+    fn session(&self) -> &SessionId {
+        match self {
+            Self::Live(session) => session.id(),
+            Self::Kept { session, .. } => session,
+        }
+    }
+
+    async fn page(&self, part: Part) -> Result<Vec<Entry>, JournalError> {
+        let page = match self {
+            Self::Live(session) => session.page(part).await?,
+            Self::Kept { journal, session } => journal.page(session.clone(), part).await?,
+        };
+        Ok(page.entries)
+    }
+}
+
+impl Stretch {
+    /// The last so many messages.
+    pub(crate) async fn read(&self, messages: Option<u32>, spelling: Spelling) -> Result<Told, JournalError> {
+        let limit = messages.map_or(MESSAGES, |limit| usize::try_from(limit).unwrap_or(MESSAGES).min(MESSAGES));
+        let entries = self.entries(limit.max(1)).await?;
+        let mut projector = Projector::new(self.log.session().as_str());
+        let mut frames = Vec::new();
+        for event in entries.iter().filter_map(Entry::event) {
+            projector.apply(event, &mut frames);
+        }
+        let mut told = Told::default();
+        for frame in frames.iter().filter(|frame| frame.task == self.task) {
+            told.add(frame, spelling);
+        }
+        let surplus = told.history.len().saturating_sub(limit);
+        told.history.drain(..surplus);
+        Ok(told)
+    }
+
+    /// The events in which so many messages are sure to be: back to as many prompts.
+    async fn entries(&self, messages: usize) -> Result<Vec<Entry>, JournalError> {
+        let mut before = self.last.map_or(u64::MAX, |last| last.saturating_add(1));
+        let mut pages: Vec<Vec<Entry>> = Vec::new();
+        let (mut prompts, mut events) = (0, 0);
+        while prompts < messages && events < EVENTS && before > self.first {
+            let part = Part { edge: Edge::Before(before), limit: PAGE, bytes: PAGE_BYTES };
+            let mut page = self.log.page(part).await?;
+            page.retain(|entry| entry.seq() >= self.first);
+            let Some(first) = page.first() else { break };
+            before = first.seq();
+            events += page.len();
+            prompts += page.iter().filter(|entry| is_prompt(entry)).count();
+            pages.push(page);
+        }
+        Ok(pages.into_iter().rev().flatten().collect())
+    }
+}
+
+fn is_prompt(entry: &Entry) -> bool {
+    entry
+        .event()
+        .is_some_and(|event| matches!(&event.kind, EventKind::UserMessage(message) if message.prompt_id.is_some()))
+}
+
+impl Told {
+    fn add(&mut self, frame: &Frame, spelling: Spelling) {
+        match &frame.body {
+            Body::Text { text, .. } => {
+                let Some(message) = encode::message(frame, spelling) else { return };
+                self.say(message, text);
+            }
+            Body::Prompted { .. } => {
+                self.history.extend(encode::message(frame, spelling));
+                self.latest = None;
+            }
+            Body::Tool(tool) => {
+                let message = encode::message(frame, spelling);
+                if tool.asked.is_some() {
+                    self.latest.clone_from(&message);
+                }
+                if tool.end.is_some() {
+                    self.history.extend(message);
+                }
+            }
+            Body::State(change) if change.message.is_some() => self.latest = encode::message(frame, spelling),
+            Body::State(_) | Body::Thought { .. } => {}
+        }
+    }
+
+    /// A piece of a message comes after the pieces before it.
+    fn say(&mut self, message: Message, text: &str) {
+        let goes_on = self.history.last_mut().filter(|last| last.message_id == message.message_id);
+        match goes_on.and_then(|last| last.parts.last_mut()).map(|part| &mut part.content) {
+            Some(Content::Text(before)) => before.push_str(text),
+            _ => self.history.push(message),
+        }
+        self.latest = self.history.last().filter(|last| last.role == Role::Agent).cloned();
+    }
+}

@@ -1,0 +1,136 @@
+//! Where tasks stand, put away as it changes: so they can be listed and found again after a restart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use multitap_a2a::TaskState;
+use multitap_event::{SessionId, Timestamp};
+use multitap_hub::{Journal, Session, TaskRecord};
+
+use super::frame::{Body, Frame};
+use super::name;
+use super::stage::Listen;
+
+/// How many tasks of a session are remembered here; the journal has them all.
+const KNOWN: usize = 64;
+
+/// Keeps the tasks of one session.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    session: SessionId,
+    journal: Arc<dyn Journal>,
+    /// Events up to this one were taken care of by an earlier process.
+    from: u64,
+    known: BTreeMap<String, TaskRecord>,
+    /// Those that changed since the last rest.
+    changed: Vec<String>,
+}
+
+impl Keeper {
+    pub(crate) fn new(session: SessionId, journal: Arc<dyn Journal>, from: u64) -> Self {
+        Self { session, journal, from, known: BTreeMap::new(), changed: Vec::new() }
+    }
+}
+
+/// A task that begins with that event.
+fn fresh(id: &str, session: &SessionId, seq: u64, at: Timestamp) -> TaskRecord {
+    TaskRecord {
+        id: id.to_owned(),
+        session: session.clone(),
+        state: word(TaskState::Submitted).to_owned(),
+        first_seq: if name::is_own_task(id) { seq } else { 1 },
+        last_seq: None,
+        created: at,
+        updated: at,
+        metadata: serde_json::Map::new(),
+    }
+}
+
+/// A turn that will be a task of its own can be asked for from now on.
+pub(crate) async fn begin(journal: &Arc<dyn Journal>, session: &Session, task: &str) {
+    if name::is_own_task(task) {
+        let record = fresh(task, session.id(), session.last() + 1, Timestamp::now());
+        put_away(journal, record).await;
+    }
+}
+
+/// Nothing came of it.
+pub(crate) async fn reject(journal: &Arc<dyn Journal>, session: &Session, task: &str) {
+    if name::is_own_task(task) {
+        let mut record = fresh(task, session.id(), session.last() + 1, Timestamp::now());
+        word(TaskState::Rejected).clone_into(&mut record.state);
+        record.last_seq = Some(session.last());
+        put_away(journal, record).await;
+    }
+}
+
+async fn put_away(journal: &Arc<dyn Journal>, record: TaskRecord) {
+    let id = record.id.clone();
+    if let Err(error) = journal.keep_task(record).await {
+        // The log has it all the same.
+        tracing::warn!(task = %id, %error, "cannot keep where a task stands");
+    }
+}
+
+impl Listen for Keeper {
+    fn heard(&mut self, frame: &Frame) {
+        let is_news = !self.known.contains_key(&*frame.task);
+        if is_news && self.known.len() >= KNOWN {
+            self.known.retain(|_, task| task.last_seq.is_none());
+        }
+        let (id, at) = (frame.task.to_string(), frame.at);
+        let begun = fresh(&id, &self.session, frame.cursor.seq, at);
+        let task = self.known.entry(id.clone()).or_insert(begun);
+        let state = word(frame.state);
+        // A prompt that waits is no change of the task that runs.
+        let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&id);
+        if waits || (!is_news && task.state == state) {
+            return;
+        }
+        state.clone_into(&mut task.state);
+        task.updated = at;
+        let is_over = frame.state.is_terminal() && name::is_own_task(&id);
+        task.last_seq = is_over.then_some(frame.cursor.seq);
+        if frame.cursor.seq > self.from && !self.changed.contains(&id) {
+            self.changed.push(id);
+        }
+    }
+
+    async fn rest(&mut self) {
+        for id in std::mem::take(&mut self.changed) {
+            if let Some(task) = self.known.get(&id) {
+                put_away(&self.journal, task.clone()).await;
+            }
+        }
+    }
+}
+
+/// A state as it is kept.
+pub(crate) fn word(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Unknown => "unknown",
+        TaskState::Submitted => "submitted",
+        TaskState::Working => "working",
+        TaskState::InputRequired => "input-required",
+        TaskState::AuthRequired => "auth-required",
+        TaskState::Completed => "completed",
+        TaskState::Canceled => "canceled",
+        TaskState::Failed => "failed",
+        TaskState::Rejected => "rejected",
+    }
+}
+
+/// A state as it was kept.
+pub(crate) fn state(word: &str) -> TaskState {
+    match word {
+        "submitted" => TaskState::Submitted,
+        "working" => TaskState::Working,
+        "input-required" => TaskState::InputRequired,
+        "auth-required" => TaskState::AuthRequired,
+        "completed" => TaskState::Completed,
+        "canceled" => TaskState::Canceled,
+        "failed" => TaskState::Failed,
+        "rejected" => TaskState::Rejected,
+        _ => TaskState::Unknown,
+    }
+}

@@ -1,0 +1,286 @@
+//! The tool calls of a turn as their clients see them, and which part of each has been shown.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_event::{
+    FileChange, Question, QuestionId, Ruling, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress,
+    ToolStarted,
+};
+use multitap_hub::{LiveOutput, State};
+
+use super::super::cursor::Cursor;
+use super::super::frame::{Body, ToolStatus, ToolView};
+
+/// How long it is waited whether a call is asked about, before it is shown as one that runs.
+const UNASKED: u64 = 100;
+/// How many calls of a turn are at hand; the oldest that are over go first.
+const CALLS: usize = 256;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tools {
+    calls: Vec<Call>,
+    live: LiveOutput,
+}
+
+#[derive(Debug, Clone)]
+struct Call {
+    view: ToolView,
+    /// The event that began it, and when.
+    cursor: Cursor,
+    at: Timestamp,
+    shown: Shown,
+    /// The question it was asked about last.
+    question: Option<QuestionId>,
+}
+
+/// What clients have seen of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Nothing,
+    Pending,
+    Executing,
+    Over,
+}
+
+/// Something to be shown because its time has come.
+#[derive(Debug)]
+pub(super) struct Due {
+    /// The place it has in the log, if it has one.
+    pub(super) cursor: Option<Cursor>,
+    pub(super) at: Option<Timestamp>,
+    pub(super) view: ToolView,
+}
+
+impl Call {
+    fn new(call: ToolStarted, cursor: Cursor, at: Timestamp) -> Self {
+        let (call, status) = (Arc::new(call), ToolStatus::Pending);
+        let view = ToolView { call, status, live: None, asked: None, ruling: None, change: None, end: None };
+        Self { view, cursor, at, shown: Shown::Nothing, question: None }
+    }
+
+    fn is(&self, id: &ToolId) -> bool {
+        self.view.call.tool_id == *id
+    }
+
+    fn is_over(&self) -> bool {
+        self.shown == Shown::Over
+    }
+
+    /// Whether it is to be shown as running once its moment has passed.
+    fn begins_by_itself(&self) -> bool {
+        matches!(self.shown, Shown::Nothing | Shown::Pending) && self.view.asked.is_none()
+    }
+
+    fn begins_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.at.as_millis().saturating_add(UNASKED.cast_signed()))
+    }
+
+    fn pending(&mut self) -> ToolView {
+        self.shown = Shown::Pending;
+        self.view.clone()
+    }
+
+    fn executing(&mut self) -> ToolView {
+        self.shown = Shown::Executing;
+        self.view.status = ToolStatus::Executing;
+        self.view.clone()
+    }
+
+    fn over(&mut self, status: ToolStatus) -> ToolView {
+        self.shown = Shown::Over;
+        self.view.status = status;
+        (self.view.live, self.view.asked) = (None, None);
+        self.view.clone()
+    }
+}
+
+impl Tools {
+    /// Those of a session in the middle of a turn.
+    pub(super) fn amid(state: &State) -> Self {
+        let mut tools = Self::default();
+        for tool in &state.tools {
+            let mut call = Call::new(tool.started.clone(), Cursor::new(state.seq, 0), Timestamp::from_millis(0));
+            call.shown = if tool.is_over() { Shown::Over } else { Shown::Executing };
+            call.view.status = ToolStatus::Executing;
+            if !tool.output.tail.is_empty() && !tool.is_over() {
+                tools.live.add(&tool.started.tool_id, &tool.output.tail);
+            }
+            tools.calls.push(call);
+        }
+        for question in state.questions.open() {
+            tools.asked(question);
+        }
+        tools
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn is_asking(&self) -> bool {
+        self.calls.iter().any(|call| call.view.asked.is_some())
+    }
+
+    /// The question that a frame about a call belongs to: every frame since it was asked.
+    pub(super) fn question_of(&self, body: &Body) -> Option<QuestionId> {
+        let Body::Tool(view) = body else { return None };
+        let call = self.calls.iter().rev().find(|call| call.is(&view.call.tool_id))?;
+        call.question.clone()
+    }
+
+    pub(super) fn started(&mut self, call: &ToolStarted, seq: u64, at: Timestamp) {
+        if self.calls.len() >= CALLS
+            && let Some(over) = self.calls.iter().position(Call::is_over)
+        {
+            self.calls.remove(over);
+        }
+        // What was asked about before it began is known already.
+        match self.calls.iter_mut().find(|known| known.is(&call.tool_id) && !known.is_over()) {
+            Some(known) => known.view.call = Arc::new(call.clone()),
+            None => self.calls.push(Call::new(call.clone(), Cursor::new(seq, 0), at)),
+        }
+    }
+
+    pub(super) fn changed(&mut self, change: &FileChange) {
+        let Some(id) = &change.tool_id else { return };
+        if let Some(call) = self.find(id) {
+            call.view.change = Some(Arc::new(change.clone()));
+        }
+    }
+
+    /// When something is to be shown although nothing happens.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        let begins = self.calls.iter().filter(|call| call.begins_by_itself()).map(Call::begins_at).min();
+        let live = self.live.due().map(|since| Timestamp::from_millis(millis(since)));
+        [begins, live].into_iter().flatten().min()
+    }
+
+    pub(super) fn take_due(&mut self, now: Timestamp) -> Vec<Due> {
+        let mut due = Vec::new();
+        for call in self.calls.iter_mut().filter(|call| call.begins_by_itself() && call.begins_at() <= now) {
+            let at = Some(call.at);
+            if call.shown == Shown::Nothing {
+                due.push(Due { cursor: Some(call.cursor), at, view: call.pending() });
+                let second = Cursor::new(call.cursor.seq, 1);
+                due.push(Due { cursor: Some(second), at, view: call.executing() });
+            } else {
+                due.push(Due { cursor: None, at: None, view: call.executing() });
+            }
+        }
+        let since = Duration::from_millis(u64::try_from(now.as_millis()).unwrap_or(0));
+        let live: Vec<(ToolId, Arc<str>)> =
+            self.live.take_due(since).into_iter().map(|(tool, text)| (tool, text.into())).collect();
+        for (tool, text) in live {
+            let Some(call) = self.find(&tool) else { continue };
+            // While it is asked about, and once it is over, it shows something else.
+            if call.shown == Shown::Executing {
+                call.view.live = Some(text);
+                due.push(Due { cursor: None, at: None, view: call.view.clone() });
+            }
+        }
+        due
+    }
+
+    /// The calls that nobody has seen yet, but the one that is asked about now.
+    pub(super) fn take_pending(&mut self, asked: Option<&ToolId>) -> Vec<(Cursor, Timestamp, ToolView)> {
+        let unseen = self.calls.iter_mut().filter(|call| call.shown == Shown::Nothing);
+        let unseen = unseen.filter(|call| asked.is_none_or(|asked| !call.is(asked)));
+        unseen.map(|call| (call.cursor, call.at, call.pending())).collect()
+    }
+
+    /// It is at work: shown as running, if it was not yet.
+    pub(super) fn progressed(&mut self, progress: &ToolProgress) -> Option<ToolView> {
+        let call = self.calls.iter_mut().rev().find(|call| call.is(&progress.tool_id))?;
+        if call.is_over() || call.view.asked.is_some() {
+            return None;
+        }
+        let begun = (call.shown != Shown::Executing).then(|| call.executing());
+        if let Some(output) = progress.output.as_deref().filter(|output| !output.is_empty()) {
+            self.live.add(&progress.tool_id, output);
+        }
+        begun
+    }
+
+    /// It is over: shown as running first, if it was not yet. With the part of the event that each of its frames is.
+    pub(super) fn completed(&mut self, done: &ToolCompleted) -> Vec<(u32, ToolView)> {
+        self.live.finish(&done.tool_id);
+        let Some(call) = self.find(&done.tool_id) else { return Vec::new() };
+        // Whoever said no has been told so.
+        if call.is_over() {
+            return Vec::new();
+        }
+        let mut views = Vec::new();
+        let status = match done.outcome {
+            ToolOutcome::Completed => ToolStatus::Succeeded,
+            ToolOutcome::Failed => ToolStatus::Failed,
+            ToolOutcome::Denied | ToolOutcome::Cancelled => ToolStatus::Cancelled,
+        };
+        call.view.asked = None;
+        if call.shown != Shown::Executing && status != ToolStatus::Cancelled {
+            views.push((0, call.executing()));
+        }
+        call.view.end = Some(Arc::new(done.clone()));
+        views.push((1, call.over(status)));
+        views
+    }
+
+    pub(super) fn asked(&mut self, question: &Question) -> ToolView {
+        let id = question.tool_id.clone().unwrap_or_else(|| question.question_id.as_str().into());
+        let known = self.calls.iter().rposition(|call| call.is(&id) && !call.is_over());
+        let at = known.unwrap_or_else(|| {
+            self.calls.push(Call::new(made_up(question, id), Cursor::default(), Timestamp::from_millis(0)));
+            self.calls.len() - 1
+        });
+        let call = &mut self.calls[at];
+        call.question = Some(question.question_id.clone());
+        call.view.asked = Some(Arc::new(question.clone()));
+        call.view.status = ToolStatus::Pending;
+        call.pending()
+    }
+
+    pub(super) fn settled(&mut self, ruling: &Ruling, at: Timestamp) -> Option<ToolView> {
+        let call = self.asked_about(&ruling.question_id)?;
+        let asked = call.view.asked.take()?;
+        call.view.ruling = Some(Arc::new(ruling.clone()));
+        call.at = at;
+        Some(match (ruling.kind.allows(), asked.tool_id.is_some()) {
+            (true, true) => call.executing(),
+            // Nothing follows where the question is not about a call: the answer is the end of it.
+            (true, false) => call.over(ToolStatus::Succeeded),
+            (false, _) => call.over(ToolStatus::Cancelled),
+        })
+    }
+
+    pub(super) fn withdrawn(&mut self, question: &QuestionId, at: Timestamp) -> Option<ToolView> {
+        let call = self.asked_about(question)?;
+        let asked = call.view.asked.take()?;
+        call.at = at;
+        Some(if asked.tool_id.is_some() { call.pending() } else { call.over(ToolStatus::Cancelled) })
+    }
+
+    fn asked_about(&mut self, question: &QuestionId) -> Option<&mut Call> {
+        self.calls.iter_mut().rev().find(|call| call.question.as_ref() == Some(question))
+    }
+
+    fn find(&mut self, id: &ToolId) -> Option<&mut Call> {
+        self.calls.iter_mut().rev().find(|call| call.is(id))
+    }
+}
+
+/// The call that stands for a question which is about none.
+fn made_up(question: &Question, tool_id: ToolId) -> ToolStarted {
+    ToolStarted {
+        tool_id,
+        tool_name: question.tool_name.clone().unwrap_or_else(|| "ask".to_owned()),
+        tool_kind: ToolKind::Other,
+        title: Some(question.title.clone()),
+        arguments: serde_json::Map::new(),
+        server: None,
+        parent_tool_id: None,
+    }
+}
+
+fn millis(since: Duration) -> i64 {
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,227 @@
+//! JSON-RPC over HTTP: a request in either dialect, its answer as JSON or as a stream.
+
+use axum::body::Bytes;
+use axum::extract::{Extension, Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use multitap_a2a::{Dialect, Error, ErrorKind, Request, RequestId, devtool};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::cursor::Cursor;
+use super::frame::Form;
+use super::service::{Answer, Call};
+use super::sse;
+use crate::guard::Caller;
+use crate::http::Shared;
+use multitap_a2a::devtool::Spelling;
+
+pub(crate) const VERSION: HeaderName = HeaderName::from_static("a2a-version");
+static EXTENSIONS: [HeaderName; 2] =
+    [HeaderName::from_static("a2a-extensions"), HeaderName::from_static("x-a2a-extensions")];
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// What stands in the address.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Params {
+    /// `coderAgent`: frames in the shipped spelling.
+    pub(crate) ext: Option<String>,
+}
+
+/// A JSON-RPC request, taken apart.
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    pub(crate) id: RequestId,
+    pub(crate) method: String,
+    pub(crate) params: Option<Value>,
+}
+
+impl Envelope {
+    /// Reads one; what can be said of its id is said in either case.
+    pub(crate) fn read(text: &[u8]) -> Result<Self, Box<(RequestId, Error)>> {
+        let parsed: Value = serde_json::from_slice(text)
+            .map_err(|error| (RequestId::Null, Error::new(ErrorKind::Parse, format!("not valid JSON: {error}"))))
+            .map_err(Box::new)?;
+        let invalid = |id: &RequestId, why: &str| Box::new((id.clone(), Error::new(ErrorKind::InvalidRequest, why)));
+        let Value::Object(mut object) = parsed else {
+            let why = if parsed.is_array() {
+                "batches are not taken: send one request at a time"
+            } else {
+                "a request is an object"
+            };
+            return Err(invalid(&RequestId::Null, why));
+        };
+        let Some(id) = object.get("id") else { return Err(invalid(&RequestId::Null, "id: there has to be one")) };
+        let id = RequestId::read(id).map_err(|error| Box::new((RequestId::Null, error)))?;
+        if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            return Err(invalid(&id, "jsonrpc: must be \"2.0\""));
+        }
+        match object.remove("method") {
+            Some(Value::String(method)) => Ok(Self { id, method, params: object.remove("params") }),
+            // Whatever that is, there is no such method.
+            Some(Value::Object(_)) => {
+                Err(Box::new((id, Error::new(ErrorKind::MethodNotFound, "method: must be a name"))))
+            }
+            Some(_) => Err(invalid(&id, "method: must be a string")),
+            None => Err(invalid(&id, "method: there has to be one")),
+        }
+    }
+}
+
+/// `POST /`.
+pub(crate) async fn call(
+    State(door): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    Query(params): Query<Params>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let mut response = answer(&door, caller, &params, &headers, &body).await;
+    if uses_extension(&headers) {
+        for name in &EXTENSIONS {
+            response.headers_mut().insert(name, HeaderValue::from_static(devtool::URI));
+        }
+    }
+    response
+}
+
+async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &HeaderMap, body: &[u8]) -> Response {
+    let version = version(headers);
+    let fallback = version.as_ref().ok().copied().flatten().unwrap_or(Dialect::V0_3);
+    if !is_json(headers) {
+        let why = "a request is sent as Content-Type: application/json";
+        let error = Error::new(ErrorKind::ContentTypeNotSupported, why);
+        return refuse(fallback, &RequestId::Null, &error);
+    }
+    let Envelope { id, method, params: given } = match Envelope::read(body) {
+        Ok(envelope) => envelope,
+        Err(refused) => return refuse(fallback, &refused.0, &refused.1),
+    };
+    let dialect = Request::dialect_of(&method).unwrap_or(fallback);
+    let is_stream = sse::is_streaming(&method);
+    let refuse = |error: &Error| {
+        // Clients of 0.3 take nothing but a stream for the answer to a request for one.
+        if is_stream && dialect == Dialect::V0_3 {
+            sse::refuse(dialect, &id, error)
+        } else {
+            refuse(dialect, &id, error)
+        }
+    };
+    if let Err(error) = version {
+        return refuse(&error);
+    }
+    let request = match Request::read(&method, given) {
+        Ok((_, request)) => request,
+        Err(error) => return refuse(&error),
+    };
+    let spelling =
+        if params.ext.as_deref() == Some(devtool::coder::KEY) { Spelling::Coder } else { Spelling::Specified };
+    let after = match headers.get(LAST_EVENT_ID).map(|value| value.to_str().unwrap_or_default().parse::<Cursor>()) {
+        None => None,
+        Some(Ok(cursor)) => Some(cursor),
+        Some(Err(error)) => return refuse(&Error::invalid_params(format!("Last-Event-ID: {error}"))),
+    };
+    let call = Call { caller, form: Form { dialect, spelling }, extension: uses_extension(headers), after };
+    match door.a2a().answer(door, call, request).await {
+        Ok(Answer::Result(result)) => json_response(envelope(&id, "result", &result)),
+        Ok(Answer::Stream(stream)) => sse::respond(door, id, stream),
+        Ok(Answer::Command(stream)) if takes_stream(headers) => sse::respond(door, id, stream),
+        Ok(Answer::Command(mut stream)) => {
+            let first = stream.take_first().unwrap_or_default();
+            json_response(envelope(&id, "result", &first))
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+/// `GET /listCommands`, as the shipped server has it.
+pub(crate) async fn list_commands(State(door): State<Shared>) -> Response {
+    let shared = door.host().shared();
+    match door.a2a().list_commands(&door, shared.as_ref()).await {
+        Ok(commands) => axum::Json(devtool::coder::command_list(&commands)).into_response(),
+        Err(error) => problem(&error),
+    }
+}
+
+/// `POST /executeCommand`, as the shipped server has it: runs the command to its end, and answers with what it said.
+pub(crate) async fn execute_command(
+    State(door): State<Shared>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let wrong = |why: String| (StatusCode::BAD_REQUEST, axum::Json(json!({ "error": why }))).into_response();
+    if !is_json(&headers) {
+        return wrong("a command is sent as Content-Type: application/json".to_owned());
+    }
+    let body: Value = match serde_json::from_slice(&body) {
+        Ok(body) => body,
+        Err(error) => return wrong(format!("not valid JSON: {error}")),
+    };
+    let execute = match devtool::coder::read_command(&body) {
+        Ok(execute) => execute,
+        Err(error) => return wrong(error.message),
+    };
+    let command = execute.command_path.join(" ");
+    let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
+    let call = Call { caller, form, extension: true, after: None };
+    match door.a2a().run_command(&door, call, execute).await {
+        Ok(Ok(said)) => axum::Json(json!({ "name": command, "data": said })).into_response(),
+        Ok(Err(why)) => (StatusCode::NOT_FOUND, axum::Json(json!({ "error": why }))).into_response(),
+        Err(error) => problem(&error),
+    }
+}
+
+fn problem(error: &Error) -> Response {
+    let status = StatusCode::from_u16(error.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, axum::Json(json!({ "error": error.message }))).into_response()
+}
+
+/// The version a client wants to speak; none if it does not say.
+fn version(headers: &HeaderMap) -> Result<Option<Dialect>, Error> {
+    let Some(value) = headers.get(VERSION) else { return Ok(None) };
+    let text = value.to_str().unwrap_or("?");
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    Dialect::of_version(text).map(Some).ok_or_else(|| {
+        let why = format!("A2A-Version: {text} is not spoken here: 0.3 and 1.0 are");
+        Error::new(ErrorKind::VersionNotSupported, why)
+    })
+}
+
+fn uses_extension(headers: &HeaderMap) -> bool {
+    let lists = EXTENSIONS.iter().flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|uri| uri.trim() == devtool::URI)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let content = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = content.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
+}
+
+fn takes_stream(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .any(|value| value.to_str().is_ok_and(|types| types.contains("text/event-stream")))
+}
+
+/// A JSON-RPC answer around JSON that is written already.
+pub(crate) fn envelope(id: &RequestId, key: &str, json: &str) -> String {
+    let id = serde_json::to_string(id).unwrap_or_else(|_| "null".to_owned());
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{key}\":{json}}}")
+}
+
+pub(crate) fn error_envelope(dialect: Dialect, id: &RequestId, error: &Error) -> String {
+    envelope(id, "error", &dialect.write_error(error).to_string())
+}
+
+fn refuse(dialect: Dialect, id: &RequestId, error: &Error) -> Response {
+    json_response(error_envelope(dialect, id, error))
+}
+
+fn json_response(body: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "no-store")], body).into_response()
+}

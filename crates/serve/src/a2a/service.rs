@@ -1,0 +1,219 @@
+//! What the A2A door does for its clients, whatever transport they come through.
+
+mod command;
+mod plan;
+mod task;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use multitap_a2a::{Error, ErrorKind, Request};
+use multitap_event::{ClientRef, Door, SessionId};
+use multitap_hub::Session;
+use tokio::sync::OnceCell;
+
+use super::card;
+use super::cursor::Cursor;
+use super::follow::{Follow, Step};
+use super::frame::{Form, Frame};
+use super::keep::Keeper;
+use super::stage::{Reader, Stage};
+use crate::error;
+use crate::guard::Caller;
+use crate::http::Shared;
+use multitap_a2a::devtool::Spelling;
+
+/// Who calls, and how they want to be answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) caller: Caller,
+    pub(crate) form: Form,
+    /// The `development-tool` extension was activated.
+    pub(crate) extension: bool,
+    /// The last frame the client has.
+    pub(crate) after: Option<Cursor>,
+}
+
+impl Call {
+    /// Who it is, as the session is told.
+    pub(crate) fn client(&self) -> ClientRef {
+        let name = self.caller.name.clone().unwrap_or_else(|| "client".to_owned());
+        ClientRef { role: Some(self.caller.role), ..ClientRef::new(name, Door::A2a) }
+    }
+}
+
+/// What a client gets.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The `result` as JSON.
+    Result(String),
+    Stream(Stream),
+    /// What became of a command at once, and the frames that follow it, for those who want them.
+    Command(Stream),
+}
+
+/// Frames of a session, for as long as they are a client's business.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// What comes before them: a `result` as JSON.
+    first: Option<String>,
+    reader: Reader,
+    follow: Follow,
+    pub(crate) form: Form,
+    over: bool,
+}
+
+/// One thing of a stream.
+#[derive(Debug)]
+pub(crate) enum Item {
+    First(String),
+    Frame(Arc<Frame>),
+}
+
+impl Stream {
+    pub(crate) fn new(first: Option<String>, reader: Reader, follow: Follow, form: Form) -> Self {
+        Self { first, reader, follow, form, over: false }
+    }
+
+    /// What comes before the frames, if it is to be sent without them.
+    pub(crate) fn take_first(&mut self) -> Option<String> {
+        self.first.take()
+    }
+
+    /// The next thing, if it is at hand.
+    pub(crate) fn try_next(&mut self) -> Option<Item> {
+        while !self.over && self.first.is_none() {
+            let frame = self.reader.try_next()?;
+            if let Some(item) = self.step(frame) {
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    /// The next thing; nothing once there is no more. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<Item> {
+        if let Some(first) = self.first.take() {
+            return Some(Item::First(first));
+        }
+        while !self.over {
+            let frame = self.reader.next().await?;
+            if let Some(item) = self.step(frame) {
+                return Some(item);
+            }
+        }
+        None
+    }
+
+    fn step(&mut self, frame: Arc<Frame>) -> Option<Item> {
+        match self.follow.step(&frame) {
+            Step::Skip => return None,
+            Step::Pass => {}
+            Step::Last => self.over = true,
+        }
+        Some(Item::Frame(frame))
+    }
+}
+
+/// The door's state: the sessions that are on show.
+#[derive(Debug)]
+pub(crate) struct Service {
+    stages: Mutex<HashMap<SessionId, Arc<OnceCell<Arc<Stage>>>>>,
+    /// Tasks of a client's own session that showed the shipped spelling.
+    coders: Mutex<std::collections::HashSet<SessionId>>,
+}
+
+impl Service {
+    pub(crate) fn new() -> Self {
+        Self { stages: Mutex::default(), coders: Mutex::default() }
+    }
+
+    /// Does what a client asks.
+    pub(crate) async fn answer(&self, door: &Shared, call: Call, request: Request) -> Result<Answer, Error> {
+        let dialect = call.form.dialect;
+        match request {
+            Request::SendMessage(send) => {
+                let now = send.configuration.return_immediately;
+                let history = send.configuration.history_length;
+                let plan = self.plan(door, call, send).await?;
+                self.send(door, plan, now, history).await.map(|sent| Answer::Result(dialect.write_sent(&sent)))
+            }
+            Request::StreamMessage(send) => {
+                let plan = self.plan(door, call, send).await?;
+                plan.stream().await.map(Answer::Stream)
+            }
+            Request::GetTask { id, history_length } => {
+                let task = self.get(door, &call, &id, history_length).await?;
+                Ok(Answer::Result(dialect.write_task(&task)))
+            }
+            Request::ListTasks(list) => {
+                let list = self.list(door, &call, list).await?;
+                Ok(Answer::Result(dialect.write_task_list(&list)))
+            }
+            Request::CancelTask { id, .. } => {
+                let task = self.cancel(door, &call, &id).await?;
+                Ok(Answer::Result(dialect.write_task(&task)))
+            }
+            Request::Subscribe { id } => self.subscribe(door, call, &id).await.map(Answer::Stream),
+            Request::GetExtendedCard => Ok(Answer::Result(card::of(door).write(card::form_of(dialect)).to_string())),
+            Request::GetCommands { context_id } => self.commands(door, &call, context_id).await.map(Answer::Result),
+            Request::ExecuteCommand(execute) => self.execute(door, call, execute).await,
+            Request::ConfirmToolCall { confirmation, task_id, context_id } => {
+                let done = self.confirm(door, &call, &confirmation, task_id, context_id).await?;
+                Ok(Answer::Result(done.to_string()))
+            }
+            Request::CreatePushConfig { .. }
+            | Request::GetPushConfig { .. }
+            | Request::ListPushConfigs { .. }
+            | Request::DeletePushConfig { .. } => Err(Error::new(
+                ErrorKind::PushNotSupported,
+                "this agent calls nobody back: subscribe to the task, and come back with Last-Event-ID after a break",
+            )),
+        }
+    }
+
+    /// The frames of a session, from now on made for everybody.
+    pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
+        let cell = self.cell(session.id());
+        let opened = cell.get_or_try_init(|| async {
+            let (stage, feed) = Stage::open(session.clone()).await?;
+            let last = session.last();
+            let keeper = Keeper::new(session.id().clone(), door.host().journal(), last);
+            door.tasks().spawn(stage.clone().run(feed, keeper, door.stop().clone()));
+            stage.reached(last).await;
+            Ok(stage)
+        });
+        let stage = opened.await.map_err(|error| error::from_join(&error))?.clone();
+        // A session that was opened anew after its end is another one to us.
+        if stage.session().is_over() && !session.is_over() {
+            self.forget(session.id());
+            return Box::pin(self.stage(door, session)).await;
+        }
+        Ok(stage)
+    }
+
+    fn cell(&self, session: &SessionId) -> Arc<OnceCell<Arc<Stage>>> {
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        stages.retain(|_, cell| cell.get().is_none_or(|stage| !stage.session().is_over()));
+        stages.entry(session.clone()).or_default().clone()
+    }
+
+    fn forget(&self, session: &SessionId) {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+
+    /// The client of a session of its own showed how it spells.
+    fn note_spelling(&self, session: &SessionId, spelling: Spelling) {
+        if spelling == Spelling::Coder {
+            self.coders.lock().unwrap_or_else(PoisonError::into_inner).insert(session.clone());
+        }
+    }
+
+    /// How frames of that session are spelled for this call.
+    fn form(&self, door: &Shared, call: &Call, session: &SessionId) -> Form {
+        let is_shared = door.host().shared().is_some();
+        let coders = self.coders.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = !is_shared && coders.contains(session);
+        Form { spelling: if shown { Spelling::Coder } else { call.form.spelling }, ..call.form }
+    }
+}

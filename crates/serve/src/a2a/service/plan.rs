@@ -1,0 +1,392 @@
+//! A message that came in: which session it is for, what it means there, and which frames will answer it.
+//!
+//! That is known before anything is done: so whoever streams is ready for the first frame when it comes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use multitap_a2a::devtool::{self, AgentSettings, ToolCallConfirmation};
+use multitap_a2a::{Error, ErrorKind, Message, SendMessage, Sent};
+use multitap_event::{ClientRef, Decide, Prompt, PromptId, Question, QuestionId, SessionId};
+use multitap_hub::{Journal, Session, WhenBusy};
+use serde_json::{Map, Value};
+
+use super::{Call, Service, Stream};
+use crate::a2a::cursor::Cursor;
+use crate::a2a::decode::{self, Said};
+use crate::a2a::encode::OURS;
+use crate::a2a::follow::{Follow, Step};
+use crate::a2a::frame::Form;
+use crate::a2a::stage::Stage;
+use crate::a2a::{keep, name};
+use crate::error;
+use crate::host::{Opened, Wanted};
+use crate::http::Shared;
+use multitap_a2a::devtool::Spelling;
+
+/// What is to be done, and how it will show.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) follow: Follow,
+    pub(crate) form: Form,
+    /// The frames that matter come after this one.
+    pub(crate) after: Cursor,
+    /// The task that the client will hear of.
+    pub(crate) task: Arc<str>,
+    by: ClientRef,
+    act: Act,
+    journal: Arc<dyn Journal>,
+}
+
+#[derive(Debug)]
+enum Act {
+    Prompt { prompt: Prompt, when_busy: WhenBusy },
+    Decide(Box<Decide>),
+}
+
+/// The session a message is for.
+struct Target {
+    session: Session,
+    /// The task it names.
+    task: Option<String>,
+    /// Whether the turns of this session are one lasting task.
+    lasting: bool,
+    is_new: bool,
+}
+
+impl Plan {
+    /// Does it. Its frames follow.
+    pub(crate) async fn act(self) -> Result<(), Error> {
+        let session = self.stage.session();
+        match self.act {
+            Act::Prompt { prompt, when_busy } => {
+                // Whoever hears of a task can ask for it.
+                keep::begin(&self.journal, session, &self.task).await;
+                let done = session.prompt(prompt, when_busy, self.by).await;
+                if done.is_err() {
+                    keep::reject(&self.journal, session, &self.task).await;
+                }
+                done.map(drop).map_err(|error| error::from_prompt(&error))
+            }
+            Act::Decide(decide) => {
+                let done = session.decide(*decide, self.by).await;
+                done.map(drop).map_err(|error| error::from_decide(&error))
+            }
+        }
+    }
+
+    /// Does it, and follows it.
+    pub(crate) async fn stream(self) -> Result<Stream, Error> {
+        let reader = self.stage.read(self.after);
+        let (follow, form) = (self.follow.clone(), self.form);
+        self.act().await?;
+        Ok(Stream::new(None, reader, follow, form))
+    }
+}
+
+impl Service {
+    /// What a message means.
+    pub(crate) async fn plan(&self, door: &Shared, call: Call, send: SendMessage) -> Result<Plan, Error> {
+        let said = decode::message(&send.message)?;
+        let settings = settings(&send)?;
+        if door.about().extension_required && !call.extension && settings.is_none() {
+            let why = format!(
+                "this agent is used with the extension {}: name it in X-A2A-Extensions or A2A-Extensions",
+                devtool::URI
+            );
+            return Err(Error::new(ErrorKind::ExtensionRequired, why));
+        }
+        let target = self.target(door, &call, &send.message, settings.as_ref()).await?;
+        let id = target.session.id().clone();
+        let showed =
+            matches!(settings, Some((_, Spelling::Coder))) || matches!(&said, Said::Answer(answer) if answer.is_coder);
+        if showed && door.host().shared().is_none() {
+            self.note_spelling(&id, Spelling::Coder);
+        }
+        let mut form = self.form(door, &call, &id);
+        if showed {
+            form.spelling = Spelling::Coder;
+        }
+        let stage = self.stage(door, &target.session).await?;
+        match said {
+            Said::Answer(answer) => self.plan_answer(door, stage, &call, form, &answer, &send.message).await,
+            Said::Prompt(prompt) => {
+                if let Some(decide) = plain_answer(&target, &stage, &prompt).await? {
+                    return Ok(answering(door, stage, &call, form, decide));
+                }
+                plan_prompt(door, stage, &call, form, prompt, &target, &send.message)
+            }
+        }
+    }
+
+    /// The session a message is for; a new one, if it names none.
+    async fn target(
+        &self,
+        door: &Shared,
+        call: &Call,
+        message: &Message,
+        settings: Option<&(AgentSettings, Spelling)>,
+    ) -> Result<Target, Error> {
+        let context = message.context_id.as_deref().filter(|id| !id.is_empty());
+        let task = message.task_id.as_deref().filter(|id| !id.is_empty());
+        let host = door.host();
+        if let Some(task) = task {
+            let (session, is_lasting) = self.session_of(door, call, task).await?;
+            if context.is_some_and(|context| context != session.id().as_str()) {
+                return Err(mismatch(task, session.id()));
+            }
+            check_folder(&session, settings).await?;
+            return Ok(Target { session, task: Some(task.to_owned()), lasting: is_lasting, is_new: false });
+        }
+        if let Some(session) = host.shared() {
+            if context.is_some_and(|context| context != session.id().as_str()) {
+                return Err(unknown_context(context.unwrap_or_default()));
+            }
+            check_folder(&session, settings).await?;
+            return Ok(Target { session, task: None, lasting: true, is_new: false });
+        }
+        let in_use = call.extension || settings.is_some();
+        if let Some(context) = context {
+            let session = self.live(door, call, &context.into()).await?.ok_or_else(|| unknown_context(context))?;
+            check_folder(&session, settings).await?;
+            let stage = self.stage(door, &session).await?;
+            let had_own_tasks = name::is_own_task(&stage.now().task);
+            let lasting = in_use || (!had_own_tasks && stage.now().cursor.seq > 0 && session_had_turns(&session).await);
+            return Ok(Target { session, task: None, lasting, is_new: false });
+        }
+        let wanted = wanted(call.client(), settings);
+        let Opened { session, notices } = host.open(wanted).await.map_err(|error| error::from_host(&error))?;
+        for notice in notices {
+            tracing::info!(session = %session.id(), notice, "a client's wish was not granted");
+        }
+        Ok(Target { session, task: None, lasting: in_use, is_new: true })
+    }
+
+    /// A session that is live here, or can be taken up.
+    pub(super) async fn live(&self, door: &Shared, call: &Call, id: &SessionId) -> Result<Option<Session>, Error> {
+        let host = door.host();
+        if let Some(session) = host.find(id) {
+            return Ok(Some(session));
+        }
+        match host.take_up(id.clone(), call.client()).await {
+            Ok(opened) => Ok(Some(opened.session)),
+            Err(crate::host::HostError::NoSuchSession(_)) => Ok(None),
+            Err(error) => Err(error::from_host(&error)),
+        }
+    }
+
+    async fn plan_answer(
+        &self,
+        door: &Shared,
+        stage: Arc<Stage>,
+        call: &Call,
+        form: Form,
+        answer: &ToolCallConfirmation,
+        message: &Message,
+    ) -> Result<Plan, Error> {
+        let quoted = answer.correlation_id.clone().or_else(|| correlation(&message.metadata));
+        let decide = decision(&stage, answer, quoted).await?;
+        Ok(answering(door, stage, call, form, decide))
+    }
+
+    /// Sends without a stream: answers when the turn rests, or at once.
+    pub(super) async fn send(
+        &self,
+        door: &Shared,
+        plan: Plan,
+        at_once: bool,
+        history: Option<u32>,
+    ) -> Result<Sent, Error> {
+        let (stage, form, task) = (plan.stage.clone(), plan.form, plan.task.clone());
+        let (mut reader, mut follow) = (stage.read(plan.after), plan.follow.clone());
+        plan.act().await?;
+        // The first frame shows that it was taken in; the last, that it rests.
+        while let Some(frame) = reader.next().await {
+            match follow.step(&frame) {
+                Step::Skip => {}
+                Step::Pass if at_once => break,
+                Step::Pass => {}
+                Step::Last => break,
+            }
+        }
+        self.snapshot(door, &stage, &task, form.spelling, history).await.map(Sent::Task)
+    }
+}
+
+fn plan_prompt(
+    door: &Shared,
+    stage: Arc<Stage>,
+    call: &Call,
+    form: Form,
+    mut prompt: Prompt,
+    target: &Target,
+    message: &Message,
+) -> Result<Plan, Error> {
+    let when_busy = when_busy(&message.metadata)?;
+    let now = stage.now();
+    let id = if target.lasting { PromptId::fresh() } else { name::fresh_turn() };
+    prompt.prompt_id = Some(id.clone());
+    // What joins the running turn is answered by that turn's frames.
+    let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
+    let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
+    let task = name::task_of(stage.session().id().as_str(), &turn);
+    Ok(Plan {
+        follow: Follow::turn(turn),
+        form,
+        after: call.after.filter(|_| !target.is_new).unwrap_or(now.cursor),
+        task,
+        by: call.client(),
+        act: Act::Prompt { prompt, when_busy },
+        journal: door.host().journal(),
+        stage,
+    })
+}
+
+fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan {
+    let now = stage.now();
+    // A question outside any turn belongs to the task that was last.
+    let turn = now.turn.clone().unwrap_or_else(|| now.task.clone());
+    // With a cursor the client wants all it missed; without, what its answer brings about.
+    let answered = call.after.is_none().then(|| decide.question_id.clone());
+    Plan {
+        follow: Follow::Turn { turn, answered },
+        form,
+        after: call.after.unwrap_or(now.cursor),
+        task: now.task,
+        by: call.client(),
+        act: Act::Decide(Box::new(decide)),
+        journal: door.host().journal(),
+        stage,
+    }
+}
+
+/// The decision that an answer makes.
+pub(super) async fn decision(
+    stage: &Stage,
+    answer: &ToolCallConfirmation,
+    quoted: Option<String>,
+) -> Result<Decide, Error> {
+    let state = stage.session().snapshot().await;
+    let state = state.ok_or_else(|| Error::new(ErrorKind::UnsupportedOperation, "the session has ended"))?;
+    let tool = answer.tool_call_id.as_str();
+    let about = state.questions.about_tool(&tool.into());
+    // A question that is about no call goes by its own id.
+    let question: QuestionId = about.unwrap_or_else(|| tool.into());
+    if quoted.as_deref().is_some_and(|quoted| quoted != question.as_str()) {
+        let why = format!("correlationId: the question about tool call {tool} is {question}");
+        return Err(Error::invalid_params(why).with("questionId", question.as_str()));
+    }
+    let mut decide = Decide::new(&question, answer.selected_option_id.as_str());
+    decide.new_content.clone_from(&answer.new_content);
+    decide.feedback.clone_from(&answer.feedback);
+    decide.answers = answer.answers.clone().map(|answers| answers.into_iter().collect());
+    Ok(decide)
+}
+
+/// A client that does not know the extension answers in words: only an option's own id counts.
+async fn plain_answer(target: &Target, stage: &Stage, prompt: &Prompt) -> Result<Option<Decide>, Error> {
+    let is_own = target.task.as_deref().is_some_and(name::is_own_task);
+    if !is_own {
+        return Ok(None);
+    }
+    let Some(state) = stage.session().snapshot().await else { return Ok(None) };
+    let task = target.task.as_deref().unwrap_or_default();
+    let runs = stage.now().turn.as_deref() == Some(task);
+    match state.questions.open() {
+        [question] if runs => by_word(question, prompt.text.trim()).map(Some),
+        [] if runs => Err(Error::new(
+            ErrorKind::UnsupportedOperation,
+            format!("task {task} is at work: send without a task id to queue another turn in its context"),
+        )),
+        _ if runs => Err(Error::invalid_params("several questions are open: answer one by its tool_call_id")),
+        _ => Err(Error::new(
+            ErrorKind::UnsupportedOperation,
+            format!("task {task} is over: send with its context id alone to begin another"),
+        )),
+    }
+}
+
+fn by_word(question: &Question, word: &str) -> Result<Decide, Error> {
+    let choice = question.options.iter().find(|choice| choice.id.as_str() == word);
+    let choice = choice.ok_or_else(|| {
+        let offered: Vec<&str> = question.options.iter().map(|choice| choice.id.as_str()).collect();
+        let why = format!("the task waits for an answer to \"{}\": one of {}", question.title, offered.join(", "));
+        Error::invalid_params(why).with("offered", offered)
+    })?;
+    Ok(Decide::new(&question.question_id, choice.id.clone()))
+}
+
+async fn session_had_turns(session: &Session) -> bool {
+    session.snapshot().await.is_some_and(|state| state.turns > 0 || state.is_busy())
+}
+
+fn settings(send: &SendMessage) -> Result<Option<(AgentSettings, Spelling)>, Error> {
+    for metadata in [&send.message.metadata, &send.metadata] {
+        if let Some(found) = AgentSettings::find(metadata)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// A session about which its client says nothing.
+pub(super) fn bare(by: ClientRef) -> Wanted {
+    wanted(by, None)
+}
+
+fn wanted(by: ClientRef, settings: Option<&(AgentSettings, Spelling)>) -> Wanted {
+    let settings = settings.map(|(settings, _)| settings.clone()).unwrap_or_default();
+    let text = |names: [&str; 2]| names.iter().find_map(|name| settings.more.get(*name)?.as_str().map(str::to_owned));
+    let map = |names: [&str; 2]| -> Map<String, Value> {
+        names.iter().find_map(|name| settings.more.get(*name)?.as_object().cloned()).unwrap_or_default()
+    };
+    let tools = ["allowed_tools", "allowedTools"].iter().find_map(|name| settings.more.get(*name)?.as_array());
+    Wanted {
+        by,
+        workspace: settings.workspace_path.clone().map(PathBuf::from),
+        agent: text(["agent", "agent"]),
+        model: text(["model", "model"]),
+        approval_mode: text(["approval_mode", "approvalMode"]),
+        allowed_tools: tools.into_iter().flatten().filter_map(|tool| tool.as_str().map(str::to_owned)).collect(),
+        mcp_servers: map(["mcp_servers", "mcpServers"]),
+        environment: map(["environment", "env"]),
+    }
+}
+
+/// A session has one folder: a client that names another means another session.
+async fn check_folder(session: &Session, settings: Option<&(AgentSettings, Spelling)>) -> Result<(), Error> {
+    let Some(path) = settings.and_then(|(settings, _)| settings.workspace_path.as_deref()) else { return Ok(()) };
+    let state = session.snapshot().await;
+    let folder = state.and_then(|state| state.start?.config?.working_directory);
+    let Some(folder) = folder else { return Ok(()) };
+    let real = |path: &str| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    if real(path) == real(&folder) {
+        return Ok(());
+    }
+    Err(Error::invalid_params(format!("workspace_path: this session works in {folder}")))
+}
+
+fn when_busy(metadata: &Map<String, Value>) -> Result<WhenBusy, Error> {
+    match metadata.get(OURS).and_then(|ours| ours.get("whenBusy")) {
+        None => Ok(WhenBusy::Queue),
+        Some(Value::String(word)) if word == "queue" => Ok(WhenBusy::Queue),
+        Some(Value::String(word)) if word == "steer" => Ok(WhenBusy::Steer),
+        Some(Value::String(word)) if word == "interrupt" => Ok(WhenBusy::Interrupt),
+        Some(_) => Err(Error::invalid_params("whenBusy: queue, steer or interrupt")),
+    }
+}
+
+/// The question that a message says it answers.
+pub(super) fn correlation(metadata: &Map<String, Value>) -> Option<String> {
+    let keys = [devtool::URI, devtool::coder::KEY];
+    keys.iter().find_map(|key| metadata.get(*key)?.get("correlationId")?.as_str().map(str::to_owned))
+}
+
+fn mismatch(task: &str, session: &SessionId) -> Error {
+    Error::invalid_params(format!("message.contextId: task {task} belongs to context {session}"))
+}
+
+fn unknown_context(context: &str) -> Error {
+    Error::invalid_params(format!("message.contextId: there is no context {context}; leave it out to begin one"))
+}

@@ -1,0 +1,244 @@
+//! Tasks: found, shown, listed, cancelled, followed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_a2a::{Error, ErrorKind, ListTasks, Map, Task, TaskList, TaskState, TaskStatus, Update};
+use multitap_event::{PromptId, SessionId, Timestamp};
+use multitap_hub::{Session, TaskFilter, TaskRecord};
+use serde_json::json;
+
+use super::{Call, Service, Stream};
+use crate::a2a::encode::{self, OURS};
+use crate::a2a::follow::{Follow, Step};
+use crate::a2a::history::{Log, Stretch};
+use crate::a2a::stage::Stage;
+use crate::a2a::{keep, name};
+use crate::error;
+use crate::http::Shared;
+use multitap_a2a::devtool::Spelling;
+
+/// How long a turn may take to end after it was cancelled, before the client is told how things stand.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
+/// How many tasks are on a page if the client does not say.
+const PAGE_SIZE: u32 = 50;
+
+/// A task that is known.
+struct Known {
+    session: SessionId,
+    record: Option<TaskRecord>,
+}
+
+impl Service {
+    /// The session of a task, live: taken up if it has to be. And whether the task lasts as long as it does.
+    pub(super) async fn session_of(&self, door: &Shared, call: &Call, task: &str) -> Result<(Session, bool), Error> {
+        let known = self.known(door, task).await?;
+        let session = self.live(door, call, &known.session).await?.ok_or_else(|| not_found(task))?;
+        Ok((session, !name::is_own_task(task)))
+    }
+
+    async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
+        let host = door.host();
+        let shared = host.shared().map(|session| session.id().clone());
+        let belongs = |session: &SessionId| shared.as_ref().is_none_or(|shared| shared == session);
+        if let Some(session) = name::session_of(task) {
+            let session = SessionId::from(session);
+            let is_known = host.find(&session).is_some() || self.is_kept(door, &session).await?;
+            let record = host.journal().task(task.to_owned()).await.unwrap_or(None);
+            return if is_known && belongs(&session) { Ok(Known { session, record }) } else { Err(not_found(task)) };
+        }
+        let record = host.journal().task(task.to_owned()).await.map_err(|error| error::from_journal(&error))?;
+        let record = record.filter(|record| belongs(&record.session)).ok_or_else(|| not_found(task))?;
+        Ok(Known { session: record.session.clone(), record: Some(record) })
+    }
+
+    async fn is_kept(&self, door: &Shared, session: &SessionId) -> Result<bool, Error> {
+        let found = door.host().journal().find(session.to_string()).await;
+        Ok(found.map_err(|error| error::from_journal(&error))?.iter().any(|record| record.id == *session))
+    }
+
+    /// A task as it stands.
+    pub(super) async fn get(&self, door: &Shared, call: &Call, id: &str, history: Option<u32>) -> Result<Task, Error> {
+        let Known { session, record } = self.known(door, id).await?;
+        let spelling = self.form(door, call, &session).spelling;
+        if let Some(live) = door.host().find(&session) {
+            let stage = self.stage(door, &live).await?;
+            return self.snapshot(door, &stage, &id.into(), spelling, history).await;
+        }
+        let log = Log::Kept { journal: door.host().journal(), session: session.clone() };
+        task(log, &session, id, record.as_ref(), None, spelling, history).await
+    }
+
+    /// A task of a live session as it stands.
+    pub(super) async fn snapshot(
+        &self,
+        door: &Shared,
+        stage: &Arc<Stage>,
+        id: &Arc<str>,
+        spelling: Spelling,
+        history: Option<u32>,
+    ) -> Result<Task, Error> {
+        let now = stage.now();
+        let record = door.host().journal().task(id.to_string()).await.unwrap_or(None);
+        let state = (now.task == *id).then_some(now.state);
+        let session = stage.session();
+        task(Log::Live(session.clone()), session.id(), id, record.as_ref(), state, spelling, history).await
+    }
+
+    pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
+        let shared = door.host().shared().map(|session| session.id().clone());
+        let context = list.context_id.as_deref().map(SessionId::from);
+        let page_size = list.page_size.unwrap_or(PAGE_SIZE);
+        if let (Some(shared), Some(context)) = (&shared, &context)
+            && shared != context
+        {
+            return Ok(TaskList { page_size, ..TaskList::default() });
+        }
+        let after = list.status_timestamp_after.as_deref().map(|text| {
+            let wrong = || Error::invalid_params("statusTimestampAfter: a time such as 2026-01-31T12:00:00Z");
+            Timestamp::parse(text).ok_or_else(wrong)
+        });
+        let filter = TaskFilter {
+            session: context.or(shared),
+            state: list.state.map(|state| keep::word(state).to_owned()),
+            updated_after: after.transpose()?,
+            before: list.page_token.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?,
+            limit: page_size as usize,
+        };
+        let page = door.host().journal().tasks(filter).await.map_err(|error| error::from_journal(&error))?;
+        let is_full = page.tasks.len() == page_size as usize;
+        let next = page.tasks.last().filter(|_| is_full).map(write_token).unwrap_or_default();
+        let mut tasks = Vec::with_capacity(page.tasks.len());
+        for record in &page.tasks {
+            let spelling = self.form(door, call, &record.session).spelling;
+            let history = Some(list.history_length.unwrap_or(0));
+            let log = match door.host().find(&record.session) {
+                Some(session) => Log::Live(session),
+                None => Log::Kept { journal: door.host().journal(), session: record.session.clone() },
+            };
+            tasks.push(task(log, &record.session, &record.id, Some(record), None, spelling, history).await?);
+        }
+        Ok(TaskList { tasks, next_page_token: next, page_size, total_size: page.total })
+    }
+
+    pub(super) async fn cancel(&self, door: &Shared, call: &Call, id: &str) -> Result<Task, Error> {
+        let Known { session, record } = self.known(door, id).await?;
+        let spelling = self.form(door, call, &session).spelling;
+        let idle = |state: &str| {
+            Error::new(ErrorKind::TaskNotCancelable, format!("task {id} is {state}: there is nothing to cancel"))
+        };
+        let kept = record.as_ref().map_or("at rest", |record| record.state.as_str());
+        let live = door.host().find(&session).ok_or_else(|| idle(kept))?;
+        let stage = self.stage(door, &live).await?;
+        let now = stage.now();
+        let queued = name::is_own_task(id) && is_queued(&live, &id.into()).await;
+        let mut reader = stage.read(now.cursor);
+        let mut follow = if queued {
+            live.withdraw(id.into(), call.client()).await.map_err(|error| match error {
+                multitap_hub::WithdrawError::Observer => Error::new(ErrorKind::NotController, error.to_string()),
+                multitap_hub::WithdrawError::SessionEnded | multitap_hub::WithdrawError::NotWaiting(_) => {
+                    Error::new(ErrorKind::TaskNotCancelable, error.to_string())
+                }
+            })?;
+            Follow::turn(id)
+        } else {
+            let turn = now.turn.clone().filter(|_| *now.task == *id || !name::is_own_task(id));
+            let turn = turn.ok_or_else(|| idle(if *now.task == *id { keep::word(now.state) } else { kept }))?;
+            live.cancel(call.client()).await.map_err(|error| error::from_cancel(&error))?;
+            Follow::turn(turn)
+        };
+        let ended = async {
+            while let Some(frame) = reader.next().await {
+                // A question that is withdrawn on the way does not end it.
+                if follow.step(&frame) == Step::Last && frame.state.is_terminal() {
+                    break;
+                }
+            }
+        };
+        if tokio::time::timeout(CANCEL_PATIENCE, ended).await.is_err() {
+            tracing::warn!(task = id, "a cancelled turn goes on");
+        }
+        self.snapshot(door, &stage, &id.into(), spelling, None).await
+    }
+
+    pub(super) async fn subscribe(&self, door: &Shared, call: Call, id: &str) -> Result<Stream, Error> {
+        let Known { session, .. } = self.known(door, id).await?;
+        let rests = || {
+            let why = format!("task {id} is not live: a message to it takes its session up again");
+            Error::new(ErrorKind::UnsupportedOperation, why)
+        };
+        let live = door.host().find(&session).ok_or_else(rests)?;
+        let stage = self.stage(door, &live).await?;
+        let form = self.form(door, &call, &session);
+        let own = name::is_own_task(id);
+        let follow = Follow::Task { task: id.into(), own };
+        let now = stage.now();
+        if let Some(after) = call.after.filter(|after| after.seq <= live.last()) {
+            return Ok(Stream::new(None, stage.read(after), follow, form));
+        }
+        let mut task = self.snapshot(door, &stage, &id.into(), form.spelling, None).await?;
+        if own && task.status.state.is_terminal() && call.after.is_none() {
+            let why = format!("task {id} is {}: nothing more comes", keep::word(task.status.state));
+            return Err(Error::new(ErrorKind::UnsupportedOperation, why));
+        }
+        let mut ours = Map::from_iter([("cursor".to_owned(), now.cursor.to_string().into())]);
+        if let Some(after) = call.after {
+            // The place the client names is not in this log.
+            let gap = json!({ "asked": after.to_string(), "last": now.cursor.to_string(), "epoch": live.epoch() });
+            ours.insert("replayGap".to_owned(), gap);
+        }
+        task.metadata.insert(OURS.to_owned(), ours.into());
+        let first = form.dialect.write_update(&Update::Task(task));
+        Ok(Stream::new(Some(first), stage.read(now.cursor), follow, form))
+    }
+}
+
+async fn is_queued(session: &Session, prompt: &PromptId) -> bool {
+    let state = session.snapshot().await;
+    state.is_some_and(|state| state.queue.iter().any(|queued| queued.prompt.prompt_id.as_ref() == Some(prompt)))
+}
+
+/// A task from its log and from what was kept of it.
+async fn task(
+    log: Log,
+    session: &SessionId,
+    id: &str,
+    record: Option<&TaskRecord>,
+    state: Option<TaskState>,
+    spelling: Spelling,
+    history: Option<u32>,
+) -> Result<Task, Error> {
+    let first = record.map_or(1, |record| record.first_seq);
+    let stretch = Stretch { log, task: id.into(), first, last: record.and_then(|record| record.last_seq) };
+    let told = stretch.read(history, spelling).await.map_err(|error| error::from_journal(&error))?;
+    let kept = record.map_or(TaskState::Submitted, |record| keep::state(&record.state));
+    let state = state.unwrap_or(kept);
+    let rests = state.is_terminal() || state.is_interrupted();
+    Ok(Task {
+        id: id.to_owned(),
+        context_id: session.to_string(),
+        status: TaskStatus {
+            state: encode::state(state, spelling),
+            message: told.latest.filter(|_| rests),
+            timestamp: record.map(|record| record.updated.to_string()),
+        },
+        history: if history == Some(0) { Vec::new() } else { told.history },
+        artifacts: Vec::new(),
+        metadata: Map::new(),
+    })
+}
+
+/// Where a page ends.
+fn write_token(record: &TaskRecord) -> String {
+    format!("{}.{}", record.updated.as_millis(), record.id)
+}
+
+fn read_token(token: &str) -> Result<(Timestamp, String), Error> {
+    let wrong = || Error::invalid_params("pageToken: give back the nextPageToken of the page before");
+    let (millis, id) = token.split_once('.').ok_or_else(wrong)?;
+    Ok((Timestamp::from_millis(millis.parse().map_err(|_| wrong())?), id.to_owned()))
+}
+
+pub(super) fn not_found(task: &str) -> Error {
+    Error::new(ErrorKind::TaskNotFound, format!("there is no task {task}")).with("taskId", task)
+}

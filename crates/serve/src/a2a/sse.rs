@@ -1,0 +1,96 @@
+//! Frames as server-sent events: `id` is the cursor, `data` a JSON-RPC answer; comments keep the connection alive.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, header};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use multitap_a2a::{Dialect, Error, RequestId};
+use multitap_hub::STUCK;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::rpc::{envelope, error_envelope};
+use super::service::{Item, Stream};
+use crate::http::Shared;
+
+/// How often a silent stream shows that it is alive.
+const ALIVE: Duration = Duration::from_secs(15);
+/// How much is written at once.
+const CHUNK: usize = 64 * 1024;
+/// A comment: an event without data would trouble some clients.
+const PING: &str = ": ping\n\n";
+
+/// Whether a method is answered by a stream.
+pub(crate) fn is_streaming(method: &str) -> bool {
+    matches!(method, "message/stream" | "tasks/resubscribe" | "SendStreamingMessage" | "SubscribeToTask")
+}
+
+/// A refusal, for clients that take nothing but a stream.
+pub(super) fn refuse(dialect: Dialect, id: &RequestId, error: &Error) -> Response {
+    let event = format!("data: {}\n\n", error_envelope(dialect, id, error));
+    response(Body::from(event))
+}
+
+/// Sends a stream. A client that leaves it unread for too long is cut off, and may come back with its cursor.
+pub(super) fn respond(door: &Shared, id: RequestId, frames: Stream) -> Response {
+    let (chunks, received) = mpsc::channel::<Bytes>(1);
+    let stop = door.stop().clone();
+    door.tasks().spawn(async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = send(id, frames, &chunks) => {}
+            () = chunks.closed() => {}
+        }
+    });
+    let bytes = stream::unfold(received, |mut received| async {
+        let chunk = received.recv().await?;
+        Some((Ok::<_, Infallible>(chunk), received))
+    });
+    response(Body::from_stream(bytes))
+}
+
+async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
+    loop {
+        let mut text = String::new();
+        match timeout(ALIVE, frames.next()).await {
+            Ok(Some(item)) => write(&mut text, &id, &frames, &item),
+            Ok(None) => return,
+            Err(_) => text.push_str(PING),
+        }
+        // What came together goes out together.
+        while text.len() < CHUNK
+            && let Some(item) = frames.try_next()
+        {
+            write(&mut text, &id, &frames, &item);
+        }
+        match timeout(STUCK, chunks.send(text.into())).await {
+            Ok(Ok(())) => {}
+            // It left, or it does not read.
+            Ok(Err(_)) | Err(_) => return,
+        }
+    }
+}
+
+fn write(text: &mut String, id: &RequestId, frames: &Stream, item: &Item) {
+    let written = match item {
+        Item::First(json) => write!(text, "data: {}\n\n", envelope(id, "result", json)),
+        Item::Frame(frame) => {
+            let json = envelope(id, "result", frame.json(frames.form));
+            write!(text, "id: {}\ndata: {json}\n\n", frame.cursor)
+        }
+    };
+    written.ok(); // a String takes everything
+}
+
+fn response(body: Body) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-cache"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, body).into_response()
+}

@@ -1,0 +1,328 @@
+//! The frames of one session, made once for everybody: one task reads the log and makes them, the latest stay at hand,
+//! and any number of readers go through them, each in its own time.
+//!
+//! A reader that is behind what is at hand makes its frames anew from the log until it has caught up: so no reader
+//! holds anything back, and none makes memory grow.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use multitap_a2a::TaskState;
+use multitap_event::{ClientRef, Door, Event, Timestamp};
+use multitap_hub::{Edge, Feed, Join, JoinError, JoinFrom, Part, Session, Told};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::cursor::Cursor;
+use super::frame::{Body, Frame};
+use super::project::Projector;
+
+/// How much of the latest frames is at hand.
+const RING_BYTES: usize = 2 * 1024 * 1024;
+/// How many places are remembered from which frames can be made anew: one a turn.
+const STARTS: usize = 256;
+/// How long a log may be that is gone through from its start when its session is first asked for.
+const FROM_START: u64 = 20_000;
+/// How much of the log is read at a time.
+const AT_A_TIME: Part = Part { edge: Edge::After(0), limit: 256, bytes: 512 * 1024 };
+
+/// One session on show.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    session: Session,
+    ring: Mutex<Ring>,
+    head: watch::Sender<Head>,
+}
+
+#[derive(Debug)]
+struct Ring {
+    projector: Projector,
+    frames: VecDeque<Arc<Frame>>,
+    bytes: usize,
+    /// Every frame after this one is here, but for live output that was shown again.
+    before: Cursor,
+    /// The session at rest, now and then, oldest first.
+    starts: VecDeque<Projector>,
+}
+
+/// How far it goes, and whether it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Head {
+    last: Cursor,
+    over: bool,
+}
+
+/// Where the session stands for A2A clients.
+#[derive(Debug, Clone)]
+pub(crate) struct Now {
+    /// The last frame.
+    pub(crate) cursor: Cursor,
+    /// The task of the running turn, or of the last.
+    pub(crate) task: Arc<str>,
+    pub(crate) turn: Option<Arc<str>>,
+    pub(crate) state: TaskState,
+}
+
+/// Hears of each frame as it is made, in order.
+pub(crate) trait Listen: Send {
+    fn heard(&mut self, frame: &Frame);
+    /// What was heard so far can be put away.
+    fn rest(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+impl Stage {
+    /// Puts a session on show. `run` must be called on what comes back for it to go on.
+    pub(crate) async fn open(session: Session) -> Result<(Arc<Self>, Feed), JoinError> {
+        let me = ClientRef::new("a2a", Door::Host);
+        let from = if session.last() <= FROM_START { JoinFrom::Start } else { JoinFrom::Now };
+        let join = Join { client: me, from, patience: None, announce: false };
+        let joined = session.join(join).await?;
+        let id = session.id().as_str();
+        let projector = match &joined.snapshot {
+            Some(state) => Projector::amid(id, state),
+            None => Projector::new(id),
+        };
+        let before = Cursor::after_all_of(projector.seq());
+        let head = Head { last: before, over: false };
+        let starts = VecDeque::from([Projector::new(id)]);
+        let ring = Ring { projector, frames: VecDeque::new(), bytes: 0, before, starts };
+        let (head, _) = watch::channel(head);
+        Ok((Arc::new(Self { session, ring: Mutex::new(ring), head }), joined.feed))
+    }
+
+    /// Makes frames until the session is over.
+    pub(crate) async fn run(self: Arc<Self>, mut feed: Feed, mut listener: impl Listen, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                told = feed.next() => {
+                    let Some(told) = told else { break };
+                    self.take(told, &mut listener);
+                    // What came together is told together.
+                    while let Some(told) = feed.try_next() {
+                        self.take(told, &mut listener);
+                    }
+                }
+                () = until(self.due()) => self.make(&mut listener, |projector, out| projector.tick(Timestamp::now(), out)),
+            }
+            listener.rest().await;
+        }
+        self.head.send_modify(|head| head.over = true);
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        let ring = self.lock();
+        let projector = &ring.projector;
+        Now {
+            cursor: self.head.borrow().last,
+            task: projector.task().clone(),
+            turn: projector.turn().cloned(),
+            state: projector.state(),
+        }
+    }
+
+    /// Comes back once everything up to that event was taken in.
+    pub(crate) async fn reached(&self, seq: u64) {
+        let mut head = self.head.subscribe();
+        while self.lock().projector.seq() < seq && !head.borrow_and_update().over {
+            if head.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Goes through the frames after that one.
+    pub(crate) fn read(self: &Arc<Self>, after: Cursor) -> Reader {
+        Reader { stage: self.clone(), head: self.head.subscribe(), after, past: None }
+    }
+
+    fn due(&self) -> Option<Timestamp> {
+        self.lock().projector.due()
+    }
+
+    fn take(&self, told: Told, listener: &mut impl Listen) {
+        // What is lost has no frames; what this version does not know has none either.
+        let Told::Event(entry) = told else { return };
+        let Some(event) = entry.event() else { return };
+        self.make(listener, |projector, out| projector.apply(event, out));
+    }
+
+    fn make(&self, listener: &mut impl Listen, project: impl FnOnce(&mut Projector, &mut Vec<Frame>)) {
+        let mut made = Vec::new();
+        let mut ring = self.lock();
+        let was_at_rest = ring.projector.is_at_rest();
+        project(&mut ring.projector, &mut made);
+        if !was_at_rest && ring.projector.is_at_rest() {
+            ring.remember();
+        }
+        for frame in made {
+            listener.heard(&frame);
+            ring.add(Arc::new(frame));
+        }
+        let last = ring.frames.back().map_or(ring.before, |frame| frame.cursor);
+        drop(ring);
+        self.head.send_modify(|head| head.last = last);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        // Nothing is left half done in there.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ring {
+    fn add(&mut self, frame: Arc<Frame>) {
+        self.supersede(&frame);
+        self.bytes += frame.bytes();
+        self.frames.push_back(frame);
+        while self.bytes > RING_BYTES
+            && let Some(oldest) = self.frames.pop_front()
+        {
+            self.bytes -= oldest.bytes();
+            self.before = oldest.cursor;
+        }
+    }
+
+    /// Live output is worth nothing once more of it is shown, or the call goes on to something else.
+    fn supersede(&mut self, by: &Frame) {
+        let Body::Tool(tool) = &by.body else { return };
+        let is_older = |frame: &Arc<Frame>| {
+            frame.is_live() && matches!(&frame.body, Body::Tool(old) if old.call.tool_id == tool.call.tool_id)
+        };
+        if let Some(at) = self.frames.iter().rposition(is_older)
+            && let Some(old) = self.frames.remove(at)
+        {
+            self.bytes -= old.bytes();
+        }
+    }
+
+    fn remember(&mut self) {
+        if self.starts.len() == STARTS {
+            // The beginning stays.
+            self.starts.remove(1);
+        }
+        self.starts.push_back(self.projector.clone());
+    }
+}
+
+/// One client's way through the frames: without a gap, without a repetition.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    stage: Arc<Stage>,
+    head: watch::Receiver<Head>,
+    /// The last frame that was read.
+    after: Cursor,
+    past: Option<Past>,
+}
+
+/// Frames made anew from the log.
+#[derive(Debug)]
+struct Past {
+    projector: Projector,
+    ready: VecDeque<Frame>,
+}
+
+enum Found {
+    Frame(Arc<Frame>),
+    Nothing,
+    Behind,
+}
+
+impl Reader {
+    /// The next frame; nothing once the session is over and all was read. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<Arc<Frame>> {
+        loop {
+            // Looked at first: what comes after wakes us.
+            let over = self.head.borrow_and_update().over;
+            match self.find() {
+                Found::Frame(frame) => return Some(self.took(frame)),
+                Found::Nothing if over => return None,
+                Found::Nothing => self.head.changed().await.ok()?,
+                Found::Behind => {
+                    if let Some(frame) = self.catch_up().await {
+                        return Some(self.took(frame));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next frame, if it is at hand.
+    pub(crate) fn try_next(&mut self) -> Option<Arc<Frame>> {
+        match self.find() {
+            Found::Frame(frame) => Some(self.took(frame)),
+            Found::Nothing | Found::Behind => None,
+        }
+    }
+
+    fn took(&mut self, frame: Arc<Frame>) -> Arc<Frame> {
+        self.after = frame.cursor;
+        frame
+    }
+
+    fn find(&mut self) -> Found {
+        let ring = self.stage.lock();
+        if self.after < ring.before {
+            return Found::Behind;
+        }
+        let at = ring.frames.partition_point(|frame| frame.cursor <= self.after);
+        match ring.frames.get(at) {
+            Some(frame) => {
+                self.past = None;
+                Found::Frame(frame.clone())
+            }
+            None => Found::Nothing,
+        }
+    }
+
+    async fn catch_up(&mut self) -> Option<Arc<Frame>> {
+        let mut past = self.past.take().unwrap_or_else(|| self.stage.past(self.after));
+        while let Some(frame) = past.ready.pop_front() {
+            if frame.cursor > self.after {
+                self.past = Some(past);
+                return Some(Arc::new(frame));
+            }
+        }
+        let part = Part { edge: Edge::After(past.projector.seq()), ..AT_A_TIME };
+        let page = self.stage.session.page(part).await;
+        let entries = page.map(|page| page.entries).unwrap_or_else(|error| {
+            tracing::warn!(session = %self.stage.session.id(), %error, "cannot read the log");
+            Vec::new()
+        });
+        let events: Vec<&Event> = entries.iter().filter_map(|entry| entry.event()).collect();
+        let mut made = Vec::new();
+        for event in &events {
+            past.projector.apply(event, &mut made);
+        }
+        past.ready.extend(made);
+        if events.is_empty() {
+            // The log has no more: the rest is at hand.
+            self.after = self.after.max(self.stage.lock().before);
+        }
+        self.past = Some(past);
+        None
+    }
+}
+
+impl Stage {
+    /// The nearest place before that frame from which frames can be made.
+    fn past(&self, after: Cursor) -> Past {
+        let ring = self.lock();
+        let start = ring.starts.iter().rev().find(|start| start.seq() <= after.seq);
+        let projector = start.cloned().unwrap_or_else(|| Projector::new(self.session.id().as_str()));
+        Past { projector, ready: VecDeque::new() }
+    }
+}
+
+/// Comes back at that time; never, if there is none.
+async fn until(due: Option<Timestamp>) {
+    match due {
+        Some(due) => tokio::time::sleep(Duration::from_millis(due.millis_since(Timestamp::now()))).await,
+        None => std::future::pending().await,
+    }
+}

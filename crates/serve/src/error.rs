@@ -1,0 +1,94 @@
+//! What sessions and their host refuse, in A2A's words: one place, every case.
+
+use multitap_a2a::{Error, ErrorKind};
+use multitap_event::Refused;
+use multitap_hub::{CancelError, CommandError, DecideError, JoinError, JournalError, PromptError};
+use serde_json::json;
+
+use crate::host::HostError;
+
+pub(crate) fn from_host(error: &HostError) -> Error {
+    let kind = match error {
+        HostError::Setting { .. } | HostError::NoSuchSession(_) => ErrorKind::InvalidParams,
+        HostError::LiveElsewhere { .. } | HostError::TooMany | HostError::Shared => ErrorKind::UnsupportedOperation,
+        HostError::Agent(_) | HostError::ShutDown => ErrorKind::Internal,
+    };
+    Error::new(kind, error.to_string())
+}
+
+pub(crate) fn from_prompt(error: &PromptError) -> Error {
+    let kind = match error {
+        PromptError::Observer => ErrorKind::NotController,
+        PromptError::SameId(_) => ErrorKind::InvalidParams,
+        PromptError::CannotSteer | PromptError::Finishing | PromptError::SessionEnded => {
+            ErrorKind::UnsupportedOperation
+        }
+        PromptError::QueueFull | PromptError::Busy => ErrorKind::Internal,
+    };
+    Error::new(kind, error.to_string())
+}
+
+pub(crate) fn from_decide(error: &DecideError) -> Error {
+    match error {
+        DecideError::SessionEnded => Error::new(ErrorKind::UnsupportedOperation, error.to_string()),
+        DecideError::Busy => Error::internal(error.to_string()),
+        DecideError::Refused(refused) => from_refused(refused),
+    }
+}
+
+fn from_refused(refused: &Refused) -> Error {
+    let message = refused.to_string();
+    match refused {
+        Refused::Observer => Error::new(ErrorKind::NotController, message),
+        Refused::AlreadySettled(ruling) => Error::new(ErrorKind::QuestionSettled, message)
+            .with("questionId", ruling.question_id.as_str())
+            .with("settledBy", json!({ "client": ruling.settled_by.client, "door": ruling.settled_by.door }))
+            .with("selectedOptionId", ruling.selected_option_id.as_str())
+            .with("at", ruling.at.to_string()),
+        Refused::NotOffered { question, offered, .. } => {
+            let offered: Vec<&str> = offered.iter().map(|option| option.as_str()).collect();
+            Error::invalid_params(message).with("questionId", question.as_str()).with("offered", offered)
+        }
+        Refused::UnknownQuestion { question }
+        | Refused::DoesNotFit { question, .. }
+        | Refused::Withdrawn { question, .. } => Error::invalid_params(message).with("questionId", question.as_str()),
+    }
+}
+
+pub(crate) fn from_cancel(error: &CancelError) -> Error {
+    match error {
+        CancelError::NoTurn => Error::new(ErrorKind::TaskNotCancelable, error.to_string()),
+        CancelError::Command(error) => from_command(error),
+    }
+}
+
+pub(crate) fn from_command(error: &CommandError) -> Error {
+    let kind = match error {
+        CommandError::Observer => ErrorKind::NotController,
+        CommandError::SessionEnded | CommandError::NoAgent => ErrorKind::UnsupportedOperation,
+        CommandError::Busy => ErrorKind::Internal,
+    };
+    Error::new(kind, error.to_string())
+}
+
+pub(crate) fn from_join(error: &JoinError) -> Error {
+    match error {
+        JoinError::SessionEnded => Error::new(ErrorKind::UnsupportedOperation, error.to_string()),
+        JoinError::Full => Error::internal(error.to_string()),
+    }
+}
+
+pub(crate) fn from_journal(error: &JournalError) -> Error {
+    match error {
+        JournalError::NoSuchSession(_) => Error::new(ErrorKind::TaskNotFound, error.to_string()),
+        JournalError::LiveElsewhere { .. } | JournalError::LiveHere(_) => {
+            Error::new(ErrorKind::UnsupportedOperation, error.to_string())
+        }
+        JournalError::Full
+        | JournalError::Locked
+        | JournalError::Damaged(_)
+        | JournalError::Newer { .. }
+        | JournalError::Lost(_)
+        | JournalError::Other(_) => Error::internal(error.to_string()),
+    }
+}
