@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connection::Connections;
+#[expect(unused_imports, reason = "for the doors that hang on this server")]
+pub(crate) use self::connection::Seat;
 use crate::a2a;
 use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
 use crate::host::Host;

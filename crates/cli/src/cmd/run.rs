@@ -3,12 +3,10 @@
 mod input;
 mod request;
 mod show;
-mod signals;
 mod tally;
 
 use std::future::pending;
 use std::io::IsTerminal as _;
-use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -24,16 +22,15 @@ use tokio::time::{Instant, sleep_until, timeout};
 use self::input::Input;
 use self::request::{BadLine, Request};
 use self::show::Show;
-use self::signals::Signals;
 use self::tally::Tally;
 use crate::args::{BusyArg, InputFormat, OutputFormat, RunArgs};
 use crate::exit::{Exit, Problem};
 use crate::host::{Host, Started};
-use crate::launch;
 use crate::out::{self, Out, Unwritten};
-use crate::settings::Settings;
+use crate::signals::Signals;
 use crate::take_up::TakeUp;
 use crate::words::clean;
+use crate::{launch, settings};
 
 /// After an interrupt: how long the agent has to end its turn.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
@@ -50,7 +47,7 @@ const INPUT_ENDED: &str = "nobody is there to answer: the input has ended";
 /// Runs a session without a screen.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let folder = launch::folder(args.session.cwd.as_deref())?;
-    let mut settings = settings_of(&folder)?;
+    let mut settings = settings::of(&folder)?;
     let mut id = SessionId::fresh();
     let mut show = Show::new(args.output_format, std::io::stdout().is_terminal());
     let mut out = Out::new();
@@ -68,7 +65,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let (options, own) = taken_up.options(&args.session, folder.clone());
     if own != folder {
         // It goes on in a folder of its own: what is trusted and forbidden there counts, not what is so here.
-        settings = settings_of(&own)?;
+        settings = settings::of(&own)?;
     }
     let folder = own;
     let config = match launch::config(&options, &settings, folder.clone(), prompt) {
@@ -125,15 +122,6 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         () = at(hurry) => {}
     }
     Ok(exit)
-}
-
-/// The settings of a session in that folder; what the user should know about them is said.
-fn settings_of(folder: &Path) -> Result<Settings, Problem> {
-    let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
-    for warning in &settings.warnings {
-        out::say(&format!("multitap: {warning}"));
-    }
-    Ok(settings)
 }
 
 fn when_busy(chosen: BusyArg) -> WhenBusy {

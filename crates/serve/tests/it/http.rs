@@ -139,6 +139,13 @@ async fn a_port_that_somebody_has_is_named() {
 }
 
 #[tokio::test]
+async fn an_address_of_another_machine_is_named() {
+    let error = try_open(config("192.0.2.1", with_token(), Limits::default())).await.unwrap_err();
+    assert!(matches!(error, DoorError::Bind { .. }), "{error}");
+    assert!(error.to_string().contains("192.0.2.1"), "{error}");
+}
+
+#[tokio::test]
 async fn both_loopback_addresses_are_the_same_door() {
     let door = open(Access::default()).await;
     assert!(door.addresses().iter().all(|address| address.port() == port(&door)), "{:?}", door.addresses());
@@ -175,6 +182,16 @@ async fn a_body_that_is_too_large_is_not_read() {
     let answer = ask(port(&door), "POST /no/such", &[("Host", &host), ("Content-Length", "1001")]).await;
     assert_eq!(answer.status, 413, "{answer:#?}");
     assert_eq!(answer.json()["error"]["code"], 413);
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let door = open(Access::default()).await;
+    let host = format!("localhost:{}", port(&door));
+    let long = "x".repeat(300_000);
+    let answer = ask(port(&door), "GET /healthz", &[("Host", &host), ("X-Long", &long)]).await;
+    // Who is still sending when the connection is closed may not hear why.
+    assert!(matches!(answer.status, 431 | 0), "{answer:#?}");
 }
 
 #[tokio::test]

@@ -100,7 +100,8 @@ impl Line {
     }
 
     pub(crate) async fn send(&mut self, text: &str) {
-        self.stream.write_all(text.as_bytes()).await.unwrap();
+        // A door that has heard enough reads no more; its answer is what the test looks at.
+        self.stream.write_all(text.as_bytes()).await.ok();
     }
 
     /// All that comes until the other side closes.
