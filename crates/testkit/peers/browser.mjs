@@ -86,24 +86,24 @@ class Wire {
   }
 
   hear(method, { requestId, request, url, statusCode, response, errorMessage, errorText }) {
-    const found = this.requests.get(requestId);
-    const sent = (method, url) => this.requests.set(requestId, { method, url });
-    if (method === 'Network.requestWillBeSent') sent(request.method, request.url);
-    if (method === 'Network.webSocketCreated') sent('GET', url);
-    if (!found) return;
-    if (method === 'Network.responseReceivedExtraInfo') found.status = statusCode;
-    if (method === 'Network.webSocketHandshakeResponseReceived') found.status = response.status;
-    if (method === 'Network.webSocketFrameError') Object.assign(found, { error: errorMessage, ended: true });
-    if (method === 'Network.loadingFailed') Object.assign(found, { error: errorText, ended: true });
+    // What is known of a request comes in any order, and what went over the wire may come before the request.
+    const known = (facts) => this.requests.set(requestId, { ...this.requests.get(requestId), ...facts });
+    if (method === 'Network.requestWillBeSent') known({ method: request.method, url: request.url });
+    if (method === 'Network.webSocketCreated') known({ method: 'GET', url });
+    if (method === 'Network.responseReceivedExtraInfo') known({ status: statusCode });
+    if (method === 'Network.webSocketHandshakeResponseReceived') known({ status: response.status });
+    if (method === 'Network.webSocketFrameError') known({ error: errorMessage, ended: true });
+    if (method === 'Network.loadingFailed') known({ error: errorText, ended: true });
   }
 
   /** The requests since the last time, when each has a status or failed. */
   async settled() {
-    const open = () => [...this.requests.values()].some((request) => !request.status && !request.ended);
-    for (const deadline = Date.now() + PATIENCE; (open() || this.requests.size === 0) && Date.now() < deadline;) {
+    const sent = () => [...this.requests.values()].filter((request) => request.url);
+    const open = () => sent().length === 0 || sent().some((request) => !request.status && !request.ended);
+    for (const deadline = Date.now() + PATIENCE; open() && Date.now() < deadline;) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    const requests = [...this.requests.values()];
+    const requests = sent();
     this.requests.clear();
     return requests.map(({ method, url, status, error }) => ({ method, url, status, error }));
   }
