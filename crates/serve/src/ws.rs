@@ -6,8 +6,10 @@
 //!
 //! Must not come in: what frames and requests mean.
 
+mod events;
 mod incoming;
 mod query;
+mod requests;
 mod socket;
 
 use axum::Router;
@@ -18,10 +20,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
 use multitap_a2a::{Error, ErrorKind};
+use multitap_event::ClientRef;
 use multitap_hub::Session;
 
 pub(crate) use self::incoming::Incoming;
 use self::query::{Speech, Wanted};
+pub(crate) use self::requests::{IN_FLIGHT, Requests};
 pub(crate) use self::socket::{Close, Gone, Heard, Socket};
 use crate::a2a;
 use crate::guard::{Caller, SUBPROTOCOL};
@@ -68,19 +72,40 @@ async fn enter(
         Speech::A2a { form, after } => {
             let extension = a2a::uses_extension(&headers);
             let hello = a2a::Hello { caller, form, extension, after, epoch: wanted.epoch };
-            let connection = match a2a::Connection::new(door, hello, session).await {
-                Ok(connection) => connection,
-                Err(error) => {
-                    let status = StatusCode::from_u16(error.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                    return problem(status, &error.message);
-                }
-            };
-            upgrade.on_upgrade(move |socket| async move {
-                Box::pin(connection.run(Socket::new(socket))).await;
-                drop(held);
-            })
+            match a2a::Connection::new(door, hello, session).await {
+                Ok(connection) => hand_over(upgrade, held, |socket| connection.run(socket)),
+                Err(error) => refuse(&error),
+            }
+        }
+        Speech::Events { after, door: way } => {
+            let name = caller.name.unwrap_or_else(|| "client".to_owned());
+            let client = ClientRef { role: Some(caller.role), ..ClientRef::new(name, way) };
+            match events::Connection::new(door, client, session, after, wanted.epoch).await {
+                Ok(connection) => hand_over(upgrade, held, |socket| connection.run(socket)),
+                Err(error) => refuse(&error),
+            }
         }
     }
+}
+
+/// Upgrades, and serves the client; what is held is let go of when it left.
+fn hand_over<Served>(
+    upgrade: WebSocketUpgrade,
+    held: impl Send + 'static,
+    serve: impl FnOnce(Socket) -> Served + Send + 'static,
+) -> Response
+where
+    Served: Future<Output = ()> + Send + 'static,
+{
+    upgrade.on_upgrade(move |socket| async move {
+        Box::pin(serve(Socket::new(socket))).await;
+        drop(held);
+    })
+}
+
+fn refuse(error: &Error) -> Response {
+    let status = StatusCode::from_u16(error.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    problem(status, &error.message)
 }
 
 /// The session to listen to: the one it names, else the one that everybody shares, if there is one.
@@ -96,4 +121,13 @@ fn find(door: &Shared, wanted: &Wanted) -> Result<Option<Session>, String> {
 pub(crate) fn is_acp(method: &str) -> Option<Error> {
     let why = "initialize is ACP, which is not spoken on this connection yet: it is to come with `multitap acp`";
     (method == "initialize").then(|| Error::new(ErrorKind::MethodNotFound, why))
+}
+
+pub(crate) fn no_binary() -> Error {
+    let why = "binary frames are not taken: each text frame is one JSON-RPC object";
+    Error::new(ErrorKind::InvalidRequest, why)
+}
+
+pub(crate) fn too_large(most: usize) -> Error {
+    Error::new(ErrorKind::InvalidRequest, format!("a frame has at most {most} bytes"))
 }

@@ -6,11 +6,8 @@
 mod switch;
 mod track;
 
-use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesUnordered;
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Dialect, Error, ErrorKind, Request, RequestId};
 use multitap_event::ClientId;
@@ -27,10 +24,7 @@ use super::stage::Stage;
 use crate::error;
 use crate::guard::Caller;
 use crate::http::Shared;
-use crate::ws::{Close, Gone, Heard, Incoming, Socket, is_acp};
-
-/// How many requests a client may have under way, streams among them.
-const IN_FLIGHT: usize = 64;
+use crate::ws::{Close, Gone, Heard, IN_FLIGHT, Incoming, Requests, Socket, is_acp, no_binary, too_large};
 
 /// Who comes, and what they said in the address.
 #[derive(Debug)]
@@ -57,7 +51,7 @@ pub(crate) struct Connection {
     /// What it is told before anything else.
     first: Option<String>,
     tracks: Tracks,
-    requests: FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>,
+    requests: Requests<Done>,
     pending: Vec<Pending>,
     /// The session that is listened to is over, and everything of it was told.
     is_over: bool,
@@ -96,7 +90,7 @@ impl Connection {
             presence: None,
             first: None,
             tracks: Tracks::default(),
-            requests: FuturesUnordered::new(),
+            requests: Requests::new(),
             pending: Vec::new(),
             is_over: false,
         };
@@ -154,7 +148,7 @@ impl Connection {
                         return Ok(why);
                     }
                 }
-                done = next(&mut self.requests) => self.done(socket, done).await?,
+                done = self.requests.next() => self.done(socket, done).await?,
                 came = self.tracks.next() => match came {
                     Came::Frame(at) => self.carry(socket, at).await?,
                     Came::Over(track) => {
@@ -209,14 +203,10 @@ impl Connection {
                 },
                 Err(refused) => refused,
             },
-            Heard::Binary => {
-                let why = "binary frames are not taken: each text frame is one JSON-RPC object";
-                Box::new((RequestId::Null, Error::new(ErrorKind::InvalidRequest, why)))
-            }
+            Heard::Binary => Box::new((RequestId::Null, no_binary())),
             Heard::Wrong(why) => {
                 if why == Close::TOO_LARGE {
-                    let why = format!("a frame has at most {} bytes", self.door.limits().body);
-                    let error = Error::new(ErrorKind::InvalidRequest, why);
+                    let error = too_large(self.door.limits().body);
                     socket.say(error_envelope(self.form.dialect, &RequestId::Null, &error)).await?;
                 }
                 return Ok(Some(why));
@@ -252,10 +242,10 @@ impl Connection {
         }
         let (door, call) = (self.door.clone(), self.call(dialect));
         self.pending.push(Pending { id: id.clone(), is_unwanted: false });
-        self.requests.push(Box::pin(async move {
+        self.requests.add(async move {
             let begins = door.a2a().begin(&door, call, request).await;
             Done { id, dialect, what: What::Begins(begins) }
-        }));
+        });
         Ok(())
     }
 
@@ -313,10 +303,10 @@ impl Connection {
         let track = self.tracks.of(&stage, after);
         track.switch.hold(id.clone(), opening.follow(), opening.form(), after);
         let door = self.door.clone();
-        self.requests.push(Box::pin(async move {
+        self.requests.add(async move {
             let begun = opening.begin(&door).await;
             Done { id, dialect, what: What::Begun(stage, begun) }
-        }));
+        });
     }
 
     /// A stream is open: its frames come as they are at hand.
@@ -354,14 +344,6 @@ impl Connection {
 async fn cut(presence: &mut Option<Feed>) -> FeedEnd {
     match presence {
         Some(feed) => feed.until_cut().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// The next request that is done; never, while none is under way.
-async fn next(requests: &mut FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>) -> Done {
-    match requests.next().await {
-        Some(done) => done,
         None => std::future::pending().await,
     }
 }

@@ -2,9 +2,9 @@
 
 use multitap_a2a::Dialect;
 use multitap_a2a::devtool::{Spelling, coder};
-use multitap_event::SessionId;
+use multitap_event::{Door, SessionId};
 
-use crate::a2a::{Cursor, Form};
+use crate::a2a::{Cursor, Form, NoCursor};
 
 /// How much of a wrong value is repeated.
 const REPEATED: usize = 100;
@@ -22,7 +22,15 @@ pub(super) struct Wanted {
 /// What is spoken.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Speech {
-    A2a { form: Form, after: Option<Cursor> },
+    A2a {
+        form: Form,
+        after: Option<Cursor>,
+    },
+    /// Our own events, for a client that comes this way.
+    Events {
+        after: Option<u64>,
+        door: Door,
+    },
 }
 
 /// A value that cannot be.
@@ -37,24 +45,37 @@ pub(super) struct Wrong {
 impl Wanted {
     pub(super) fn read(query: &[(String, String)]) -> Result<Self, Wrong> {
         let given = |key: &str| query.iter().rev().find(|(found, _)| found == key).map(|(_, value)| value.as_str());
-        let after = given("after");
-        let dialect = match given("dialect") {
-            None => Dialect::V0_3,
-            Some(word) => Dialect::of_version(word).ok_or_else(|| wrong("dialect", word, "must be 0.3 or 1.0"))?,
-        };
-        let spelling = match given("ext") {
-            None => Spelling::Specified,
-            Some(coder::KEY) => Spelling::Coder,
-            Some(word) => return Err(wrong("ext", word, "must be coderAgent, or absent")),
-        };
-        let after = after.map(|text| text.parse::<Cursor>().map_err(|error| wrong("after", text, &error.to_string())));
         let epoch = given("epoch").map(|text| text.parse().map_err(|_| wrong("epoch", text, "must be a number")));
-        Ok(Self {
-            speech: Speech::A2a { form: Form { dialect, spelling }, after: after.transpose()? },
-            epoch: epoch.transpose()?,
-            session: given("session").map(SessionId::from),
-        })
+        Ok(Self { speech: speech(given)?, epoch: epoch.transpose()?, session: given("session").map(SessionId::from) })
     }
+}
+
+fn speech<'a>(given: impl Fn(&str) -> Option<&'a str>) -> Result<Speech, Wrong> {
+    if given("dialect") == Some("events") {
+        let number = |text: &str| text.parse().map_err(|_| wrong("after", text, "must be the number of an event"));
+        let door = match given("door") {
+            None => Door::A2a,
+            Some("terminal") => Door::Terminal,
+            Some("web") => Door::Web,
+            Some(word) => return Err(wrong("door", word, "must be terminal or web, or absent")),
+        };
+        return Ok(Speech::Events { after: given("after").map(number).transpose()?, door });
+    }
+    if let Some(word) = given("door") {
+        return Err(wrong("door", word, "is only for dialect=events"));
+    }
+    let dialect = match given("dialect") {
+        None => Dialect::V0_3,
+        Some(word) => Dialect::of_version(word).ok_or_else(|| wrong("dialect", word, "must be 0.3, 1.0 or events"))?,
+    };
+    let spelling = match given("ext") {
+        None => Spelling::Specified,
+        Some(coder::KEY) => Spelling::Coder,
+        Some(word) => return Err(wrong("ext", word, "must be coderAgent, or absent")),
+    };
+    let cursor = |text: &str| text.parse().map_err(|error: NoCursor| wrong("after", text, &error.to_string()));
+    let after = given("after").map(cursor).transpose()?;
+    Ok(Speech::A2a { form: Form { dialect, spelling }, after })
 }
 
 fn wrong(key: &'static str, value: &str, why: &str) -> Wrong {
