@@ -1,19 +1,22 @@
 //! A2A on a WebSocket: many clients on one session, many streams on one connection.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
-use multitap_event::{ClientRef, Command, Decide, Door as Way, Prompt, option};
+use multitap_event::{ClientRef, ClientRole, Command, Decide, Door as Way, Prompt, option};
 use multitap_hub::{Session, WhenBusy};
-use multitap_serve::Limits;
+use multitap_serve::{Access, Limits, Scheme, Tokens};
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::live::{
     Client, Live, answering, asked, cursor, ended, event, is_end, is_stream_end, said, soon, text, turn_ended,
     turn_started,
 };
-use crate::scene::{PATIENCE, post};
+use crate::scene::{PATIENCE, open, port, post};
 
 /// Every event that a client was told, in the order in which it was told them.
 fn events(frames: &[Value]) -> Vec<Value> {
@@ -28,8 +31,8 @@ async fn from_the_start(live: &Live, turns: usize) -> Vec<Value> {
 
 async fn until_ends(client: &mut Client, turns: usize) -> Vec<Value> {
     let mut frames = Vec::new();
-    while frames.iter().filter(|frame| is_end(frame)).count() < turns {
-        frames.push(client.frame().await);
+    for _ in 0..turns {
+        frames.extend(client.until(is_end).await);
     }
     frames
 }
@@ -362,7 +365,7 @@ async fn who_does_not_read_is_cut_off_and_may_come_back() {
     assert!(is_here("slow").await, "nobody waited for it");
     let gone = async {
         while is_here("slow").await {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
     tokio::time::timeout(PATIENCE, gone).await.expect("it is cut off");
@@ -395,6 +398,18 @@ async fn who_is_sent_away_hears_so_and_the_end_is_told_to_all() {
     let frames = other.until(|frame| is_stream_end(frame, 1)).await;
     assert!(frames.iter().any(|frame| frame.to_string().contains("last words")), "everything was told first");
     assert_eq!(other.closed().await, "1001 the session is over");
+}
+
+#[tokio::test]
+async fn a_host_that_stops_says_so_and_does_not_wait() {
+    let (live, session, _agent) = Live::shared().await;
+    let mut client = live.client("").await;
+    let mut events = live.client("?dialect=events&after=0").await;
+    let start = Instant::now();
+    let (closed, also, ()) = tokio::join!(client.closed(), events.closed(), live.door.stop());
+    assert_eq!([closed, also], ["1001 this host is shutting down"; 2]);
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    assert!(!session.is_over(), "the session goes on");
 }
 
 #[tokio::test]
@@ -459,6 +474,24 @@ async fn only_so_many_requests_are_under_way_at_once() {
     client.until(|frame| is_stream_end(frame, 7)).await;
     client.ask(65, "agent/getAuthenticatedExtendedCard", json!({})).await;
     assert!(client.answer(65).await.get("result").is_some());
+}
+
+/// A browser can bring its token in no other way.
+#[tokio::test]
+async fn a_token_comes_among_the_subprotocols() {
+    let mut tokens = Tokens::default();
+    tokens.add("con-1", ClientRole::Controller, None).unwrap();
+    let door = open(Access { scheme: Scheme::of(tokens), ..Access::default() }).await;
+    for (offered, answer) in [("multitap.v1, bearer.con-1", Ok("multitap.v1")), ("multitap.v1, bearer.no", Err(401))] {
+        let mut request = format!("ws://127.0.0.1:{}/ws", port(&door)).into_client_request().unwrap();
+        request.headers_mut().insert("sec-websocket-protocol", offered.parse().unwrap());
+        let stream = TcpStream::connect(("127.0.0.1", port(&door))).await.unwrap();
+        match (soon(tokio_tungstenite::client_async(request, stream)).await, answer) {
+            (Ok((_, response)), Ok(chosen)) => assert_eq!(response.headers()["sec-websocket-protocol"], chosen),
+            (Err(tungstenite::Error::Http(response)), Err(status)) => assert_eq!(response.status(), status),
+            (other, _) => panic!("{offered}: {other:?}"),
+        }
+    }
 }
 
 #[tokio::test]
