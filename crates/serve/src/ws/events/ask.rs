@@ -204,7 +204,7 @@ async fn state(session: &Session) -> Result<Box<multitap_hub::State>, Error> {
 }
 
 async fn page(session: &Session, paging: &Paging) -> Result<String, Error> {
-    let limit = paging.limit.unwrap_or(PAGE).min(LARGEST_PAGE);
+    let limit = paging.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
     let before = paging.before.unwrap_or_else(|| session.last() + 1);
     let part = Part { edge: Edge::Before(before), limit, bytes: PAGE_BYTES };
     let page = session.page(part).await.map_err(|error| error::from_journal(&error))?;
