@@ -12,8 +12,11 @@ use multitap_hub::{LiveOutput, State};
 use super::super::cursor::Cursor;
 use super::super::frame::{Body, ToolStatus, ToolView};
 
-/// How long it is waited whether a call is asked about, before it is shown as one that runs.
+/// How long it is waited whether a call is asked about, before it is shown.
 const UNASKED: u64 = 100;
+/// How long before it is shown as one that runs, though nothing says so: some agents take a while from the call to
+/// the question, and what ran would wait again.
+const BEGUN: u64 = 3000;
 /// How many calls of a turn are at hand; the oldest that are over go first.
 const CALLS: usize = 256;
 
@@ -67,13 +70,19 @@ impl Call {
         self.shown == Shown::Over
     }
 
-    /// Whether it is to be shown as running once its moment has passed.
-    fn begins_by_itself(&self) -> bool {
-        matches!(self.shown, Shown::Nothing | Shown::Pending) && self.view.asked.is_none()
+    /// When there is more to be shown of it although nothing happens.
+    fn due(&self) -> Option<Timestamp> {
+        let after = match self.shown {
+            Shown::Nothing => UNASKED,
+            Shown::Pending => BEGUN,
+            Shown::Executing | Shown::Over => return None,
+        };
+        let due = Timestamp::from_millis(self.at.as_millis().saturating_add(after.cast_signed()));
+        Some(due).filter(|_| self.view.asked.is_none())
     }
 
-    fn begins_at(&self) -> Timestamp {
-        Timestamp::from_millis(self.at.as_millis().saturating_add(UNASKED.cast_signed()))
+    fn is_due(&self, now: Timestamp) -> bool {
+        self.due().is_some_and(|due| due <= now)
     }
 
     fn pending(&mut self) -> ToolView {
@@ -151,21 +160,19 @@ impl Tools {
 
     /// When something is to be shown although nothing happens.
     pub(super) fn due(&self) -> Option<Timestamp> {
-        let begins = self.calls.iter().filter(|call| call.begins_by_itself()).map(Call::begins_at).min();
+        let begins = self.calls.iter().filter_map(Call::due).min();
         let live = self.live.due().map(|since| Timestamp::from_millis(millis(since)));
         [begins, live].into_iter().flatten().min()
     }
 
     pub(super) fn take_due(&mut self, now: Timestamp) -> Vec<Due> {
         let mut due = Vec::new();
-        for call in self.calls.iter_mut().filter(|call| call.begins_by_itself() && call.begins_at() <= now) {
-            let at = Some(call.at);
-            if call.shown == Shown::Nothing {
-                due.push(Due { cursor: Some(call.cursor), at, view: call.pending() });
-                let second = Cursor::new(call.cursor.seq, 1);
-                due.push(Due { cursor: Some(second), at, view: call.executing() });
-            } else {
-                due.push(Due { cursor: None, at: None, view: call.executing() });
+        for call in &mut self.calls {
+            if call.shown == Shown::Nothing && call.is_due(now) {
+                due.push(Due { cursor: Some(call.cursor), at: Some(call.at), view: call.pending() });
+            }
+            if call.is_due(now) {
+                due.push(Due { cursor: None, at: call.due(), view: call.executing() });
             }
         }
         let since = Duration::from_millis(u64::try_from(now.as_millis()).unwrap_or(0));
