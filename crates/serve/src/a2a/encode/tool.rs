@@ -142,7 +142,11 @@ fn details(question: &Question) -> ConfirmationDetails {
             let asked: Vec<String> = questions.iter().map(asked).collect();
             generic([Some(asked.join("\n\n").as_str()), None])
         }
-        Details::Text { text, .. } => generic([Some(text.as_str()), question.reason.as_deref()]),
+        Details::Text { text, .. } => {
+            // Of a page to be fetched, say, the title may have the address and the text what for.
+            let title = Some(question.title.as_str()).filter(|title| !text.contains(title));
+            generic([title, Some(text), question.reason.as_deref()])
+        }
     }
 }
 
