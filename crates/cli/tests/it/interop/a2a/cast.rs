@@ -93,10 +93,10 @@ impl Cast {
         }
     }
 
-    /// Whether it has a tool that is asked about in words alone.
-    pub(super) fn asks_something_else(self) -> bool {
-        // Codex reads the web at its maker's end, and its model has no tool to ask with.
-        self.agent() != Agent::Codex
+    /// Whether it is an MCP server that asks something back: Codex reads the web at its maker's end, and its model has
+    /// no tool to ask with.
+    pub(super) fn is_asked_by_a_server(self) -> bool {
+        self.agent() == Agent::Codex
     }
 }
 
@@ -118,6 +118,6 @@ fn anything_else(agent: Agent) -> Reply {
         Agent::Acp => Reply::call(Tool::native("WebFetch", json!({"url": PAGE, "prompt": "Read it"}))),
         Agent::Gemini => Reply::call(Tool::native("web_fetch", json!({"prompt": format!("Read {PAGE}")}))),
         Agent::Builtin(_) => Reply::call(Tool::native("web_fetch", json!({"url": PAGE, "prompt": "Read it"}))),
-        Agent::Codex => Reply::new(),
+        Agent::Codex => Reply::call(Tool::mcp("curious", "wonder", json!({}))),
     }
 }
