@@ -6,6 +6,7 @@
 //! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
 
 mod a2a;
+mod a2a_peers;
 pub(crate) mod agent;
 mod builtin;
 mod codex_threads;
