@@ -1,6 +1,6 @@
 use multitap_event::{
-    AgentType, Choice, ChoiceKind, ClientRef, Details, Door, Draft, SessionId, Timestamp, ToolKind, ToolProgress,
-    ToolStarted, option,
+    AgentType, Choice, ChoiceKind, ClientRef, Details, Door, Draft, SessionId, SystemNote, SystemSubtype, Timestamp,
+    ToolKind, ToolProgress, ToolStarted, option,
 };
 
 use super::*;
@@ -96,6 +96,19 @@ fn the_queue_is_that_of_the_log() {
     assert_eq!(waiting(&state), ["p3"]);
     let withdrawn = EventKind::PromptWithdrawn { prompt_id: "p2".into(), by: None };
     assert_eq!(waiting(&after([queued("p2", false), withdrawn])), [""; 0]);
+}
+
+#[test]
+fn the_model_is_the_one_that_the_agent_says_it_uses() {
+    let note = |subtype: &str, model: &str| {
+        let data = serde_json::Map::from_iter([("model".to_owned(), model.into())]);
+        EventKind::System(SystemNote { subtype: subtype.to_owned(), message: None, data })
+    };
+    let own = note(SystemSubtype::CAPABILITIES, "m1");
+    assert_eq!(after([started(), own.clone()]).model.as_deref(), Some("m1"));
+    let changed = EventKind::ModelChanged { model: "m2".to_owned(), by: None };
+    assert_eq!(after([own.clone(), changed]).model.as_deref(), Some("m2"));
+    assert_eq!(after([own, note(SystemSubtype::CONTEXT, "m3")]).model.as_deref(), Some("m1"), "of something else");
 }
 
 #[test]

@@ -291,3 +291,60 @@ fn made_up(question: &Question, tool_id: ToolId) -> ToolStarted {
 fn millis(since: Duration) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{Choice, ChoiceKind, Details};
+
+    use super::*;
+
+    fn called() -> Tools {
+        let mut tools = Tools::default();
+        let call = ToolStarted {
+            tool_id: "call".into(),
+            tool_name: "write".to_owned(),
+            tool_kind: ToolKind::Edit,
+            title: None,
+            arguments: serde_json::Map::new(),
+            server: None,
+            parent_tool_id: None,
+        };
+        tools.started(&call, 7, Timestamp::from_millis(0));
+        tools
+    }
+
+    fn shown(tools: &mut Tools, now: i64) -> Vec<ToolStatus> {
+        tools.take_due(Timestamp::from_millis(now)).into_iter().map(|due| due.view.status).collect()
+    }
+
+    #[test]
+    fn a_call_is_seen_soon_and_runs_when_nobody_was_asked_for_long() {
+        let mut tools = called();
+        assert_eq!(tools.due(), Some(Timestamp::from_millis(100)));
+        assert_eq!(shown(&mut tools, 99), []);
+        assert_eq!(shown(&mut tools, 100), [ToolStatus::Pending]);
+        assert_eq!(tools.due(), Some(Timestamp::from_millis(3000)));
+        assert_eq!(shown(&mut tools, 2999), []);
+        assert_eq!(shown(&mut tools, 3000), [ToolStatus::Executing]);
+        assert_eq!(tools.due(), None);
+        assert_eq!(shown(&mut called(), 5000), [ToolStatus::Pending, ToolStatus::Executing], "both, if nobody looked");
+    }
+
+    #[test]
+    fn what_is_asked_about_late_has_not_run_meanwhile() {
+        let mut tools = called();
+        assert_eq!(shown(&mut tools, 1500), [ToolStatus::Pending]);
+        let question = Question {
+            question_id: "question".into(),
+            tool_id: Some("call".into()),
+            tool_name: None,
+            title: "Write?".to_owned(),
+            options: vec![Choice::new("cancel", "No", ChoiceKind::RejectOnce)],
+            details: Details::Text { text: "Write?".to_owned(), arguments: serde_json::Map::new() },
+            edits: Vec::new(),
+            reason: None,
+        };
+        assert_eq!(tools.asked(&question).status, ToolStatus::Pending);
+        assert_eq!((tools.due(), shown(&mut tools, 60_000)), (None, Vec::new()));
+    }
+}
