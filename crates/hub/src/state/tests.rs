@@ -185,7 +185,7 @@ fn mcp_servers_are_as_the_agent_told_last() {
     let server = |name: &str, status: &str| {
         let data = [("name", name), ("status", status)].map(|(key, word)| (key.to_owned(), word.into()));
         let subtype = SystemSubtype::MCP_SERVER.to_owned();
-        EventKind::System(multitap_event::SystemNote { subtype, message: None, data: data.into_iter().collect() })
+        EventKind::System(SystemNote { subtype, message: None, data: data.into_iter().collect() })
     };
     let told = [started(), server("web", "starting"), server("git", "failed"), server("web", "ready")];
     let state = after(told.clone());
