@@ -167,9 +167,8 @@ impl Way {
 
 /// The agent's refusal, in its own words.
 fn refusal(line: &Line, value: Value) -> ClientError {
-    let mut error = Dialect::read_error(value);
-    error.message = line.hide(&error.message);
-    error.into()
+    let shown = serde_json::from_str(&line.hide(&value.to_string()));
+    Dialect::read_error(shown.unwrap_or(value)).into()
 }
 
 /// Whether it is an error in one of the shapes of the protocol, and not of a proxy in between.
