@@ -1,5 +1,8 @@
 //! The command line, as its users see it.
 
+mod door;
+mod serve;
+
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,6 +10,9 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use multitap_event::{AgentType, SandboxMode};
+
+pub(crate) use self::door::{AccessArgs, DoorArgs};
+pub(crate) use self::serve::ServeArgs;
 
 const USAGE: &str = "multitap -p PROMPT [OPTIONS]
        multitap -p --input-format stream-json [OPTIONS]
@@ -24,6 +30,7 @@ Examples:
                                               every event, one JSON line each
   multitap -p --input-format stream-json --output-format stream-json
                                               many turns, driven by a program
+  multitap serve --port 4100                  sessions for A2A clients, over HTTP
   multitap sessions                           conversations of this folder
   multitap doctor                             what is missing, how to mend it
 
@@ -48,6 +55,7 @@ Environment:
   MULTITAP_KEEP_RAW=1   the same as the setting `keepRaw`
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY
                         a model for the built-in agent; without one it rehearses
+  MULTITAP_TOKEN        a token that clients of `multitap serve` bring
   MULTITAP_HOME         the folder for settings and for the log of sessions
   MULTITAP_LOG          what to log on stderr, such as `debug`
   NO_COLOR              no colors in the log";
@@ -68,6 +76,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sub {
+    /// Be a host for many sessions: A2A clients open, drive and share them over HTTP
+    Serve(Box<ServeArgs>),
     /// Which agents are installed, and what each can do here
     Agents(ReportArgs),
     /// Check everything, and say how to mend what is wrong
@@ -186,6 +196,9 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 
+    #[command(flatten)]
+    pub(crate) door: DoorArgs,
+
     /// What stdout carries: the answer; one JSON object at the end; or one JSON event a line, as it happens
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) output_format: OutputFormat,
@@ -215,9 +228,44 @@ const PERMISSIONS: &str = "Permissions";
 const CONVERSATION: &str = "Conversation";
 const HEADLESS: &str = "Without a terminal UI (-p)";
 
-/// What can be chosen for a session. Nothing chosen: the agent's own settings stand.
+/// What can be chosen for a session.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SessionArgs {
+    #[command(flatten)]
+    pub(crate) with: AgentArgs,
+
+    /// The folder to work in
+    #[arg(long, value_name = "DIR", help_heading = AGENT)]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// A picture for the first prompt: PNG, JPEG, GIF or WebP (may be repeated)
+    #[arg(long, value_name = "FILE", help_heading = AGENT)]
+    pub(crate) image: Vec<PathBuf>,
+
+    /// Go on with the newest conversation in this folder
+    #[arg(short, long = "continue", conflicts_with = "resume", help_heading = CONVERSATION)]
+    pub(crate) continue_latest: bool,
+
+    /// Go on with this session, by our id, the agent's own, or the beginning of one
+    #[arg(short, long, value_name = "ID", help_heading = CONVERSATION)]
+    pub(crate) resume: Option<String>,
+
+    /// Go back to this message of it first
+    #[arg(long, value_name = "MESSAGE", requires = "resume", help_heading = CONVERSATION)]
+    pub(crate) at: Option<String>,
+
+    /// Go on in a copy, and leave the conversation as it was (with -c or -r)
+    #[arg(long, help_heading = CONVERSATION)]
+    pub(crate) fork: bool,
+
+    /// What a prompt does that comes while a turn runs: wait, join the turn (where the agent can), or cancel it
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = CONVERSATION)]
+    pub(crate) when_busy: BusyArg,
+}
+
+/// How the agent of a session is run. Nothing chosen: the agent's own settings stand.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AgentArgs {
     /// Which agent: claude, codex, gemini, builtin or acp:COMMAND [default: settings, else the first installed, else builtin]
     ///
     /// COMMAND starts any agent that speaks the Agent Client Protocol on its stdin and stdout, such as
@@ -228,10 +276,6 @@ pub(crate) struct SessionArgs {
     /// The model, as the agent calls it
     #[arg(long, value_name = "NAME", help_heading = AGENT)]
     pub(crate) model: Option<String>,
-
-    /// The folder to work in
-    #[arg(long, value_name = "DIR", help_heading = AGENT)]
-    pub(crate) cwd: Option<PathBuf>,
 
     /// Another folder the agent may use (may be repeated)
     #[arg(long, value_name = "DIR", help_heading = AGENT)]
@@ -260,10 +304,6 @@ pub(crate) struct SessionArgs {
     /// A JSON Schema that the answer must fit
     #[arg(long, value_name = "FILE", help_heading = AGENT)]
     pub(crate) output_schema: Option<PathBuf>,
-
-    /// A picture for the first prompt: PNG, JPEG, GIF or WebP (may be repeated)
-    #[arg(long, value_name = "FILE", help_heading = AGENT)]
-    pub(crate) image: Vec<PathBuf>,
 
     /// Give up on an agent that says nothing for so many seconds at its start
     #[arg(long, value_name = "S", value_parser = seconds, default_value = "30", help_heading = AGENT)]
@@ -296,26 +336,6 @@ pub(crate) struct SessionArgs {
     /// A tool that never runs (may be repeated)
     #[arg(long, value_name = "TOOL", help_heading = PERMISSIONS)]
     pub(crate) block_tool: Vec<String>,
-
-    /// Go on with the newest conversation in this folder
-    #[arg(short, long = "continue", conflicts_with = "resume", help_heading = CONVERSATION)]
-    pub(crate) continue_latest: bool,
-
-    /// Go on with this session, by our id, the agent's own, or the beginning of one or the beginning of it
-    #[arg(short, long, value_name = "ID", help_heading = CONVERSATION)]
-    pub(crate) resume: Option<String>,
-
-    /// Go back to this message of it first
-    #[arg(long, value_name = "MESSAGE", requires = "resume", help_heading = CONVERSATION)]
-    pub(crate) at: Option<String>,
-
-    /// Go on in a copy, and leave the conversation as it was (with -c or -r)
-    #[arg(long, help_heading = CONVERSATION)]
-    pub(crate) fork: bool,
-
-    /// What a prompt does that comes while a turn runs: wait, join the turn (where the agent can), or cancel it
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t, help_heading = CONVERSATION)]
-    pub(crate) when_busy: BusyArg,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -383,6 +403,20 @@ impl RunArgs {
 }
 
 impl SessionArgs {
+    /// A new conversation in the folder that is meant anyway.
+    pub(crate) fn of(with: AgentArgs) -> Self {
+        Self {
+            with,
+            cwd: None,
+            image: Vec::new(),
+            continue_latest: false,
+            resume: None,
+            at: None,
+            fork: false,
+            when_busy: BusyArg::default(),
+        }
+    }
+
     /// What clap cannot say by itself.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.fork && !self.continue_latest && self.resume.is_none() {
@@ -426,7 +460,7 @@ mod tests {
     #[test]
     fn agent_arguments_may_begin_with_a_hyphen() {
         let cli = parse(&["-p", "x", "--agent-arg", "--debug", "--agent-arg=-d"]).unwrap();
-        assert_eq!(cli.run.session.agent_arg, ["--debug", "-d"]);
+        assert_eq!(cli.run.session.with.agent_arg, ["--debug", "-d"]);
     }
 
     #[test]

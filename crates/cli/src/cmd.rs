@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod decode;
 pub(crate) mod doctor;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod sessions;
 
 use anyhow::Context as _;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
 use multitap_client::{AgentSession, Agents, Builtin, StartError};
-use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig};
-use multitap_hub::{History, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Unusable, Which};
+use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig, SessionId};
+use multitap_hub::{History, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Unusable, Which};
 use multitap_store::Store;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
@@ -98,22 +98,49 @@ impl Host {
         Ok(Self { hub, journal, store, tasks: TaskTracker::new() })
     }
 
-    /// Starts a session and joins it where this start begins.
+    /// Starts a session, which others find at that address, and joins it where this start begins.
     pub(crate) async fn start(
         &self,
         which: Which,
         config: SessionConfig,
         me: ClientRef,
+        address: Option<&str>,
     ) -> Result<Started, StartError> {
         let session = self.hub.open(Open { which, ..Open::new(config, me.clone()) }).await.map_err(not_opened)?;
         let from = JoinFrom::After { seq: session.opened_after(), epoch: None };
         let joined = session.join(Join::new(me).from(from)).await.map_err(|_| StartError::ShutDown)?;
-        let note = data().filter(|_| self.store.is_some()).map(|data| LiveNote::leave(&data, session.id()));
-        let note = note.transpose().unwrap_or_else(|error| {
+        let note = self.note(session.id(), address);
+        Ok(Started { session: AgentSession::new(session, joined.feed), note })
+    }
+
+    /// Opens a session that clients at that address join; `place` is dropped when it is over.
+    pub(crate) async fn open_for_all(
+        &self,
+        open: Open,
+        address: Option<&str>,
+        place: impl Send + 'static,
+    ) -> Result<Session, OpenError> {
+        let session = self.hub.open(open).await?;
+        let note = self.note(session.id(), address);
+        let watched = session.clone();
+        self.tasks.spawn(async move {
+            watched.over().await;
+            drop((note, place));
+        });
+        Ok(session)
+    }
+
+    /// A session that is live here.
+    pub(crate) fn find(&self, session: &SessionId) -> Option<Session> {
+        self.hub.find(session)
+    }
+
+    fn note(&self, session: &SessionId, address: Option<&str>) -> Option<LiveNote> {
+        let note = data().filter(|_| self.store.is_some()).map(|data| LiveNote::leave(&data, session, address));
+        note.transpose().unwrap_or_else(|error| {
             tracing::warn!(%error, "others cannot find this session");
             None
-        });
-        Ok(Started { session: AgentSession::new(session, joined.feed), note })
+        })
     }
 
     /// Ends every session, and comes back when nothing of their agents is left and everything is kept.

@@ -138,17 +138,18 @@ fn native_id(agent: AgentType, wanted: &str, env: &BTreeMap<String, String>, fol
 
 /// The session that the options ask for.
 pub(crate) fn config(
-    args: &SessionArgs,
+    session: &SessionArgs,
     settings: &Settings,
     folder: PathBuf,
     prompt: Option<String>,
 ) -> Result<SessionConfig, Problem> {
-    args.check().map_err(Problem::usage)?;
+    session.check().map_err(Problem::usage)?;
+    let args = &session.with;
     let kind = agent(args.agent.as_deref(), settings)?;
     let agent = kind.agent_type();
     let transport = settings.of(agent).transport;
     let steers = agent == AgentType::Builtin || multitap_adapter::steers(agent, transport);
-    if args.when_busy == BusyArg::Steer && !steers {
+    if session.when_busy == BusyArg::Steer && !steers {
         let why = "it cannot take a prompt into a running turn; use queue or interrupt".to_owned();
         return Err(Problem::usage(Unsupported { agent, setting: "--when-busy steer".to_owned(), why }.to_string()));
     }
@@ -159,22 +160,22 @@ pub(crate) fn config(
         }
         None => None,
     };
-    let images = args.image.iter().map(|path| image::read(path).map_err(Problem::usage));
+    let images = session.image.iter().map(|path| image::read(path).map_err(Problem::usage));
     let images: Vec<_> = images.collect::<Result<_, _>>()?;
     config.prompt = match prompt {
-        Some(text) => Some(Prompt { text, images, prompt_id: None }),
+        Some(text) => Some(Prompt { text, images, ..Prompt::default() }),
         None if images.is_empty() => None,
         None => return Err(Problem::usage("--image needs a PROMPT to go with")),
     };
-    config.resume = match (&args.resume, args.continue_latest) {
+    config.resume = match (&session.resume, session.continue_latest) {
         (Some(id), _) => {
             let env = settings.of(agent).env.into_iter().chain(args.env.iter().cloned()).collect();
-            Resume::Session { native_id: native_id(agent, id, &env, &folder)?, at: args.at.clone() }
+            Resume::Session { native_id: native_id(agent, id, &env, &folder)?, at: session.at.clone() }
         }
         (None, true) => Resume::Latest,
         (None, false) => Resume::New,
     };
-    config.fork = args.fork;
+    config.fork = session.fork;
     for dir in &args.add_dir {
         config.add_dirs.push(std::path::absolute(dir).with_context(|| format!("find {}", dir.display()))?);
     }

@@ -18,12 +18,16 @@ pub(crate) struct LiveNote {
 }
 
 impl LiveNote {
-    /// Leaves the note. One that a process left which was killed is overwritten.
-    pub(crate) fn leave(data: &Path, session: &SessionId) -> io::Result<Self> {
+    /// Leaves the note, with the address at which others may join the session if there is one. A note that a process
+    /// left which was killed is overwritten.
+    pub(crate) fn leave(data: &Path, session: &SessionId, address: Option<&str>) -> io::Result<Self> {
         let run = data.join("run");
         fs::create_dir_all(&run)?;
         let path = place(data, session);
-        let note = json!({ "sessionId": session, "pid": std::process::id(), "since": Timestamp::now() });
+        let mut note = json!({ "sessionId": session, "pid": std::process::id(), "since": Timestamp::now() });
+        if let Some(address) = address {
+            note["address"] = address.into();
+        }
         // Never half a note, and never one that others may read.
         let mut file = tempfile::Builder::new().prefix(".note").tempfile_in(&run)?;
         writeln!(file, "{note}")?;

@@ -4,6 +4,7 @@
 
 mod args;
 mod cmd;
+mod door;
 mod exit;
 mod host;
 mod image;
@@ -12,6 +13,7 @@ mod live;
 mod logging;
 mod out;
 mod settings;
+mod signals;
 mod take_up;
 mod words;
 
@@ -50,6 +52,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
         Some(Sub::Man) => cmd::man(),
         Some(Sub::Decode(args)) => cmd::decode::decode(&args),
         Some(Sub::Sessions(args)) => cmd::sessions::sessions(args),
+        Some(Sub::Serve(args)) => wait(cmd::serve::serve(*args)),
         Some(Sub::Agents(args)) => wait(cmd::agents::agents(&args)),
         Some(Sub::Doctor(args)) => wait(cmd::doctor::doctor(&args)),
         None if cli.run.print.is_some() => wait(cmd::run::run(cli.run)),

@@ -21,6 +21,8 @@ use multitap_event::{AgentKind, AgentType, McpServer, PermissionPath, Transport,
 use serde_json::{Map, Value};
 
 use self::permission::Permissions;
+use crate::exit::Problem;
+use crate::out;
 
 /// A larger file holds no settings.
 const LARGEST: u64 = 1024 * 1024;
@@ -36,10 +38,18 @@ pub(crate) struct Settings {
     agents: BTreeMap<AgentType, AgentSettings>,
     /// The MCP servers that every agent is given.
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
+    pub(crate) a2a: A2a,
     /// What the user should know about the files; nothing to stop for.
     pub(crate) warnings: Vec<String>,
     /// The files that were read.
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// What is set for the A2A door.
+#[derive(Debug, Default)]
+pub(crate) struct A2a {
+    /// Clients must use the `development-tool` extension.
+    pub(crate) extension_required: bool,
 }
 
 /// Which agent somebody wants.
@@ -98,6 +108,22 @@ enum Source {
         /// The user's own settings say that the folder may say what is done unasked.
         trusted: bool,
     },
+}
+
+/// The settings of a session in that folder; what the user should know about them is said.
+pub(crate) fn of(folder: &Path) -> Result<Settings, Problem> {
+    let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
+    for warning in &settings.warnings {
+        out::say(&format!("multitap: {warning}"));
+    }
+    Ok(settings)
+}
+
+/// Reads MCP servers as the settings would; also says what is ignored of them.
+pub(crate) fn mcp_servers(value: &Value) -> Result<(BTreeMap<String, McpServer>, Vec<String>), String> {
+    let mut notes = Vec::new();
+    let servers = mcp::servers(value, &mut notes)?;
+    Ok((servers, notes))
 }
 
 /// The folder for our own settings.
@@ -164,15 +190,27 @@ impl Settings {
                 ("keepRaw", _) => self.keep_raw = boolean(value, key)?,
                 ("agents", Source::User) => self.take_agents(value, notes)?,
                 ("mcpServers", Source::User) => self.mcp_servers = mcp::servers(value, notes)?,
+                ("a2a", Source::User) => self.take_a2a(value, notes)?,
                 ("approvalMode" | "tools" | "trustedFolders", _) => self.permissions.take(key, value, source, notes)?,
-                ("agents" | "mcpServers", Source::Project { .. }) => notes.push(format!(
-                    "'{key}' is ignored here: a project may not choose programs or permissions; put it into {}",
+                ("agents" | "mcpServers" | "a2a", Source::Project { .. }) => notes.push(format!(
+                    "'{key}' is ignored here: a project may not choose programs, permissions or doors; put it into {}",
                     home().map_or_else(
                         || "your own settings".to_owned(),
                         |home| { home.join("settings.json").display().to_string() }
                     )
                 )),
                 _ => notes.push(format!("'{key}' is not known to this version and is ignored")),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_a2a(&mut self, value: &Value, notes: &mut Vec<String>) -> Result<(), String> {
+        for (key, value) in object(value, "a2a")? {
+            let path = format!("a2a.{key}");
+            match key.as_str() {
+                "extensionRequired" => self.a2a.extension_required = boolean(value, &path)?,
+                _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
             }
         }
         Ok(())
@@ -351,6 +389,16 @@ mod tests {
         assert!(notes.is_empty(), "{notes:?}");
         let error = take(r#"{"agents": {"codex": {"transport": "exec"}}}"#, Source::User).unwrap_err();
         assert!(error.contains(r#"'agents.codex.transport' must be "default" or "oneShot", not "exec""#), "{error}");
+    }
+
+    #[test]
+    fn the_a2a_door_is_the_users_to_set() {
+        let (settings, notes) = take(r#"{"a2a": {"extensionRequired": true, "x": 1}}"#, Source::User).unwrap();
+        assert!(settings.a2a.extension_required);
+        assert_eq!(notes, ["'a2a.x' is not known to this version and is ignored"]);
+        let text = r#"{"a2a": {"extensionRequired": true}}"#;
+        let (settings, notes) = take(text, Source::Project { trusted: true }).unwrap();
+        assert!(!settings.a2a.extension_required && notes[0].starts_with("'a2a' is ignored here"), "{notes:?}");
     }
 
     #[test]

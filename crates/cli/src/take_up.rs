@@ -30,7 +30,7 @@ impl TakeUp {
     /// What `-c` and `-r` mean here: one of ours first, else the agent's own.
     pub(crate) async fn find(host: &Host, args: &SessionArgs, folder: &Path) -> Result<Self, Problem> {
         let is_wanted = |record: &SessionRecord| {
-            let chosen = args.agent.as_deref().is_none_or(|agent| agent == record.agent.to_string());
+            let chosen = args.with.agent.as_deref().is_none_or(|agent| agent == record.agent.to_string());
             chosen && record.about.native_id.is_some()
         };
         let found = match (&args.resume, args.continue_latest) {
@@ -53,7 +53,7 @@ impl TakeUp {
     pub(crate) fn options(&self, args: &SessionArgs, folder: PathBuf) -> (SessionArgs, PathBuf) {
         let Self::Ours(record) = self else { return (args.clone(), folder) };
         let mut options = args.clone();
-        options.agent = Some(record.agent.to_string());
+        options.with.agent = Some(record.agent.to_string());
         options.resume.clone_from(&record.about.native_id);
         options.continue_latest = false;
         let own = record.folder.clone().filter(|own| args.cwd.is_none() && own.is_dir());

@@ -3,12 +3,10 @@
 mod input;
 mod request;
 mod show;
-mod signals;
 mod tally;
 
 use std::future::pending;
 use std::io::IsTerminal as _;
-use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -24,16 +22,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 use self::input::Input;
 use self::request::{BadLine, Request};
 use self::show::Show;
-use self::signals::Signals;
 use self::tally::Tally;
 use crate::args::{BusyArg, InputFormat, OutputFormat, RunArgs};
+use crate::door::{self, Shared};
 use crate::exit::{Exit, Problem};
 use crate::host::{Host, Started};
-use crate::launch;
 use crate::out::{self, Out, Unwritten};
-use crate::settings::Settings;
+use crate::signals::Signals;
 use crate::take_up::TakeUp;
 use crate::words::clean;
+use crate::{launch, settings};
 
 /// After an interrupt: how long the agent has to end its turn.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
@@ -50,7 +48,7 @@ const INPUT_ENDED: &str = "nobody is there to answer: the input has ended";
 /// Runs a session without a screen.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let folder = launch::folder(args.session.cwd.as_deref())?;
-    let mut settings = settings_of(&folder)?;
+    let mut settings = settings::of(&folder)?;
     let mut id = SessionId::fresh();
     let mut show = Show::new(args.output_format, std::io::stdout().is_terminal());
     let mut out = Out::new();
@@ -63,12 +61,15 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         },
         InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
     };
+    if let Some(option) = args.door.useless() {
+        return Err(Problem::usage(format!("{option} is about a door: open one with --a2a-port")));
+    }
     let host = Host::open().await?;
     let taken_up = TakeUp::find(&host, &args.session, &folder).await?;
     let (options, own) = taken_up.options(&args.session, folder.clone());
     if own != folder {
         // It goes on in a folder of its own: what is trusted and forbidden there counts, not what is so here.
-        settings = settings_of(&own)?;
+        settings = settings::of(&own)?;
     }
     let folder = own;
     let config = match launch::config(&options, &settings, folder.clone(), prompt) {
@@ -85,13 +86,21 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     if let Which::Stored(stored) = &which {
         id = stored.clone();
     }
+    let door = Shared::open(&args.door, &settings, host.journal().clone(), folder).await?;
+    let address = door.as_ref().map(|(door, _)| door::address(door));
+    if let Some(address) = &address {
+        out::say(&format!("multitap: others join this session at {address}"));
+    }
     let started = tokio::select! {
-        started = host.start(which, config, launch::headless()) => Some(started),
+        started = host.start(which, config, launch::headless(), address.as_deref()) => Some(started),
         () = signals.next() => None,
     };
     let mut in_a_hurry = false;
     let exit = match started {
         Some(Ok(Started { session, note })) => {
+            if let (Some((_, shared)), Some(session)) = (&door, host.find(&id)) {
+                shared.share(session);
+            }
             let mut headless = Headless {
                 id,
                 seq: 0,
@@ -107,6 +116,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
                 tally: Tally::default(),
                 leave: None,
                 in_a_hurry,
+                has_door: door.is_some(),
             };
             let exit = headless.run().await;
             signals = headless.signals;
@@ -119,21 +129,19 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         None => interrupted_at_start(&id, &mut show, &mut out).await,
     };
     let hurry = in_a_hurry.then(|| Instant::now() + HURRY);
+    let closed = async {
+        host.shutdown().await;
+        // After the sessions: their last frames go out first.
+        if let Some((door, _)) = door {
+            door.stop().await;
+        }
+    };
     tokio::select! {
-        () = host.shutdown() => {}
+        () = closed => {}
         () = signals.next() => {}
         () = at(hurry) => {}
     }
     Ok(exit)
-}
-
-/// The settings of a session in that folder; what the user should know about them is said.
-fn settings_of(folder: &Path) -> Result<Settings, Problem> {
-    let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
-    for warning in &settings.warnings {
-        out::say(&format!("multitap: {warning}"));
-    }
-    Ok(settings)
 }
 
 fn when_busy(chosen: BusyArg) -> WhenBusy {
@@ -213,6 +221,8 @@ struct Headless {
     leave: Option<Leave>,
     /// Somebody interrupted twice.
     in_a_hurry: bool,
+    /// Others may answer.
+    has_door: bool,
 }
 
 /// A question that waits, and until when.
@@ -316,7 +326,7 @@ impl Headless {
     }
 
     async fn on_question(&mut self, question: Question) {
-        match (self.input.is_open(), self.input.was_there()) {
+        match (self.input.is_open() || self.has_door, self.input.was_there()) {
             (true, _) => {
                 let until = self.question_timeout.map(|patience| Instant::now() + patience);
                 self.open.push(Open { question, until });
@@ -375,7 +385,8 @@ impl Headless {
             }
             None => {
                 self.input.close();
-                for open in std::mem::take(&mut self.open) {
+                let open = if self.has_door { Vec::new() } else { std::mem::take(&mut self.open) };
+                for open in open {
                     self.deny(&open.question, INPUT_ENDED).await;
                 }
                 self.session.finish().await.ok(); // a session that is gone already has ended

@@ -27,6 +27,8 @@ mod rehearsal;
 #[cfg(unix)]
 mod scene;
 #[cfg(unix)]
+mod serve;
+#[cfg(unix)]
 mod sessions;
 #[cfg(unix)]
 mod settings;

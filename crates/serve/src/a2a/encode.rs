@@ -95,7 +95,8 @@ fn said_by_user(frame: &Frame, message: &UserMessage) -> Message {
         media_type: Some(image.media_type.clone()),
         metadata: Map::new(),
     });
-    let id = message.prompt_id.as_ref().map_or_else(|| frame.own_id(), |id| id.as_str().to_owned());
+    let given = message.sent_as.clone().or_else(|| message.prompt_id.as_ref().map(ToString::to_string));
+    let id = given.unwrap_or_else(|| frame.own_id());
     Message {
         message_id: id,
         role: Role::User,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use multitap_a2a::TaskState;
 use multitap_event::{SessionId, Timestamp};
-use multitap_hub::{Journal, TaskRecord};
+use multitap_hub::{Journal, Session, TaskRecord};
 
 use super::frame::{Body, Frame};
 use super::name;
@@ -30,19 +30,45 @@ impl Keeper {
     pub(crate) fn new(session: SessionId, journal: Arc<dyn Journal>, from: u64) -> Self {
         Self { session, journal, from, known: BTreeMap::new(), changed: Vec::new() }
     }
+}
 
-    /// A task that begins with that event.
-    fn begin(&self, id: &str, seq: u64, at: Timestamp) -> TaskRecord {
-        TaskRecord {
-            id: id.to_owned(),
-            session: self.session.clone(),
-            state: word(TaskState::Submitted).to_owned(),
-            first_seq: if name::is_own_task(id) { seq } else { 1 },
-            last_seq: None,
-            created: at,
-            updated: at,
-            metadata: serde_json::Map::new(),
-        }
+/// A task that begins with that event.
+fn fresh(id: &str, session: &SessionId, seq: u64, at: Timestamp) -> TaskRecord {
+    TaskRecord {
+        id: id.to_owned(),
+        session: session.clone(),
+        state: word(TaskState::Submitted).to_owned(),
+        first_seq: if name::is_own_task(id) { seq } else { 1 },
+        last_seq: None,
+        created: at,
+        updated: at,
+        metadata: serde_json::Map::new(),
+    }
+}
+
+/// A turn that will be a task of its own can be asked for from now on.
+pub(crate) async fn begin(journal: &Arc<dyn Journal>, session: &Session, task: &str) {
+    if name::is_own_task(task) {
+        let record = fresh(task, session.id(), session.last() + 1, Timestamp::now());
+        put_away(journal, record).await;
+    }
+}
+
+/// Nothing came of it.
+pub(crate) async fn reject(journal: &Arc<dyn Journal>, session: &Session, task: &str) {
+    if name::is_own_task(task) {
+        let mut record = fresh(task, session.id(), session.last() + 1, Timestamp::now());
+        word(TaskState::Rejected).clone_into(&mut record.state);
+        record.last_seq = Some(session.last());
+        put_away(journal, record).await;
+    }
+}
+
+async fn put_away(journal: &Arc<dyn Journal>, record: TaskRecord) {
+    let id = record.id.clone();
+    if let Err(error) = journal.keep_task(record).await {
+        // The log has it all the same.
+        tracing::warn!(task = %id, %error, "cannot keep where a task stands");
     }
 }
 
@@ -53,7 +79,7 @@ impl Listen for Keeper {
             self.known.retain(|_, task| task.last_seq.is_none());
         }
         let (id, at) = (frame.task.to_string(), frame.at);
-        let begun = self.begin(&id, frame.cursor.seq, at);
+        let begun = fresh(&id, &self.session, frame.cursor.seq, at);
         let task = self.known.entry(id.clone()).or_insert(begun);
         let state = word(frame.state);
         // A prompt that waits is no change of the task that runs.
@@ -72,10 +98,8 @@ impl Listen for Keeper {
 
     async fn rest(&mut self) {
         for id in std::mem::take(&mut self.changed) {
-            let Some(task) = self.known.get(&id) else { continue };
-            if let Err(error) = self.journal.keep_task(task.clone()).await {
-                // The log has it all the same.
-                tracing::warn!(task = %id, %error, "cannot keep where a task stands");
+            if let Some(task) = self.known.get(&id) {
+                put_away(&self.journal, task.clone()).await;
             }
         }
     }

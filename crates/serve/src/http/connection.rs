@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Limits, problem};
 
-/// The largest head of a request.
+/// From this size on the head of a request is too large, if it is not whole by then.
 const HEAD: usize = 64 * 1024;
 /// How many that are too many are told so at a time; the rest is cut off without a word.
 const TOLD: usize = 64;

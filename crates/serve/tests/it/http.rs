@@ -139,6 +139,13 @@ async fn a_port_that_somebody_has_is_named() {
 }
 
 #[tokio::test]
+async fn an_address_of_another_machine_is_named() {
+    let error = try_open(config("192.0.2.1", with_token(), Limits::default())).await.unwrap_err();
+    assert!(matches!(error, DoorError::Bind { .. }), "{error}");
+    assert!(error.to_string().contains("192.0.2.1"), "{error}");
+}
+
+#[tokio::test]
 async fn both_loopback_addresses_are_the_same_door() {
     let door = open(Access::default()).await;
     assert!(door.addresses().iter().all(|address| address.port() == port(&door)), "{:?}", door.addresses());
@@ -175,6 +182,34 @@ async fn a_body_that_is_too_large_is_not_read() {
     let answer = ask(port(&door), "POST /no/such", &[("Host", &host), ("Content-Length", "1001")]).await;
     assert_eq!(answer.status, 413, "{answer:#?}");
     assert_eq!(answer.json()["error"]["code"], 413);
+    // One that does not say how long it is.
+    let mut line = Line::to(port(&door)).await;
+    let piece = format!("3e9\r\n{}\r\n", "x".repeat(0x3e9));
+    let head = format!("POST / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n");
+    line.send(&format!("{head}{piece}0\r\n\r\n")).await;
+    let answer = line.first().await;
+    assert_eq!(answer.status, 413, "{answer:#?}");
+}
+
+#[tokio::test]
+async fn who_pauses_in_a_body_is_not_waited_for() {
+    let limits = Limits { body_pause: Duration::from_millis(200), ..Limits::default() };
+    let door = try_open(config("localhost", Access::default(), limits)).await.unwrap();
+    let mut slow = Line::to(port(&door)).await;
+    let head = format!("POST / HTTP/1.1\r\nHost: localhost:{}\r\nContent-Length: 10\r\n\r\n", port(&door));
+    slow.send(&format!("{head}{{")).await;
+    let answer = slow.first().await;
+    assert!((400..600).contains(&answer.status), "{answer:#?}");
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let door = open(Access::default()).await;
+    let host = format!("localhost:{}", port(&door));
+    let long = "x".repeat(300_000);
+    let answer = ask(port(&door), "GET /healthz", &[("Host", &host), ("X-Long", &long)]).await;
+    // Who is still sending when the connection is closed may not hear why.
+    assert!(matches!(answer.status, 431 | 0), "{answer:#?}");
 }
 
 #[tokio::test]

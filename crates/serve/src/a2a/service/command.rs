@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Answer, Call, Item, Service, Stream, plan};
 use crate::a2a::follow::Follow;
 use crate::a2a::frame::{Body, Ends};
-use crate::a2a::name;
+use crate::a2a::{keep, name};
 use crate::error;
 use crate::http::Shared;
 
@@ -96,7 +96,10 @@ impl Service {
         let mut reader = stage.read(stage.now().cursor);
         let after = stage.now().cursor;
         let prompt = Prompt { prompt_id: Some(id.clone()), ..Prompt::text(line(&execute)) };
+        let journal = door.host().journal();
+        keep::begin(&journal, &session, id.as_str()).await;
         if let Err(error) = session.prompt(prompt, WhenBusy::Queue, call.client()).await {
+            keep::reject(&journal, &session, id.as_str()).await;
             return Ok(failed(error.to_string()));
         }
         let mut follow = Follow::turn(id.as_str());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use multitap_a2a::devtool::{self, AgentSettings, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, SendMessage, Sent};
 use multitap_event::{ClientRef, Decide, Prompt, PromptId, Question, QuestionId, SessionId};
-use multitap_hub::{Session, WhenBusy};
+use multitap_hub::{Journal, Session, WhenBusy};
 use serde_json::{Map, Value};
 
 use super::{Call, Service, Stream};
@@ -17,8 +17,8 @@ use crate::a2a::decode::{self, Said};
 use crate::a2a::encode::OURS;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::Form;
-use crate::a2a::name;
 use crate::a2a::stage::Stage;
+use crate::a2a::{keep, name};
 use crate::error;
 use crate::host::{Opened, Wanted};
 use crate::http::Shared;
@@ -36,6 +36,7 @@ pub(crate) struct Plan {
     pub(crate) task: Arc<str>,
     by: ClientRef,
     act: Act,
+    journal: Arc<dyn Journal>,
 }
 
 #[derive(Debug)]
@@ -60,7 +61,12 @@ impl Plan {
         let session = self.stage.session();
         match self.act {
             Act::Prompt { prompt, when_busy } => {
+                // Whoever hears of a task can ask for it.
+                keep::begin(&self.journal, session, &self.task).await;
                 let done = session.prompt(prompt, when_busy, self.by).await;
+                if done.is_err() {
+                    keep::reject(&self.journal, session, &self.task).await;
+                }
                 done.map(drop).map_err(|error| error::from_prompt(&error))
             }
             Act::Decide(decide) => {
@@ -104,12 +110,12 @@ impl Service {
         }
         let stage = self.stage(door, &target.session).await?;
         match said {
-            Said::Answer(answer) => self.plan_answer(stage, &call, form, &answer, &send.message).await,
+            Said::Answer(answer) => self.plan_answer(door, stage, &call, form, &answer, &send.message).await,
             Said::Prompt(prompt) => {
                 if let Some(decide) = plain_answer(&target, &stage, &prompt).await? {
-                    return Ok(answering(stage, &call, form, decide));
+                    return Ok(answering(door, stage, &call, form, decide));
                 }
-                Ok(plan_prompt(stage, &call, form, prompt, &target, &send.message)?)
+                plan_prompt(door, stage, &call, form, prompt, &target, &send.message)
             }
         }
     }
@@ -172,6 +178,7 @@ impl Service {
 
     async fn plan_answer(
         &self,
+        door: &Shared,
         stage: Arc<Stage>,
         call: &Call,
         form: Form,
@@ -180,7 +187,7 @@ impl Service {
     ) -> Result<Plan, Error> {
         let quoted = answer.correlation_id.clone().or_else(|| correlation(&message.metadata));
         let decide = decision(&stage, answer, quoted).await?;
-        Ok(answering(stage, call, form, decide))
+        Ok(answering(door, stage, call, form, decide))
     }
 
     /// Sends without a stream: answers when the turn rests, or at once.
@@ -208,6 +215,7 @@ impl Service {
 }
 
 fn plan_prompt(
+    door: &Shared,
     stage: Arc<Stage>,
     call: &Call,
     form: Form,
@@ -219,6 +227,7 @@ fn plan_prompt(
     let now = stage.now();
     let id = if target.lasting { PromptId::fresh() } else { name::fresh_turn() };
     prompt.prompt_id = Some(id.clone());
+    prompt.sent_as = Some(message.message_id.clone());
     // What joins the running turn is answered by that turn's frames.
     let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
     let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
@@ -230,11 +239,12 @@ fn plan_prompt(
         task,
         by: call.client(),
         act: Act::Prompt { prompt, when_busy },
+        journal: door.host().journal(),
         stage,
     })
 }
 
-fn answering(stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan {
+fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan {
     let now = stage.now();
     // A question outside any turn belongs to the task that was last.
     let turn = now.turn.clone().unwrap_or_else(|| now.task.clone());
@@ -247,6 +257,7 @@ fn answering(stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan
         task: now.task,
         by: call.client(),
         act: Act::Decide(Box::new(decide)),
+        journal: door.host().journal(),
         stage,
     }
 }

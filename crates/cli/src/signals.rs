@@ -7,7 +7,7 @@ use crate::exit::Problem;
 /// Interrupt, terminate and hang-up.
 #[cfg(unix)]
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
@@ -15,7 +15,7 @@ pub(super) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    pub(super) fn new() -> Result<Self, Problem> {
+    pub(crate) fn new() -> Result<Self, Problem> {
         use tokio::signal::unix::{SignalKind, signal};
         let listen = |kind| signal(kind).context("listen to signals");
         Ok(Self {
@@ -26,7 +26,7 @@ impl Signals {
     }
 
     /// The next one. Cancel safe.
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -38,17 +38,17 @@ impl Signals {
 /// Ctrl-C.
 #[cfg(not(unix))]
 #[derive(Debug)]
-pub(super) struct Signals;
+pub(crate) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
-    pub(super) fn new() -> Result<Self, Problem> {
+    pub(crate) fn new() -> Result<Self, Problem> {
         Ok(Self)
     }
 
     /// The next one. Cancel safe.
-    pub(super) async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.context("listen to Ctrl-C").is_err() {
             std::future::pending::<()>().await;
         }

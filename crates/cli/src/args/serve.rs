@@ -1,0 +1,61 @@
+//! The options of `multitap serve`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::door::{AccessArgs, DOOR};
+use super::{AgentArgs, seconds};
+
+const EXAMPLES: &str = "\
+Examples:
+  multitap serve                              on a free port of this machine; only
+                                              programs here reach it, in this folder
+  multitap serve --port 4100 --root ~/work --agent claude
+  multitap serve --host 0.0.0.0 --port 4100 --token-file tokens --allow-host box.example
+
+When it is ready it prints one line, `multitap listening on http://HOST:PORT`. An interrupt ends it with all its sessions;
+a second one ends it at once. What is checked at the door: docs/security.md.
+
+Exit codes:
+    0  ended by a signal
+    1  it cannot listen there, such as at a port that is in use
+    2  usage, settings or tokens
+  130  ended by a second signal";
+
+const HOST: &str = "Sessions";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// The port to listen at; 0 takes any free one
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = DOOR)]
+    pub(crate) port: u16,
+
+    /// The name or address to listen at; one that other machines can reach needs tokens
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = DOOR)]
+    pub(crate) host: String,
+
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
+
+    /// A folder that sessions may work in or under (may be repeated) [default: this one]
+    #[arg(long, value_name = "DIR", help_heading = HOST)]
+    pub(crate) root: Vec<PathBuf>,
+
+    /// Take allowed tools, MCP servers and environment variables from any client, not only from owners
+    #[arg(long, help_heading = HOST)]
+    pub(crate) trust_client_settings: bool,
+
+    /// How many sessions may be live at a time
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..), help_heading = HOST)]
+    pub(crate) max_sessions: u32,
+
+    /// Deny a question that nobody answered for so many seconds
+    #[arg(long, value_name = "S", value_parser = seconds, help_heading = HOST)]
+    pub(crate) question_timeout: Option<Duration>,
+
+    #[command(flatten)]
+    pub(crate) with: AgentArgs,
+}

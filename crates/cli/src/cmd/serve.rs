@@ -1,0 +1,64 @@
+//! `multitap serve`: a host for many sessions, which clients open and share over HTTP.
+
+mod served;
+mod wish;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use multitap_serve::Door;
+
+use self::served::Served;
+use crate::args::{ServeArgs, SessionArgs};
+use crate::exit::{Exit, Problem};
+use crate::host::Host;
+use crate::out::{self, Out, Unwritten};
+use crate::signals::Signals;
+use crate::{door, launch, settings};
+
+/// Serves until a signal comes.
+pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
+    let mut signals = Signals::new()?;
+    let roots = roots(&args.root)?;
+    let settings = settings::of(&roots[0])?;
+    // What was chosen for all sessions should be wrong now rather than with the first client.
+    launch::config(&SessionArgs::of(args.with.clone()), &settings, roots[0].clone(), None)?;
+    let config = door::config(&args.host, args.port, &args.access, &settings)?;
+    let host = Host::open().await?;
+    let served = Arc::new(Served::new(host, roots, &args));
+    let door = tokio::select! {
+        door = Door::open(config, served.clone()) => door,
+        () = signals.next() => return Ok(Exit::Interrupted),
+    };
+    let door = match door {
+        Ok(door) => door,
+        Err(error) => {
+            served.shutdown().await;
+            return Err(door::not_opened(error));
+        }
+    };
+    served.is_at(door::address(&door));
+    match Out::new().write(&format!("multitap listening on {}\n", door.url())).await {
+        // Whoever wanted to know may have seen enough.
+        Ok(()) | Err(Unwritten::ReaderGone) => signals.next().await,
+        Err(error) => out::say(&format!("multitap: {error}")),
+    }
+    let stopped = async { tokio::join!(door.stop(), served.shutdown()) };
+    tokio::select! {
+        _ = stopped => Ok(Exit::Completed),
+        // What is left of the agents ends with us: their supervisors see to it.
+        () = signals.next() => Ok(Exit::Interrupted),
+    }
+}
+
+/// The folders that sessions may work in, as they really are.
+fn roots(chosen: &[PathBuf]) -> Result<Vec<PathBuf>, Problem> {
+    let here = std::env::current_dir().context("find the current folder")?;
+    let chosen = if chosen.is_empty() { &[here][..] } else { chosen };
+    let real = chosen.iter().map(|root| {
+        let folder = root.canonicalize().ok().filter(|folder| folder.is_dir());
+        folder.ok_or_else(|| Problem::usage(format!("--root {}: there is no such folder", root.display())))
+    });
+    real.collect()
+}

@@ -1,0 +1,230 @@
+//! The sessions behind the door: opened as clients wish and this host allows, found, and taken up again.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use multitap_a2a::devtool::SlashCommand;
+use multitap_event::{AgentError, AgentErrorKind, ClientRef, Mode, SessionConfig, SessionId};
+use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, SessionRecord, Which};
+use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Wanted};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_blocking;
+
+use super::wish;
+use crate::args::{AgentArgs, ServeArgs, SessionArgs};
+use crate::exit::Problem;
+use crate::host::{Host, about_log};
+use crate::{door, launch, settings};
+
+/// A host whose sessions belong to its clients.
+#[derive(Debug, Clone)]
+pub(super) struct Served {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    host: Host,
+    /// Where sessions may work; at least one.
+    roots: Vec<PathBuf>,
+    /// What was chosen for all of them.
+    with: AgentArgs,
+    trust_client_settings: bool,
+    question_timeout: Option<Duration>,
+    /// A place for each session that may be live.
+    places: Arc<Semaphore>,
+    /// One session is taken up at a time: whoever comes second finds it live.
+    taking_up: Semaphore,
+    address: OnceLock<String>,
+}
+
+/// What a client gets of what it wished for.
+struct Granted {
+    config: SessionConfig,
+    notices: Vec<String>,
+}
+
+impl Served {
+    pub(super) fn new(host: Host, roots: Vec<PathBuf>, args: &ServeArgs) -> Self {
+        let inner = Inner {
+            host,
+            roots,
+            with: args.with.clone(),
+            trust_client_settings: args.trust_client_settings,
+            question_timeout: args.question_timeout,
+            places: Arc::new(Semaphore::new(args.max_sessions as usize)),
+            taking_up: Semaphore::new(1),
+            address: OnceLock::new(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Where others find the sessions of this host.
+    pub(super) fn is_at(&self, address: String) {
+        self.inner.address.set(address).ok(); // it does not move
+    }
+
+    /// Ends every session.
+    pub(super) async fn shutdown(&self) {
+        self.inner.host.shutdown().await;
+    }
+
+    async fn open_new(&self, wanted: Wanted) -> Result<Opened, HostError> {
+        let place = self.inner.place()?;
+        let (inner, by) = (self.inner.clone(), wanted.by.clone());
+        let Granted { config, notices } = blocking(move || inner.grant(wanted)).await?;
+        let which = Which::New { id: SessionId::fresh(), forked_from: None, history: None };
+        let session = self.inner.start(which, config, by, place).await?;
+        Ok(Opened { session, notices })
+    }
+
+    async fn open_stored(&self, id: SessionId, by: ClientRef) -> Result<Opened, HostError> {
+        let _turn = self.inner.taking_up.acquire().await.map_err(|_| HostError::ShutDown)?;
+        if let Some(session) = self.inner.host.find(&id) {
+            return Ok(Opened { session, notices: Vec::new() });
+        }
+        let found = self.inner.host.journal().find(id.to_string()).await.map_err(journal_error)?;
+        let record = found.into_iter().find(|record| record.id == id);
+        let record = record.ok_or_else(|| HostError::NoSuchSession(id.clone()))?;
+        let place = self.inner.place()?;
+        let inner = self.inner.clone();
+        let Granted { config, notices } = blocking(move || inner.grant_again(&record)).await?;
+        let session = self.inner.start(Which::Stored(id), config, by, place).await?;
+        Ok(Opened { session, notices })
+    }
+}
+
+impl Inner {
+    fn place(&self) -> Result<OwnedSemaphorePermit, HostError> {
+        self.places.clone().try_acquire_owned().map_err(|_| HostError::TooMany)
+    }
+
+    /// The session that a client wishes for, as far as this host allows it.
+    fn grant(&self, wanted: Wanted) -> Result<Granted, HostError> {
+        let folder = wish::workspace(wanted.workspace.as_deref(), &self.roots)?;
+        let settings = settings::of(&folder).map_err(unfit)?;
+        let mut options = SessionArgs::of(self.with.clone());
+        let own = options.with.agent.clone();
+        options.with.agent = wish::agent(wanted.agent.as_deref(), own.clone(), &settings)?;
+        if own.is_some() && options.with.agent != own {
+            // What was chosen for another agent than this one.
+            options.with.agent_arg.clear();
+            options.with.model = None;
+        }
+        options.with.model = wanted.model.clone().or(options.with.model);
+        let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
+        let agent = config.agent.agent_type();
+        if let Some(word) = &wanted.approval_mode {
+            config.mode = Some(Mode::Unified(wish::mode(word, config.mode.as_ref(), agent)?));
+        }
+        let mut notices = wish::extras(wanted, self.trust_client_settings, &mut config)?;
+        notices.extend(multitap_adapter::mcp_left_out(&config).iter().map(ToString::to_string));
+        Ok(Granted { config, notices })
+    }
+
+    /// The same for a session that is kept: its agent, its folder, its conversation.
+    fn grant_again(&self, record: &SessionRecord) -> Result<Granted, HostError> {
+        let folder = wish::workspace(record.folder.as_deref(), &self.roots)?;
+        let settings = settings::of(&folder).map_err(unfit)?;
+        let mut options = SessionArgs::of(self.with.clone());
+        let agent = Some(record.agent.to_string());
+        if options.with.agent.is_some() && options.with.agent != agent {
+            options.with.agent_arg.clear();
+            options.with.model = None;
+        }
+        options.with.agent = agent;
+        options.resume.clone_from(&record.about.native_id);
+        let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
+        // It was opened under a stricter mode than this host's: so it goes on.
+        let before = record.config.get("approvalMode").and_then(|mode| mode.as_str());
+        let agent = config.agent.agent_type();
+        if let Some(Ok(mode)) = before.map(|word| wish::mode(word, config.mode.as_ref(), agent)) {
+            config.mode = Some(Mode::Unified(mode));
+        }
+        let notices = multitap_adapter::mcp_left_out(&config).iter().map(ToString::to_string).collect();
+        Ok(Granted { config, notices })
+    }
+
+    /// Starts it. It stays until it is closed, whoever comes and goes, and gives its place back then.
+    async fn start(
+        &self,
+        which: Which,
+        config: SessionConfig,
+        by: ClientRef,
+        place: OwnedSemaphorePermit,
+    ) -> Result<Session, HostError> {
+        let open = Open { which, config, by, linger: Linger::UntilClosed, question_timeout: self.question_timeout };
+        let address = self.address.get().map(String::as_str);
+        self.host.open_for_all(open, address, place).await.map_err(open_error)
+    }
+}
+
+impl ServeHost for Served {
+    fn shared(&self) -> Option<Session> {
+        None
+    }
+
+    fn find(&self, session: &SessionId) -> Option<Session> {
+        self.inner.host.find(session)
+    }
+
+    fn open(&self, wanted: Wanted) -> Hosted<'_, Opened> {
+        Box::pin(self.open_new(wanted))
+    }
+
+    fn take_up(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened> {
+        Box::pin(self.open_stored(session, by))
+    }
+
+    fn journal(&self) -> Arc<dyn Journal> {
+        self.inner.host.journal().clone()
+    }
+
+    fn commands(&self) -> Vec<SlashCommand> {
+        let folder = self.inner.roots.first().map_or(Path::new("."), PathBuf::as_path);
+        door::commands(folder)
+    }
+}
+
+impl fmt::Debug for Inner {
+    /// What was chosen for the sessions may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner").field("roots", &self.roots).field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Runs what reads files where it holds nobody up.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
+) -> Result<T, HostError> {
+    spawn_blocking(work).await.unwrap_or(Err(HostError::ShutDown))
+}
+
+/// What is set on this host does not fit the session.
+#[expect(clippy::needless_pass_by_value, reason = "the error of a map_err")]
+fn unfit(problem: Problem) -> HostError {
+    trouble(problem.to_string())
+}
+
+/// It is not the client's fault.
+fn trouble(message: String) -> HostError {
+    HostError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message)))
+}
+
+fn open_error(error: OpenError) -> HostError {
+    match error {
+        OpenError::Launch(error) => HostError::Agent(Box::new((*error).into())),
+        OpenError::Journal(error) => journal_error(error),
+        OpenError::Live(id) => trouble(format!("session {id} is live already")),
+        OpenError::ShutDown => HostError::ShutDown,
+    }
+}
+
+fn journal_error(error: JournalError) -> HostError {
+    match error {
+        JournalError::NoSuchSession(id) => HostError::NoSuchSession(id),
+        JournalError::LiveElsewhere { session, holder } => HostError::LiveElsewhere { session, pid: holder.pid },
+        other => trouble(about_log(&other)),
+    }
+}

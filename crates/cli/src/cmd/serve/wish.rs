@@ -1,0 +1,283 @@
+//! What clients wish their sessions to be, against what this host allows. Nothing here starts anything.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use multitap_event::{AgentType, ApprovalMode, ClientRole, Mode, SessionConfig};
+use multitap_serve::{HostError, Wanted};
+use serde_json::{Map, Value};
+
+use crate::settings::{self, Settings};
+
+/// The folder of a session, as it really is: one that exists, in or under a root.
+pub(super) fn workspace(wanted: Option<&Path>, roots: &[PathBuf]) -> Result<PathBuf, HostError> {
+    let refused = |why| HostError::Setting { setting: "workspace_path", why };
+    let Some(wanted) = wanted else {
+        return roots.first().cloned().ok_or_else(|| refused("this host has no folder to work in".to_owned()));
+    };
+    let name = wanted.display();
+    if !wanted.is_absolute() {
+        return Err(refused(format!("{name} is not an absolute path")));
+    }
+    let is_inside = |path: &Path| roots.iter().any(|root| path.starts_with(root));
+    let shown: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
+    let outside = || refused(format!("{name} lies outside the folders of this host: {}", shown.join(", ")));
+    match wanted.canonicalize() {
+        Ok(real) if !is_inside(&real) => Err(outside()),
+        Ok(real) if real.is_dir() => Ok(real),
+        Ok(_) => Err(refused(format!("{name} is not a folder"))),
+        // What lies elsewhere on this machine, and what does not, is nobody's business.
+        Err(_) if !is_inside(wanted) || wanted.components().any(|part| part == Component::ParentDir) => Err(outside()),
+        Err(_) => Err(refused(format!("there is no folder {name}"))),
+    }
+}
+
+/// The agent of a session, in the words of `--agent`: one that this host knows by name, never a command of the client's.
+/// `own` is what this host was started with.
+pub(super) fn agent(
+    wanted: Option<&str>,
+    own: Option<String>,
+    settings: &Settings,
+) -> Result<Option<String>, HostError> {
+    let Some(wanted) = wanted else { return Ok(own) };
+    let own_command = own.as_ref().filter(|own| own.starts_with("acp:"));
+    let acp_is_set = settings.of(AgentType::Acp).command.is_some_and(|command| !command.trim().is_empty());
+    match wanted {
+        "claude" | "codex" | "gemini" | "builtin" => Ok(Some(wanted.to_owned())),
+        _ if own.as_deref() == Some(wanted) => Ok(own),
+        "acp" if own_command.is_some() => Ok(own),
+        "acp" if acp_is_set => Ok(Some(wanted.to_owned())),
+        _ => {
+            let acp = if own_command.is_some() || acp_is_set { ", acp" } else { "" };
+            let what = if wanted.starts_with("acp:") { "a client chooses no command" } else { "it is not known here" };
+            let why = format!("{what}: the agents of this host are claude, codex, gemini, builtin{acp}");
+            Err(HostError::Setting { setting: "agent", why })
+        }
+    }
+}
+
+/// The approval mode of a session: no more may run unasked than this host lets. `own` is the host's; one that did not
+/// choose asks.
+pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<ApprovalMode, HostError> {
+    let refused = |why| HostError::Setting { setting: "approval_mode", why };
+    let most = match own {
+        Some(Mode::Unified(mode)) => *mode,
+        // A word of the agent's own says nothing about its strictness.
+        Some(Mode::Native(_)) | None => ApprovalMode::Ask,
+    };
+    let fits = |mode: &ApprovalMode| mode.native(agent).is_some() && looseness(agent, *mode) <= looseness(agent, most);
+    let taken = || {
+        let modes: Vec<&str> = STRICTEST_FIRST.iter().filter(|mode| fits(mode)).map(|mode| mode.as_str()).collect();
+        if modes.is_empty() { "none for this agent".to_owned() } else { modes.join(", ") }
+    };
+    match Mode::parse(agent, word) {
+        Ok(Mode::Unified(mode)) if fits(&mode) => Ok(mode),
+        Ok(Mode::Unified(mode)) if mode.native(agent).is_none() => {
+            Err(refused(format!("{agent} has no mode {mode}; this host takes {}", taken())))
+        }
+        Ok(Mode::Unified(mode)) => {
+            Err(refused(format!("{mode} lets more run unasked than this host does; it takes {}", taken())))
+        }
+        Ok(Mode::Native(_)) | Err(_) => Err(refused(format!("this mode is not known; this host takes {}", taken()))),
+    }
+}
+
+/// The modes by what they let run unasked. What `dontAsk` does not allow by a rule it denies, so it is stricter than
+/// asking somebody.
+const STRICTEST_FIRST: [ApprovalMode; 6] = [
+    ApprovalMode::Plan,
+    ApprovalMode::DontAsk,
+    ApprovalMode::Ask,
+    ApprovalMode::AskDangerous,
+    ApprovalMode::AutoEdit,
+    ApprovalMode::AutoAll,
+];
+
+fn looseness(agent: AgentType, mode: ApprovalMode) -> usize {
+    let mode = match (agent, mode) {
+        // Codex has no rules to go by: unasked, it does whatever its sandbox lets it do in the workspace.
+        (AgentType::Codex, ApprovalMode::DontAsk) => ApprovalMode::AutoEdit,
+        (_, mode) => mode,
+    };
+    STRICTEST_FIRST.iter().position(|known| *known == mode).unwrap_or(STRICTEST_FIRST.len())
+}
+
+/// What would let a client run programs of its own, or run tools unasked: only of those that this host trusts. Says what
+/// was ignored.
+pub(super) fn extras(wanted: Wanted, trust_all: bool, config: &mut SessionConfig) -> Result<Vec<String>, HostError> {
+    let mut notices = Vec::new();
+    if trust_all || wanted.by.role == Some(ClientRole::Owner) {
+        let refused = |why| HostError::Setting { setting: "mcp_servers", why };
+        let (servers, notes) = settings::mcp_servers(&Value::Object(wanted.mcp_servers)).map_err(refused)?;
+        config.environment.extend(environment(wanted.environment)?);
+        config.mcp_servers.extend(servers);
+        config.allowed_tools.extend(wanted.allowed_tools);
+        return Ok(notes);
+    }
+    for (setting, is_given) in [
+        ("allowed_tools", !wanted.allowed_tools.is_empty()),
+        ("mcp_servers", !wanted.mcp_servers.is_empty()),
+        ("environment", !wanted.environment.is_empty()),
+    ] {
+        if is_given {
+            notices.push(format!(
+                "{setting} is ignored: this host takes it only from an owner, or if it was started with --trust-client-settings"
+            ));
+        }
+    }
+    Ok(notices)
+}
+
+fn environment(wanted: Map<String, Value>) -> Result<BTreeMap<String, String>, HostError> {
+    let variable = |(name, value): (String, Value)| {
+        let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+        match value {
+            Value::String(value) if is_name && !value.contains('\0') => Ok((name, value)),
+            // The value may be a secret, and is not repeated.
+            _ => {
+                let why = "each variable is a name without '=' and a text".to_owned();
+                Err(HostError::Setting { setting: "environment", why })
+            }
+        }
+    };
+    wanted.into_iter().map(variable).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{AgentKind, ClientRef, Door};
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn why<T: std::fmt::Debug>(refused: Result<T, HostError>) -> String {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, HostError::Setting { .. }), "{error}");
+        error.to_string()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_workspace_lies_under_a_root_whatever_links_say() {
+        let place = tempfile::tempdir().unwrap();
+        let real = place.path().canonicalize().unwrap();
+        let (root, secret) = (real.join("root"), real.join("secret"));
+        for folder in [&root, &secret, &root.join("sub"), &real.join("root-2")] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        std::fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(&secret, root.join("out")).unwrap();
+        std::os::unix::fs::symlink(&root, real.join("in")).unwrap();
+        let roots = [root.clone()];
+        assert_eq!(workspace(None, &roots).unwrap(), root);
+        assert_eq!(workspace(Some(&root), &roots).unwrap(), root);
+        assert_eq!(workspace(Some(&root.join("sub/../sub")), &roots).unwrap(), root.join("sub"));
+        assert_eq!(workspace(Some(&real.join("in/sub")), &roots).unwrap(), root.join("sub"), "a link to inside");
+        for (wanted, told) in [
+            (Path::new("sub").to_owned(), "not an absolute path"),
+            (secret, "outside the folders of this host"),
+            (root.join("out"), "outside"),
+            (root.join("../secret"), "outside"),
+            (real.join("root-2"), "outside"),
+            (real.join("none"), "outside"),
+            (root.join("../none"), "outside"),
+            (root.join("none"), "there is no folder"),
+            (root.join("file"), "not a folder"),
+        ] {
+            let error = why(workspace(Some(&wanted), &roots));
+            assert!(error.starts_with("workspace_path: ") && error.contains(told), "{}: {error}", wanted.display());
+        }
+    }
+
+    #[test]
+    fn an_agent_goes_by_a_name_of_this_host() {
+        let settings = Settings::default();
+        let own = || Some("acp:my agent".to_owned());
+        assert_eq!(agent(None, own(), &settings).unwrap(), own());
+        assert_eq!(agent(None, None, &settings).unwrap(), None);
+        assert_eq!(agent(Some("codex"), own(), &settings).unwrap().as_deref(), Some("codex"));
+        for word in ["acp", "acp:my agent"] {
+            assert_eq!(agent(Some(word), own(), &settings).unwrap(), own(), "{word}");
+        }
+        let error = why(agent(Some("acp:/tmp/evil"), own(), &settings));
+        assert!(error.contains("no command") && error.ends_with("builtin, acp"), "{error}");
+        for word in ["acp", "acp:", "bash", "", "Claude"] {
+            let error = why(agent(Some(word), None, &settings));
+            assert!(error.starts_with("agent: ") && error.ends_with("builtin"), "{word}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_mode_is_as_strict_as_the_hosts_or_stricter() {
+        use ApprovalMode::{Ask, AskDangerous, AutoAll, AutoEdit, DontAsk, Plan};
+        let all = |agent, own: Option<ApprovalMode>| -> Vec<ApprovalMode> {
+            let own = own.map(Mode::Unified);
+            let taken = |wanted: &ApprovalMode| mode(wanted.as_str(), own.as_ref(), agent).is_ok();
+            STRICTEST_FIRST.into_iter().filter(taken).collect()
+        };
+        let builtin = AgentType::Builtin;
+        assert_eq!(all(builtin, Some(Plan)), [Plan]);
+        assert_eq!(all(builtin, Some(DontAsk)), [Plan, DontAsk]);
+        assert_eq!(all(builtin, Some(Ask)), [Plan, DontAsk, Ask]);
+        assert_eq!(all(builtin, None), [Plan, DontAsk, Ask], "who did not choose asks");
+        assert_eq!(all(builtin, Some(AskDangerous)), [Plan, DontAsk, Ask, AskDangerous]);
+        assert_eq!(all(builtin, Some(AutoEdit)), [Plan, DontAsk, Ask, AskDangerous, AutoEdit]);
+        assert_eq!(all(builtin, Some(AutoAll)), STRICTEST_FIRST);
+        assert_eq!(all(AgentType::Codex, Some(Ask)), [Plan, Ask], "it would do without asking");
+        assert_eq!(all(AgentType::Codex, Some(AutoAll)), [Plan, DontAsk, Ask, AskDangerous, AutoAll]);
+        assert_eq!(all(AgentType::Gemini, Some(AutoAll)), [Plan, Ask, AutoEdit, AutoAll]);
+        assert_eq!(mode("auto-all", Some(&Mode::Unified(AutoAll)), builtin), Ok(AutoAll));
+        let native = Mode::Native("auto".to_owned());
+        assert!(mode("acceptEdits", Some(&native), AgentType::Claude).is_err());
+        for (word, told) in [("auto-all", "lets more run"), ("yolo", "lets more run"), ("whatever", "is not known")] {
+            let error = why(mode(word, None, builtin));
+            assert!(error.contains(told) && error.ends_with("takes plan, dontAsk, ask"), "{error}");
+        }
+    }
+
+    fn wanted(role: Option<ClientRole>) -> Wanted {
+        let Value::Object(mcp_servers) = json!({"git": {"command": "git-mcp"}}) else { panic!("an object") };
+        let Value::Object(environment) = json!({"A": "b"}) else { panic!("an object") };
+        Wanted {
+            by: ClientRef { role, ..ClientRef::new("test", Door::A2a) },
+            workspace: None,
+            agent: None,
+            model: None,
+            approval_mode: None,
+            allowed_tools: vec!["Bash".to_owned()],
+            mcp_servers,
+            environment,
+        }
+    }
+
+    #[test]
+    fn programs_and_permissions_come_only_from_those_who_are_trusted() {
+        for (role, trust_all, is_taken) in [
+            (Some(ClientRole::Owner), false, true),
+            (Some(ClientRole::Controller), true, true),
+            (Some(ClientRole::Controller), false, false),
+            (Some(ClientRole::Observer), false, false),
+            (None, false, false),
+        ] {
+            let mut config = SessionConfig::new(AgentKind::Builtin);
+            let notices = extras(wanted(role), trust_all, &mut config).unwrap();
+            let taken = (config.allowed_tools.len(), config.mcp_servers.len(), config.environment.len());
+            assert_eq!(taken, if is_taken { (1, 1, 1) } else { (0, 0, 0) }, "{role:?} {trust_all}");
+            assert_eq!(notices.len(), if is_taken { 0 } else { 3 }, "{notices:?}");
+            assert!(notices.iter().all(|notice| notice.contains("--trust-client-settings")), "{notices:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_trusted_client_gets_wrong_is_said_without_its_secrets() {
+        let mut bad = wanted(Some(ClientRole::Owner));
+        bad.environment.insert("B=C".to_owned(), "secret".into());
+        let error = why(extras(bad, false, &mut SessionConfig::new(AgentKind::Builtin)));
+        assert!(error.starts_with("environment: ") && !error.contains("secret"), "{error}");
+        let mut bad = wanted(Some(ClientRole::Owner));
+        bad.mcp_servers.insert("x".to_owned(), json!({}));
+        let error = why(extras(bad, false, &mut SessionConfig::new(AgentKind::Builtin)));
+        assert!(error.starts_with("mcp_servers: "), "{error}");
+    }
+}
