@@ -18,6 +18,7 @@ use super::line::{Answer, Call, Credentials, Line};
 use super::sse::Event;
 use crate::card::{Binding, Interface};
 use crate::dialect::Dialect;
+use crate::error::ErrorKind;
 use crate::request::Request;
 
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
@@ -116,7 +117,13 @@ impl Way {
         };
         match (is_ok, is_error(&value)) {
             (true, _) => self.unwrap(line, call, request, value),
-            (false, true) => Err(refusal(line, value)),
+            (false, true) => match refusal(line, value) {
+                // A status of HTTP in the agent's words is still nothing of the protocol's.
+                ClientError::Agent(error) if matches!(error.kind, ErrorKind::Other(400..600)) => {
+                    Err(line.http_error(answer))
+                }
+                refusal => Err(refusal),
+            },
             (false, false) => Err(line.http_error(answer)),
         }
     }

@@ -119,6 +119,25 @@ async fn a_refusal_comes_in_the_agents_own_words() {
     let agent = Agent::speaking("1.0", |asked| asked.error(-32602, "id: is wrong").status(400)).await;
     let error = agent.client(quick()).await.get("t", None).await.unwrap_err();
     assert_eq!(error.agent().unwrap().kind, ErrorKind::InvalidParams);
+    // Who is not let in has not come to the agent yet.
+    let agent = Agent::speaking("1.0", |asked| asked.error(401, "who are you").status(401)).await;
+    let error = agent.client(quick()).await.get("t", None).await.unwrap_err();
+    assert!(matches!(error, ClientError::Http { status: 401, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn calls_can_be_made_from_any_task() {
+    let agent = Agent::speaking("1.0", script_1_0).await;
+    let client = agent.client(quick()).await;
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let client = client.clone();
+        tasks.spawn(async move { client.get("t", None).await.unwrap().id });
+    }
+    assert_eq!(tasks.join_all().await, ["t"; 8]);
+    let ids: std::collections::BTreeSet<String> =
+        agent.asked().iter().skip(1).map(|asked| asked.body["id"].to_string()).collect();
+    assert_eq!(ids.len(), 8);
 }
 
 #[tokio::test]

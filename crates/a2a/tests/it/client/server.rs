@@ -38,8 +38,8 @@ impl Asked {
     }
 
     /// A JSON-RPC answer.
-    pub(super) fn result(&self, result: Value) -> Reply {
-        Reply::json(json!({ "jsonrpc": "2.0", "id": self.body["id"], "result": result }))
+    pub(super) fn result(&self, result: impl Into<Value>) -> Reply {
+        Reply::json(json!({ "jsonrpc": "2.0", "id": self.body["id"], "result": result.into() }))
     }
 
     pub(super) fn error(&self, code: i64, message: &str) -> Reply {
@@ -63,8 +63,8 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    pub(super) fn json(value: Value) -> Self {
-        Self::text("application/json", value.to_string())
+    pub(super) fn json(value: impl Into<Value>) -> Self {
+        Self::text("application/json", value.into().to_string())
     }
 
     pub(super) fn text(content_type: &str, text: impl Into<String>) -> Self {
