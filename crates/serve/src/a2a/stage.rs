@@ -227,6 +227,13 @@ struct Past {
     ready: VecDeque<Frame>,
 }
 
+impl Past {
+    /// The next of those that are made, after that one.
+    fn next(&mut self, after: Cursor) -> Option<Frame> {
+        std::iter::from_fn(|| self.ready.pop_front()).find(|frame| frame.cursor > after)
+    }
+}
+
 enum Found {
     Frame(Arc<Frame>),
     Nothing,
@@ -256,7 +263,11 @@ impl Reader {
     pub(crate) fn try_next(&mut self) -> Option<Arc<Frame>> {
         match self.find() {
             Found::Frame(frame) => Some(self.took(frame)),
-            Found::Nothing | Found::Behind => None,
+            Found::Nothing => None,
+            Found::Behind => {
+                let frame = self.past.as_mut()?.next(self.after)?;
+                Some(self.took(Arc::new(frame)))
+            }
         }
     }
 
@@ -282,11 +293,9 @@ impl Reader {
 
     async fn catch_up(&mut self) -> Option<Arc<Frame>> {
         let mut past = self.past.take().unwrap_or_else(|| self.stage.past(self.after));
-        while let Some(frame) = past.ready.pop_front() {
-            if frame.cursor > self.after {
-                self.past = Some(past);
-                return Some(Arc::new(frame));
-            }
+        if let Some(frame) = past.next(self.after) {
+            self.past = Some(past);
+            return Some(Arc::new(frame));
         }
         let part = Part { edge: Edge::After(past.projector.seq()), ..AT_A_TIME };
         let page = self.stage.session.page(part).await;
