@@ -9,6 +9,8 @@
 mod app;
 mod composer;
 mod effect;
+mod figures;
+mod highlight;
 mod keys;
 mod markdown;
 mod msg;

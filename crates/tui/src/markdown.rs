@@ -4,6 +4,7 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use crate::highlight;
 use crate::theme::Theme;
 use crate::wrap::{clean, width, wrap};
 
@@ -18,6 +19,20 @@ pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'stati
     page.lines
 }
 
+/// The last block of code in a text, as it is written there.
+pub(crate) fn last_code(text: &str) -> Option<String> {
+    let (mut last, mut code) = (None, None);
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => code = Some(String::new()),
+            Event::Text(text) => code.iter_mut().for_each(|code| code.push_str(&text)),
+            Event::End(TagEnd::CodeBlock) => last = code.take().or(last),
+            _ => {}
+        }
+    }
+    last
+}
+
 /// A page under way.
 struct Page {
     theme: Theme,
@@ -30,7 +45,8 @@ struct Page {
     margins: Vec<Margin>,
     /// The numbers of the lists that are open; nothing for bullets.
     lists: Vec<Option<u64>>,
-    code: Option<String>,
+    /// The code under way, and its language.
+    code: Option<(String, String)>,
     table: Option<Table>,
     link: Option<String>,
     /// Whether an empty line has to come before the next block.
@@ -112,9 +128,7 @@ impl Page {
                     CodeBlockKind::Fenced(language) => language.to_string(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                // What language it is in is kept for whoever colours it.
-                tracing::trace!(language, "code");
-                self.code = Some(String::new());
+                self.code = Some((String::new(), language));
             }
             Tag::List(first) => {
                 self.end_line();
@@ -222,7 +236,7 @@ impl Page {
     }
 
     fn text(&mut self, text: &str) {
-        if let Some(code) = &mut self.code {
+        if let Some((code, _)) = &mut self.code {
             return code.push_str(text);
         }
         let style = self.styles.last().copied().unwrap_or_default();
@@ -297,13 +311,12 @@ impl Page {
     }
 
     fn end_code(&mut self) {
-        let Some(code) = self.code.take() else { return };
-        let style = self.theme.code();
+        let Some((code, language)) = self.code.take() else { return };
         let columns = self.columns.saturating_sub(self.indent() + 2);
-        for line in clean(&code).trim_end_matches('\n').split('\n') {
-            for piece in wrap(Line::styled(line.to_owned(), style), columns, 2) {
+        for line in highlight::lines(clean(&code).trim_end_matches('\n'), &language, self.theme) {
+            for piece in wrap(line, columns, 2) {
                 let mut spans = vec![Span::raw("  ")];
-                spans.extend(piece.spans.into_iter().map(|span| span.patch_style(style)));
+                spans.extend(piece.spans);
                 self.put(Line::from(spans));
             }
         }

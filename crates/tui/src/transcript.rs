@@ -1,37 +1,67 @@
 //! What has happened, as a list of cells: who said what, which tools ran and how they ended. Pure.
 //!
-//! Lines are made of a cell when it comes into view, and kept until it changes: so what a screen costs depends on the
-//! screen, not on how long the session is.
+//! Lines are made of a cell when it comes into view, and kept until it changes or is far away: so what a screen costs
+//! depends on the screen, not on how long the session is.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod cell;
 mod draw;
+mod find;
+mod older;
+mod scroll;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
-use multitap_event::{Event, EventKind, MessageId, PromptId, Role, ToolId};
+use multitap_event::{
+    ClientId, ClientRef, Event, EventKind, MessageId, PromptId, Question, QuestionId, Role, ToolCompleted, ToolId,
+};
 use ratatui::text::Line;
 
 pub(crate) use self::cell::{Cell, ToolCell};
 pub(crate) use self::draw::diff_lines;
-use crate::theme::Theme;
+pub(crate) use self::find::mark;
+pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
 
-/// Everything so far.
+/// Everything so far, or the end of it.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
-    cells: Vec<Held>,
+    cells: VecDeque<Held>,
+    /// The number of the first cell. A cell keeps its number when older ones come before it.
+    base: i64,
+    /// Who sits here.
+    me: Option<ClientId>,
+    /// The first event that is in it.
+    first: Option<u64>,
     /// Where the tools are that have not ended.
-    tools: HashMap<ToolId, usize>,
+    tools: HashMap<ToolId, i64>,
     /// Where the prompts are that wait.
-    queued: HashMap<PromptId, usize>,
+    queued: HashMap<PromptId, i64>,
+    /// Where the plan is.
+    plan: Option<i64>,
+    /// The questions that are open.
+    questions: HashMap<QuestionId, Question>,
     /// The message that goes on.
-    saying: Option<(Option<MessageId>, usize)>,
-    thinking: Option<(Option<MessageId>, usize)>,
+    saying: Option<(Option<MessageId>, i64)>,
+    thinking: Option<(Option<MessageId>, i64)>,
+    /// What is told of things that began before the first event.
+    strays: Strays,
+    /// How many cells have lines at hand.
+    made: std::cell::Cell<usize>,
     /// Thoughts and long output are shown whole.
     pub(crate) unfolded: bool,
+}
+
+#[derive(Debug, Default)]
+struct Strays {
+    ended: HashMap<ToolId, ToolCompleted>,
+    /// Prompts that wait no more.
+    sent: HashSet<PromptId>,
+    /// The first cell goes on with this message.
+    saying: Option<Option<MessageId>>,
+    thinking: Option<Option<MessageId>>,
 }
 
 #[derive(Debug)]
@@ -51,25 +81,28 @@ struct Made {
     lines: Rc<Vec<Line<'static>>>,
 }
 
-/// Which part is on the screen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Scroll {
-    /// The latest, whatever comes.
-    #[default]
-    Latest,
-    /// That line of that cell is the first.
-    At { cell: usize, line: usize },
-}
-
 impl Transcript {
+    /// What happens from now on, for whoever sits here.
+    pub(crate) fn of(me: &ClientRef) -> Self {
+        Self { me: me.client_id.clone(), ..Self::default() }
+    }
+
     /// What the agent said last.
     pub(crate) fn last_said(&self) -> Option<String> {
-        let said = |cell: &Cell| if let Cell::Said { text, .. } = cell { Some(text.clone()) } else { None };
-        self.cells.iter().rev().find_map(|held| said(&held.cell))
+        let said = |cell: &Cell| if let Cell::Said { text, .. } = cell { Some(text.trim().to_owned()) } else { None };
+        self.cells.iter().rev().find_map(|held| said(&held.cell)).filter(|said| !said.is_empty())
+    }
+
+    /// The last code that the agent wrote.
+    pub(crate) fn last_code(&self) -> Option<String> {
+        let code =
+            |cell: &Cell| if let Cell::Said { text, .. } = cell { crate::markdown::last_code(text) } else { None };
+        self.cells.iter().rev().find_map(|held| code(&held.cell))
     }
 
     /// Takes in what happened.
     pub(crate) fn apply(&mut self, event: &Event) {
+        self.first.get_or_insert(event.seq);
         match &event.kind {
             EventKind::TextChunk(chunk) if chunk.role == Some(Role::User) => {
                 self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, waits: false });
@@ -82,8 +115,11 @@ impl Transcript {
                         self.change(at, |cell| cell.append(&chunk.content));
                     }
                     _ => {
-                        let at = self
-                            .add(Cell::Said { text: chunk.content.clone(), nested: chunk.parent_tool_id.is_some() });
+                        if self.cells.is_empty() && chunk.is_partial {
+                            self.strays.saying = Some(chunk.message_id.clone());
+                        }
+                        let nested = chunk.parent_tool_id.is_some();
+                        let at = self.add(Cell::Said { text: chunk.content.clone(), nested });
                         self.saying = chunk.is_partial.then(|| (chunk.message_id.clone(), at));
                     }
                 }
@@ -96,7 +132,11 @@ impl Transcript {
                         self.change(at, |cell| cell.append(&thought.content));
                     }
                     _ => {
-                        let at = self.add(Cell::Thought { text: thought.content.clone() });
+                        if self.cells.is_empty() && thought.is_partial {
+                            self.strays.thinking = Some(thought.message_id.clone());
+                        }
+                        let nested = thought.parent_tool_id.is_some();
+                        let at = self.add(Cell::Thought { text: thought.content.clone(), nested });
                         self.thinking = thought.is_partial.then(|| (thought.message_id.clone(), at));
                     }
                 }
@@ -112,32 +152,26 @@ impl Transcript {
                     self.add(Cell::Changed(Box::new(change.clone())));
                 }
             },
-            EventKind::ToolCompleted(done) => {
-                self.tool(&done.tool_id, |tool| tool.end = Some(done.clone()));
-                self.tools.remove(&done.tool_id);
-            }
+            EventKind::ToolCompleted(done) => self.ended(done),
             EventKind::PermissionAsked(question) => {
+                self.questions.insert(question.question_id.clone(), question.clone());
                 if let Some(id) = &question.tool_id {
                     self.tool(id, |tool| tool.asking = true);
                 }
             }
             EventKind::PermissionSettled(ruling) => {
-                for at in self.tools.values().copied().collect::<Vec<_>>() {
-                    self.change(at, |cell| {
-                        if let Cell::Tool(tool) = cell {
-                            tool.asking = false;
-                        }
-                    });
-                }
-                self.add(Cell::Ruled(Box::new(ruling.clone())));
+                let question = self.close(&ruling.question_id);
+                let own = ruling.settled_by.client_id.is_some() && ruling.settled_by.client_id == self.me;
+                self.add(Cell::Ruled { ruling: Box::new(ruling.clone()), question: question.map(Box::new), own });
             }
-            EventKind::PermissionWithdrawn(_) => {
-                self.add(Cell::Note("the question needs no answer any more".to_owned()));
+            EventKind::PermissionWithdrawn(gone) => {
+                self.close(&gone.question_id);
+                let why = gone.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                self.add(Cell::Note(format!("the question needs no answer any more{why}")));
             }
             EventKind::UserMessage(message) => {
-                let waited = message.prompt_id.as_ref().and_then(|id| self.queued.remove(id));
-                if let Some(at) = waited {
-                    self.change(at, |cell| *cell = Cell::Gone);
+                if let Some(id) = &message.prompt_id {
+                    self.unqueue(id);
                 }
                 let (text, images) = (message.content.clone(), message.images.len());
                 self.add(Cell::User { text, from: message.from.clone(), images, waits: false });
@@ -149,13 +183,12 @@ impl Transcript {
                     self.queued.insert(id.clone(), at);
                 }
             }
-            EventKind::PromptWithdrawn { prompt_id, .. } => {
-                if let Some(at) = self.queued.remove(prompt_id) {
-                    self.change(at, |cell| *cell = Cell::Gone);
-                }
-            }
+            EventKind::PromptWithdrawn { prompt_id, .. } => self.unqueue(prompt_id),
             EventKind::TodoList(list) => {
-                self.add(Cell::Plan(list.clone()));
+                if let Some(before) = self.plan.take() {
+                    self.change(before, |cell| *cell = Cell::Gone);
+                }
+                self.plan = Some(self.add(Cell::Plan(list.clone())));
             }
             EventKind::TurnCompleted(end) => {
                 self.add(Cell::TurnEnd(Box::new(end.clone())));
@@ -185,6 +218,8 @@ impl Transcript {
             EventKind::ModelChanged { model, by } => {
                 self.add(Cell::Note(cell::changed("model", model, by.as_ref())));
             }
+            // That one sits here oneself is no news.
+            EventKind::ClientJoined { client } | EventKind::ClientLeft { client, .. } if self.is_me(client) => {}
             EventKind::ClientJoined { client } => {
                 self.add(Cell::Note(format!("{} joined", cell::who(client))));
             }
@@ -199,7 +234,11 @@ impl Transcript {
         }
     }
 
-    fn add(&mut self, cell: Cell) -> usize {
+    fn is_me(&self, client: &ClientRef) -> bool {
+        client.client_id.is_some() && client.client_id == self.me
+    }
+
+    fn add(&mut self, cell: Cell) -> i64 {
         let (says, thinks) = (matches!(cell, Cell::Said { .. }), matches!(cell, Cell::Thought { .. }));
         if !says {
             self.saying = None;
@@ -207,8 +246,47 @@ impl Transcript {
         if !thinks {
             self.thinking = None;
         }
-        self.cells.push(Held { cell, version: 0, made: RefCell::default() });
-        self.cells.len() - 1
+        self.cells.push_back(Held { cell, version: 0, made: RefCell::default() });
+        self.end() - 1
+    }
+
+    /// The number after the last.
+    fn end(&self) -> i64 {
+        self.base.saturating_add_unsigned(self.cells.len() as u64)
+    }
+
+    fn held(&self, at: i64) -> Option<&Held> {
+        self.cells.get(usize::try_from(at - self.base).ok()?)
+    }
+
+    fn ended(&mut self, done: &ToolCompleted) {
+        if !self.tools.contains_key(&done.tool_id) {
+            self.strays.ended.insert(done.tool_id.clone(), done.clone());
+            return;
+        }
+        self.tool(&done.tool_id, |tool| {
+            tool.end = Some(done.clone());
+            tool.asking = false;
+        });
+        self.tools.remove(&done.tool_id);
+    }
+
+    /// A question is not open any more.
+    fn close(&mut self, id: &QuestionId) -> Option<Question> {
+        let question = self.questions.remove(id)?;
+        if let Some(tool) = &question.tool_id {
+            self.tool(tool, |tool| tool.asking = false);
+        }
+        Some(question)
+    }
+
+    fn unqueue(&mut self, id: &PromptId) {
+        match self.queued.remove(id) {
+            Some(at) => self.change(at, |cell| *cell = Cell::Gone),
+            None => {
+                self.strays.sent.insert(id.clone());
+            }
+        }
     }
 
     fn tool(&mut self, id: &ToolId, change: impl FnOnce(&mut ToolCell)) {
@@ -220,94 +298,14 @@ impl Transcript {
         });
     }
 
-    fn change(&mut self, at: usize, change: impl FnOnce(&mut Cell)) {
+    fn change(&mut self, at: i64, change: impl FnOnce(&mut Cell)) {
+        let Ok(at) = usize::try_from(at - self.base) else { return };
         if let Some(held) = self.cells.get_mut(at) {
             change(&mut held.cell);
             held.version += 1;
         }
     }
-
-    /// The lines of a cell.
-    fn lines(&self, at: usize, columns: usize, theme: Theme) -> Rc<Vec<Line<'static>>> {
-        let Some(held) = self.cells.get(at) else { return Rc::default() };
-        let mut made = held.made.borrow_mut();
-        let fits = |made: &&Made| (made.version, made.columns, made.unfolded) == (held.version, columns, self.unfolded);
-        if let Some(made) = made.as_ref().filter(fits) {
-            return made.lines.clone();
-        }
-        let lines = Rc::new(draw::lines(&held.cell, columns, self.unfolded, theme));
-        *made = Some(Made { version: held.version, columns, unfolded: self.unfolded, lines: lines.clone() });
-        lines
-    }
-
-    /// What is on a screen of that size.
-    pub(crate) fn visible(&self, scroll: Scroll, columns: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
-        let Scroll::At { cell, line } = self.settle(scroll, columns, rows, theme) else { return Vec::new() };
-        let mut shown = Vec::with_capacity(rows);
-        for at in cell..self.cells.len() {
-            let lines = self.lines(at, columns, theme);
-            let skip = if at == cell { line } else { 0 };
-            shown.extend(lines.iter().skip(skip).take(rows - shown.len()).cloned());
-            if shown.len() >= rows {
-                break;
-            }
-        }
-        shown
-    }
-
-    /// Where a screen begins that shows the latest, or that would show less than it could.
-    fn settle(&self, scroll: Scroll, columns: usize, rows: usize, theme: Theme) -> Scroll {
-        let last = self.first_of_latest(columns, rows, theme);
-        match (scroll, last) {
-            (Scroll::At { cell, line }, Scroll::At { cell: last_cell, line: last_line })
-                if (cell, line) < (last_cell, last_line) =>
-            {
-                scroll
-            }
-            _ => last,
-        }
-    }
-
-    /// Where the last screen begins.
-    fn first_of_latest(&self, columns: usize, rows: usize, theme: Theme) -> Scroll {
-        let mut room = rows;
-        for at in (0..self.cells.len()).rev() {
-            let lines = self.lines(at, columns, theme).len();
-            if lines >= room {
-                return Scroll::At { cell: at, line: lines - room };
-            }
-            room -= lines;
-        }
-        Scroll::At { cell: 0, line: 0 }
-    }
-
-    /// Moves the screen by so many lines, up if they are negative.
-    pub(crate) fn scrolled(&self, scroll: Scroll, by: isize, columns: usize, rows: usize, theme: Theme) -> Scroll {
-        let Scroll::At { mut cell, mut line } = self.settle(scroll, columns, rows, theme) else { return scroll };
-        let mut left = by.unsigned_abs();
-        if by < 0 {
-            while left > line && cell > 0 {
-                left -= line;
-                cell -= 1;
-                line = self.lines(cell, columns, theme).len();
-            }
-            line = line.saturating_sub(left);
-        } else {
-            while cell < self.cells.len() {
-                let rest = self.lines(cell, columns, theme).len() - line.min(self.lines(cell, columns, theme).len());
-                if left < rest {
-                    break;
-                }
-                left -= rest;
-                (cell, line) = (cell + 1, 0);
-            }
-            line += left;
-        }
-        let moved = Scroll::At { cell, line };
-        if self.settle(moved, columns, rows, theme) == moved && moved != self.first_of_latest(columns, rows, theme) {
-            moved
-        } else {
-            Scroll::Latest
-        }
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! What a transcript is made of.
 
 use multitap_event::{
-    AgentError, ClientRef, Door, FileChange, Retry, Ruling, SessionEnd, TodoList, ToolCompleted, ToolProgress,
-    ToolStarted, TurnEnd,
+    AgentError, ClientRef, Door, FileChange, Question, Retry, Ruling, SessionEnd, TodoList, ToolCompleted,
+    ToolProgress, ToolStarted, TurnEnd,
 };
 
 /// How much of a tool's output is at hand; all of it is in the log.
@@ -23,10 +23,17 @@ pub(crate) enum Cell {
     },
     Thought {
         text: String,
+        nested: bool,
     },
     Tool(Box<ToolCell>),
     Changed(Box<FileChange>),
-    Ruled(Box<Ruling>),
+    Ruled {
+        ruling: Box<Ruling>,
+        /// What it rules on, where it is known.
+        question: Option<Box<Question>>,
+        /// Whoever sits here gave the answer.
+        own: bool,
+    },
     Plan(TodoList),
     Wrong(Box<AgentError>),
     Retry(Retry),
@@ -39,7 +46,7 @@ pub(crate) enum Cell {
 
 impl Cell {
     pub(super) fn append(&mut self, more: &str) {
-        if let Self::Said { text, .. } | Self::Thought { text } = self {
+        if let Self::Said { text, .. } | Self::Thought { text, .. } = self {
             text.push_str(more);
         }
     }

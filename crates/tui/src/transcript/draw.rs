@@ -1,10 +1,11 @@
 //! Cells to lines. Pure.
 
-use multitap_event::{FileChange, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus};
+use multitap_event::{FileChange, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::cell::{self, Cell, ToolCell};
+use crate::figures;
 use crate::markdown;
 use crate::theme::Theme;
 use crate::wrap::{clean, wrap};
@@ -19,70 +20,12 @@ const THOUGHT_LINES: usize = 3;
 /// The lines of a cell, with an empty one before it where it begins something.
 pub(super) fn lines(cell: &Cell, columns: usize, unfolded: bool, theme: Theme) -> Vec<Line<'static>> {
     let draw = Draw { columns, unfolded, theme };
-    match cell {
-        Cell::User { text, from, images, waits } => {
-            let mut first = Vec::new();
-            if let Some(mark) = from.as_ref().filter(|from| cell::mark(from.door).is_some()) {
-                first.push(Span::styled(format!("{} ", cell::who(mark)), theme.accent()));
-            }
-            if *waits {
-                first.push(Span::styled("(queued) ", theme.warning()));
-            }
-            let mut text = clean(text);
-            if *images > 0 {
-                text.push_str(&format!(" [{images} image{}]", if *images == 1 { "" } else { "s" }));
-            }
-            draw.spoken("> ", theme.user(), &first, &text, Style::new())
-        }
-        Cell::Said { text, nested } => {
-            let indent = if *nested { 2 } else { 0 };
-            let mut lines = vec![Line::default()];
-            let said = markdown::lines(text.trim_end(), columns.saturating_sub(indent), theme);
-            lines.extend(said.into_iter().map(|line| indented(line, indent)));
-            lines
-        }
-        Cell::Thought { text } => draw.folded(text.trim(), THOUGHT_LINES, "∴ ", theme.thought()),
-        Cell::Tool(tool) => draw.tool(tool),
-        Cell::Changed(change) => draw.change(change),
-        Cell::Ruled(ruling) => {
-            let sign = if ruling.kind.allows() { ("✓ ", theme.good()) } else { ("✗ ", theme.bad()) };
-            let words = format!("{} by {}", ruling.selected_option_id, cell::who(&ruling.settled_by));
-            let why = ruling.feedback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            draw.marked(sign.0, sign.1, &format!("{words}{why}"), theme.quiet())
-        }
-        Cell::Plan(list) => {
-            let mut lines = vec![Line::default(), Line::styled("Plan", theme.heading())];
-            for item in &list.items {
-                let (sign, style) = match item.status {
-                    TodoStatus::Pending => ("☐ ", Style::new()),
-                    TodoStatus::InProgress => ("▸ ", theme.accent()),
-                    TodoStatus::Completed => ("☑ ", theme.quiet()),
-                    TodoStatus::Cancelled => ("☒ ", theme.quiet()),
-                };
-                lines.extend(draw.marked(sign, style, &item.text, style));
-            }
-            lines
-        }
-        Cell::Wrong(error) => {
-            let (sign, style) = match error.severity {
-                Severity::Warning => ("! ", theme.warning()),
-                Severity::Error => ("✗ ", theme.bad()),
-            };
-            draw.marked(sign, style, &error.message, style)
-        }
-        Cell::Retry(retry) => {
-            let of = retry.max_attempts.map(|max| format!(" of {max}")).unwrap_or_default();
-            let why = retry.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            draw.marked("↻ ", theme.warning(), &format!("attempt {}{of}{why}", retry.attempt), theme.quiet())
-        }
-        Cell::TurnEnd(end) => draw.turn_end(end),
-        Cell::Ended(end) => {
-            let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
-            draw.marked("■ ", theme.quiet(), &why, theme.quiet())
-        }
-        Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
-        Cell::Gone => Vec::new(),
+    let lines = draw.cell(cell);
+    // Whatever stands before a line, on a narrow screen it may be too much.
+    if lines.iter().all(|line| line.width() <= columns) {
+        return lines;
     }
+    lines.into_iter().flat_map(|line| wrap(line, columns, 0)).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -93,6 +36,90 @@ struct Draw {
 }
 
 impl Draw {
+    fn cell(self, cell: &Cell) -> Vec<Line<'static>> {
+        let (draw, columns, theme) = (self, self.columns, self.theme);
+        match cell {
+            Cell::User { text, from, images, waits } => {
+                let mut first = Vec::new();
+                if let Some(mark) = from.as_ref().filter(|from| cell::mark(from.door).is_some()) {
+                    first.push(Span::styled(format!("{} ", cell::who(mark)), theme.accent()));
+                }
+                if *waits {
+                    first.push(Span::styled("(queued) ", theme.warning()));
+                }
+                let mut text = clean(text);
+                if *images > 0 {
+                    text.push_str(&format!(" [{images} image{}]", if *images == 1 { "" } else { "s" }));
+                }
+                draw.spoken("> ", theme.user(), &first, &text, Style::new())
+            }
+            Cell::Said { text, nested } => {
+                let indent = indent(*nested);
+                let mut lines = vec![Line::default()];
+                let said = markdown::lines(text.trim_end(), columns.saturating_sub(indent), theme);
+                lines.extend(said.into_iter().map(|line| indented(line, indent)));
+                lines
+            }
+            Cell::Thought { text, nested } => {
+                let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
+                let lines = draw.folded(text.trim(), THOUGHT_LINES, "∴ ", theme.thought());
+                lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
+            }
+            Cell::Tool(tool) => {
+                let indent = indent(tool.call.parent_tool_id.is_some());
+                let draw = Draw { columns: columns.saturating_sub(indent), ..draw };
+                draw.tool(tool).into_iter().map(|line| indented(line, indent)).collect()
+            }
+            Cell::Changed(change) => draw.change(change),
+            Cell::Ruled { ruling, question, own } => draw.ruled(ruling, question.as_deref(), *own),
+            Cell::Plan(list) => {
+                let mut lines = vec![Line::default(), Line::styled("Plan", theme.heading())];
+                for item in &list.items {
+                    let (sign, style) = match item.status {
+                        TodoStatus::Pending => ("☐ ", Style::new()),
+                        TodoStatus::InProgress => ("▸ ", theme.accent()),
+                        TodoStatus::Completed => ("☑ ", theme.quiet()),
+                        TodoStatus::Cancelled => ("☒ ", theme.quiet()),
+                    };
+                    lines.extend(draw.marked(sign, style, &item.text, style));
+                }
+                lines
+            }
+            Cell::Wrong(error) => {
+                let (sign, style) = match error.severity {
+                    Severity::Warning => ("! ", theme.warning()),
+                    Severity::Error => ("✗ ", theme.bad()),
+                };
+                draw.marked(sign, style, &error.message, style)
+            }
+            Cell::Retry(retry) => {
+                let of = retry.max_attempts.map(|max| format!(" of {max}")).unwrap_or_default();
+                let why = retry.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                let wait = retry.delay_ms.map(|millis| format!(" in {}", figures::time(millis))).unwrap_or_default();
+                let words = format!("attempt {}{of}{wait}{why}", retry.attempt);
+                draw.marked("↻ ", theme.warning(), &words, theme.quiet())
+            }
+            Cell::TurnEnd(end) => draw.turn_end(end),
+            Cell::Ended(end) => {
+                let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
+                draw.marked("■ ", theme.quiet(), &why, theme.quiet())
+            }
+            Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
+            Cell::Gone => Vec::new(),
+        }
+    }
+
+    /// Who answered, and what: whoever sits here sees it when somebody else was first.
+    fn ruled(self, ruling: &Ruling, question: Option<&Question>, own: bool) -> Vec<Line<'static>> {
+        let (sign, style) = if ruling.kind.allows() { ("✓ ", self.theme.good()) } else { ("✗ ", self.theme.bad()) };
+        let option = question.and_then(|question| question.choice(&ruling.selected_option_id));
+        let option = option.map_or(ruling.selected_option_id.as_str(), |choice| choice.name.as_str());
+        let by = if own { String::new() } else { format!(" by {}", cell::who(&ruling.settled_by)) };
+        let edited = if ruling.edited { ", edited" } else { "" };
+        let why = ruling.feedback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        self.marked(sign, style, &format!("answered{by}: {option}{edited}{why}"), self.theme.quiet())
+    }
+
     /// Words with a sign before them.
     fn marked(self, sign: &str, sign_style: Style, words: &str, style: Style) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
@@ -201,11 +228,11 @@ impl Draw {
         };
         let mut parts: Vec<String> = Vec::new();
         parts.extend((!words.is_empty()).then(|| words.to_owned()));
-        parts.extend(end.duration_ms.map(|millis| format!("{:.1} s", millis as f64 / 1000.0)));
-        parts.extend(end.usage.map(|usage| format!("{} tokens", usage.total_tokens)));
-        parts.extend(end.cost_usd.map(|cost| format!("${cost:.4}")));
-        let words = format!("── {} ", parts.join(" · "));
-        let rest = self.columns.saturating_sub(crate::wrap::width(&words)).min(60);
+        parts.extend(end.duration_ms.map(figures::time));
+        parts.extend(end.usage.map(|usage| format!("{} tokens", figures::tokens(usage.total_tokens))));
+        parts.extend(end.cost_usd.map(figures::cost));
+        let words = if parts.is_empty() { String::new() } else { format!("── {} ", parts.join(" · ")) };
+        let rest = self.columns.min(72).saturating_sub(crate::wrap::width(&words));
         let mut lines = vec![Line::default(), Line::styled(format!("{words}{}", "─".repeat(rest)), style)];
         if let Some(error) = &end.error {
             lines.extend(self.marked("✗ ", theme.bad(), error, theme.bad()));
@@ -214,8 +241,13 @@ impl Draw {
     }
 }
 
+/// How far in things of a sub-agent stand.
+fn indent(nested: bool) -> usize {
+    if nested { 2 } else { 0 }
+}
+
 fn indented(mut line: Line<'static>, by: usize) -> Line<'static> {
-    if by > 0 {
+    if by > 0 && !line.spans.is_empty() {
         line.spans.insert(0, Span::raw(" ".repeat(by)));
     }
     line
