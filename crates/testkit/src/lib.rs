@@ -28,6 +28,7 @@ pub mod interop;
 pub mod model;
 pub mod record;
 mod scratch;
+pub mod script;
 mod shell;
 pub mod wait;
 
