@@ -17,6 +17,8 @@ mod rpc;
 mod service;
 mod sse;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 use axum::Router;
 use axum::routing::{get, post};

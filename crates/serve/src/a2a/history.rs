@@ -116,6 +116,7 @@ impl Told {
                 self.history.extend(encode::message(frame, spelling));
                 self.latest = None;
             }
+            Body::Said(_) => self.history.extend(encode::message(frame, spelling)),
             Body::Tool(tool) => {
                 let message = encode::message(frame, spelling);
                 if tool.asked.is_some() {
