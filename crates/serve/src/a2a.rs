@@ -11,6 +11,7 @@ mod follow;
 mod frame;
 mod history;
 mod keep;
+mod mend;
 mod name;
 mod project;
 mod rpc;

@@ -17,6 +17,7 @@ use super::cursor::Cursor;
 use super::follow::{Follow, Step};
 use super::frame::{Form, Frame};
 use super::keep::Keeper;
+use super::mend;
 use super::stage::{Reader, Stage};
 use crate::error;
 use crate::guard::Caller;
@@ -121,11 +122,13 @@ pub(crate) struct Service {
     stages: Mutex<HashMap<SessionId, Arc<OnceCell<Arc<Stage>>>>>,
     /// Tasks of a client's own session that showed the shipped spelling.
     coders: Mutex<std::collections::HashSet<SessionId>>,
+    /// Tasks that an earlier process left unfinished were seen to.
+    mended: OnceCell<()>,
 }
 
 impl Service {
     pub(crate) fn new() -> Self {
-        Self { stages: Mutex::default(), coders: Mutex::default() }
+        Self { stages: Mutex::default(), coders: Mutex::default(), mended: OnceCell::new() }
     }
 
     /// Does what a client asks.
@@ -170,6 +173,11 @@ impl Service {
                 "this agent calls nobody back: subscribe to the task, and come back with Last-Event-ID after a break",
             )),
         }
+    }
+
+    /// Before kept tasks are looked at: those of earlier processes stand as they should.
+    async fn mend(&self, door: &Shared) {
+        self.mended.get_or_init(|| mend::mend(door.host().journal())).await;
     }
 
     /// The frames of a session, from now on made for everybody.

@@ -38,6 +38,7 @@ impl Service {
     }
 
     async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
+        self.mend(door).await;
         let host = door.host();
         let shared = host.shared().map(|session| session.id().clone());
         let belongs = |session: &SessionId| shared.as_ref().is_none_or(|shared| shared == session);
@@ -86,6 +87,7 @@ impl Service {
     }
 
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
+        self.mend(door).await;
         let shared = door.host().shared().map(|session| session.id().clone());
         let context = list.context_id.as_deref().map(SessionId::from);
         let page_size = list.page_size.unwrap_or(PAGE_SIZE);
