@@ -23,6 +23,7 @@
 pub mod cli;
 pub mod fake;
 pub mod fixture;
+pub mod http;
 pub mod install;
 pub mod interop;
 pub mod model;
