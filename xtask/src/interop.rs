@@ -1,4 +1,4 @@
-//! The tests that drive the real CLIs: install them, run, count what was skipped.
+//! The tests that drive the real CLIs and A2A clients: install them, run, count what was skipped.
 
 use std::env;
 use std::fs;
@@ -38,10 +38,10 @@ pub(crate) fn interop() -> Result<Done> {
     skips.counted()
 }
 
-/// Installs these agents' CLIs, or all that the interop tests drive.
+/// Installs these agents' CLIs, or all that the interop tests drive, peers too.
 pub(crate) fn install(agents: &[&str]) -> Result<()> {
     let mut command = cargo(&["run", "--quiet", "--package", "multitap-testkit", "--example", "clis", "--", "install"]);
-    succeed(command.args(agents)).context("install the real CLIs")
+    succeed(command.args(agents)).context("install the real CLIs and A2A clients")
 }
 
 /// The file in which tests note that they were skipped. Removed on drop.

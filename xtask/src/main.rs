@@ -30,8 +30,9 @@ cargo xtask soak               the tests that can be run longer, in full: killed
 cargo xtask fuzz [SECONDS]     any text at all as settings, for that long (60)
 cargo xtask help               this text
 
-The real CLIs come from npm at pinned versions and are kept in MULTITAP_TEST_CACHE, or in the
-multitap/npm folder of your cache. Without npm the interop part is skipped, or fails where CI is set.
+The real CLIs and A2A clients come from npm, PyPI and crates.io at pinned versions and are kept in
+MULTITAP_TEST_CACHE, or in the multitap/npm folder of your cache. Without npm the interop part is
+skipped, or fails where CI is set; without Python its A2A client is skipped.
 ";
 
 fn main() -> ExitCode {

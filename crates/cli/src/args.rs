@@ -1,5 +1,6 @@
 //! The command line, as its users see it.
 
+mod door;
 mod serve;
 
 use std::ffi::OsStr;
@@ -10,6 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use multitap_event::{AgentType, SandboxMode};
 
+pub(crate) use self::door::{AccessArgs, DoorArgs};
 pub(crate) use self::serve::ServeArgs;
 
 const USAGE: &str = "multitap -p PROMPT [OPTIONS]
@@ -193,6 +195,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+
+    #[command(flatten)]
+    pub(crate) door: DoorArgs,
 
     /// What stdout carries: the answer; one JSON object at the end; or one JSON event a line, as it happens
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]

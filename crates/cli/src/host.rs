@@ -98,17 +98,18 @@ impl Host {
         Ok(Self { hub, journal, store, tasks: TaskTracker::new() })
     }
 
-    /// Starts a session and joins it where this start begins.
+    /// Starts a session, which others find at that address, and joins it where this start begins.
     pub(crate) async fn start(
         &self,
         which: Which,
         config: SessionConfig,
         me: ClientRef,
+        address: Option<&str>,
     ) -> Result<Started, StartError> {
         let session = self.hub.open(Open { which, ..Open::new(config, me.clone()) }).await.map_err(not_opened)?;
         let from = JoinFrom::After { seq: session.opened_after(), epoch: None };
         let joined = session.join(Join::new(me).from(from)).await.map_err(|_| StartError::ShutDown)?;
-        let note = self.note(session.id(), None);
+        let note = self.note(session.id(), address);
         Ok(Started { session: AgentSession::new(session, joined.feed), note })
     }
 

@@ -163,7 +163,7 @@ pub(crate) fn config(
     let images = session.image.iter().map(|path| image::read(path).map_err(Problem::usage));
     let images: Vec<_> = images.collect::<Result<_, _>>()?;
     config.prompt = match prompt {
-        Some(text) => Some(Prompt { text, images, prompt_id: None }),
+        Some(text) => Some(Prompt { text, images, ..Prompt::default() }),
         None if images.is_empty() => None,
         None => return Err(Problem::usage("--image needs a PROMPT to go with")),
     };

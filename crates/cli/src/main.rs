@@ -4,6 +4,7 @@
 
 mod args;
 mod cmd;
+mod door;
 mod exit;
 mod host;
 mod image;

@@ -265,6 +265,7 @@ mod tests {
                     from: None,
                     steering: false,
                     message_id: None,
+                    ..UserMessage::default()
                 }),
             );
             apply(&mut outcome, text(words, words, false));

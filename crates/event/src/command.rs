@@ -64,6 +64,9 @@ pub struct Prompt {
     /// Given by the owner of the session when it accepts the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<PromptId>,
+    /// The id that its sender gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_as: Option<String>,
 }
 
 impl Prompt {

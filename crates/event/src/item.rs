@@ -398,7 +398,7 @@ pub struct SystemNote {
 }
 
 /// A prompt, when it is handed to the agent.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
     pub content: String,
@@ -415,6 +415,9 @@ pub struct UserMessage {
     /// The agent's own id of the message, for resuming at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<MessageId>,
+    /// The id that its sender gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_as: Option<String>,
 }
 
 impl fmt::Debug for UserMessage {

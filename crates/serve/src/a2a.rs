@@ -4,6 +4,7 @@
 //! a session's log, `project` makes frames of its events, `encode` writes them, `sse` sends them.
 
 mod card;
+mod coders;
 mod cursor;
 mod decode;
 mod encode;
@@ -13,6 +14,7 @@ mod history;
 mod keep;
 mod mend;
 mod name;
+mod past;
 mod project;
 mod rpc;
 mod service;

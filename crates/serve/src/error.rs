@@ -10,7 +10,7 @@ use crate::host::HostError;
 pub(crate) fn from_host(error: &HostError) -> Error {
     let kind = match error {
         HostError::Setting { .. } | HostError::NoSuchSession(_) => ErrorKind::InvalidParams,
-        HostError::LiveElsewhere { .. } | HostError::TooMany | HostError::Shared => ErrorKind::UnsupportedOperation,
+        HostError::LiveElsewhere { .. } | HostError::TooMany | HostError::NotYet => ErrorKind::UnsupportedOperation,
         HostError::Agent(_) | HostError::ShutDown => ErrorKind::Internal,
     };
     Error::new(kind, error.to_string())

@@ -72,8 +72,8 @@ pub enum HostError {
     LiveElsewhere { session: SessionId, pid: u32 },
     #[error("this host has as many sessions as it takes: close one first")]
     TooMany,
-    #[error("this door leads to one session, and no others can be opened")]
-    Shared,
+    #[error("the session behind this door has not begun yet: try again in a moment")]
+    NotYet,
     #[error(transparent)]
     Agent(Box<AgentError>),
     #[error("multitap is shutting down")]

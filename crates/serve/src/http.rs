@@ -77,7 +77,7 @@ pub enum DoorError {
          give some with --token-file or MULTITAP_TOKEN, or listen at 127.0.0.1"
     )]
     NeedsToken { host: String },
-    #[error("{address} is in use: choose another port with --port, or 0 for any that is free")]
+    #[error("{address} is in use: choose another port, or 0 for any that is free")]
     InUse { address: SocketAddr },
     #[error("cannot listen at {address}")]
     Bind { address: SocketAddr, source: io::Error },

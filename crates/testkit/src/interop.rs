@@ -1,6 +1,6 @@
-//! Whether a test may drive a real CLI, decided in one place.
+//! Whether a test may drive a real CLI or another peer, decided in one place.
 //!
-//! Plain `cargo test` must pass on a machine without the CLIs, so a test that needs one begins with
+//! Plain `cargo test` must pass on a machine without them, so a test that needs one begins with
 //! `let Some(claude) = interop::claude() else { return };`. What happens then is up to `MULTITAP_INTEROP`:
 //!
 //! - not set: the test is skipped;
@@ -18,6 +18,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use crate::cli::{CLAUDE, CLAUDE_ACP, CODEX, Cli, GEMINI, MCP_EVERYTHING};
+use crate::peer;
 
 const WISH: &str = "MULTITAP_INTEROP";
 const SKIPS: &str = "MULTITAP_INTEROP_SKIPS";
@@ -59,16 +60,28 @@ pub fn mcp_everything() -> Option<PathBuf> {
 /// If the CLI is required and not installed.
 #[must_use]
 pub fn find(cli: Cli) -> Option<PathBuf> {
-    match decide(env::var(WISH).ok().as_deref(), &cli.program().map_or(Place::NoBuild, Place::of)) {
+    let place = cli.program().map_or(Place::Cannot("there is no build for this machine"), Place::of);
+    judge(&format!("{} {}", cli.agent, cli.version), &place)
+}
+
+/// A peer, if this test may start it.
+///
+/// # Panics
+///
+/// If the peer is required and not installed.
+#[must_use]
+pub fn peer(kind: peer::Kind) -> Option<PathBuf> {
+    judge(kind.title(), &kind.place())
+}
+
+fn judge(what: &str, place: &Place) -> Option<PathBuf> {
+    match decide(env::var(WISH).ok().as_deref(), place) {
         Verdict::Run(program) => Some(program),
         Verdict::Skip(why) => {
-            skip(cli, why);
+            skip(what, why);
             None
         }
-        Verdict::Fail => {
-            let Cli { package, version, .. } = cli;
-            panic!("{package} {version} is required and not installed: `cargo xtask test` installs it")
-        }
+        Verdict::Fail => panic!("{what} is required and not installed: `cargo xtask test` installs it"),
     }
 }
 
@@ -79,16 +92,17 @@ enum Verdict {
     Fail,
 }
 
-/// Where a CLI is on this machine.
+/// Where a program is on this machine.
 #[derive(Debug)]
-enum Place {
+pub(crate) enum Place {
     Here(PathBuf),
     NotInstalled,
-    NoBuild,
+    /// It cannot be installed here, for this reason.
+    Cannot(&'static str),
 }
 
 impl Place {
-    fn of(program: PathBuf) -> Self {
+    pub(crate) fn of(program: PathBuf) -> Self {
         if program.is_file() { Self::Here(program) } else { Self::NotInstalled }
     }
 }
@@ -97,15 +111,15 @@ fn decide(wish: Option<&str>, place: &Place) -> Verdict {
     match (wish, place) {
         (None | Some("" | "0"), _) => Verdict::Skip("set MULTITAP_INTEROP=1 to run it, or use `cargo xtask test`"),
         (Some(_), Place::Here(program)) => Verdict::Run(program.clone()),
-        (Some(_), Place::NoBuild) => Verdict::Skip("there is no build for this machine"),
+        (Some(_), Place::Cannot(why)) => Verdict::Skip(why),
         (Some("required"), Place::NotInstalled) => Verdict::Fail,
         (Some(_), Place::NotInstalled) => Verdict::Skip("it is not installed"),
     }
 }
 
-fn skip(cli: Cli, why: &str) {
+fn skip(what: &str, why: &str) {
     let thread = std::thread::current();
-    let note = format!("SKIPPED {} (needs {} {}): {why}", thread.name().unwrap_or("test"), cli.agent, cli.version);
+    let note = format!("SKIPPED {} (needs {what}): {why}", thread.name().unwrap_or("test"));
     #[expect(clippy::print_stderr, reason = "a skipped test must not look like one that ran")]
     {
         eprintln!("{note}");
@@ -129,6 +143,6 @@ mod tests {
         assert!(matches!(decide(Some("1"), &Place::NotInstalled), Verdict::Skip(_)));
         assert_eq!(decide(Some("required"), &here), Verdict::Run("/bin/claude".into()));
         assert_eq!(decide(Some("required"), &Place::NotInstalled), Verdict::Fail);
-        assert!(matches!(decide(Some("required"), &Place::NoBuild), Verdict::Skip(_)));
+        assert!(matches!(decide(Some("required"), &Place::Cannot("no")), Verdict::Skip(_)));
     }
 }

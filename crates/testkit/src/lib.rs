@@ -1,4 +1,5 @@
-//! For tests: a scripted model server, the pinned real CLIs, a place to run them in, fake agents, fixtures.
+//! For tests: a scripted model server, the pinned real CLIs and A2A clients, a place to run them in, fake agents,
+//! fixtures.
 //!
 //! A dev-dependency only; nothing here is shipped.
 //!
@@ -27,6 +28,7 @@ pub mod http;
 pub mod install;
 pub mod interop;
 pub mod model;
+pub mod peer;
 pub mod record;
 mod scratch;
 pub mod script;

@@ -133,6 +133,7 @@ impl AcpCodec {
             from: None,
             steering: false,
             message_id: chunk.message_id.as_deref().map(MessageId::from),
+            ..UserMessage::default()
         }));
     }
 

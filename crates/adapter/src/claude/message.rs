@@ -281,6 +281,7 @@ pub(super) fn user_message(blocks: &[Block], id: Option<String>) -> Option<Event
         from: None,
         steering: false,
         message_id,
+        ..UserMessage::default()
     }))
 }
 

@@ -276,7 +276,7 @@ pub(super) fn user_message(parts: &[Value], id: Option<&str>) -> Option<EventKin
     let text = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().join("\n");
     let images: Vec<Image> = parts.iter().filter_map(image).collect();
     let message_id = id.map(MessageId::from);
-    let message = UserMessage { content: text, images, prompt_id: None, from: None, steering: false, message_id };
+    let message = UserMessage { content: text, images, message_id, ..UserMessage::default() };
     (!message.content.is_empty() || !message.images.is_empty()).then_some(EventKind::UserMessage(message))
 }
 

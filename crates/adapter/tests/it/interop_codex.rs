@@ -387,7 +387,7 @@ async fn interop_codex_prompts_pictures_and_schemas_reach_the_model() {
     };
     let mut scene = place.start(config).await;
     let image = Image { media_type: "image/png".to_owned(), data: PIXEL.to_owned() };
-    let prompt = Prompt { text: r#"[[text:{"a":1}]]"#.to_owned(), images: vec![image], prompt_id: None };
+    let prompt = Prompt { text: r#"[[text:{"a":1}]]"#.to_owned(), images: vec![image], ..Prompt::default() };
     scene.send(Command::Prompt(prompt)).await;
     let end = scene.turn_end().await;
     assert_eq!(end.structured_output, Some(json!({ "a": 1 })));
@@ -412,7 +412,7 @@ async fn interop_codex_exec_runs_a_process_for_each_turn() {
     assert!(place.scratch.path("a.txt").exists());
     let image = Image { media_type: "image/png".to_owned(), data: PIXEL.to_owned() };
     let prompt =
-        Prompt { text: "[[tool:touch b.txt]][[next]][[recall]]".to_owned(), images: vec![image], prompt_id: None };
+        Prompt { text: "[[tool:touch b.txt]][[next]][[recall]]".to_owned(), images: vec![image], ..Prompt::default() };
     scene.send(Command::Prompt(prompt)).await;
     let end = scene.turn_end().await;
     assert!(end.text.as_deref().is_some_and(|text| text.contains("apple")), "{:#?}", scene.told);

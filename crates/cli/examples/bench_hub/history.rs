@@ -154,6 +154,7 @@ fn turn(number: u64) -> Vec<EventKind> {
         from: None,
         steering: false,
         message_id: None,
+        ..UserMessage::default()
     };
     let tool = ToolStarted {
         tool_id,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::door::{AccessArgs, DOOR};
 use super::{AgentArgs, seconds};
 
 const EXAMPLES: &str = "\
@@ -23,7 +24,6 @@ Exit codes:
     2  usage, settings or tokens
   130  ended by a second signal";
 
-const DOOR: &str = "Door";
 const HOST: &str = "Sessions";
 
 #[derive(Debug, Args)]
@@ -37,20 +37,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1", help_heading = DOOR)]
     pub(crate) host: String,
 
-    /// A file with lines `TOKEN ROLE [NAME]`: clients must bring one of these tokens
-    ///
-    /// A role is owner, controller (prompts and answers) or observer (only sees). Lines that begin with # say nothing.
-    /// Nobody but you may read the file. `MULTITAP_TOKEN` in the environment is one more token, of a controller.
-    #[arg(long, value_name = "FILE", help_heading = DOOR)]
-    pub(crate) token_file: Option<PathBuf>,
-
-    /// Another name that clients may call this host by, NAME or NAME:PORT (may be repeated)
-    #[arg(long, value_name = "HOST", help_heading = DOOR)]
-    pub(crate) allow_host: Vec<String>,
-
-    /// A web page's origin that may use this host, such as `https://example.org` (may be repeated)
-    #[arg(long, value_name = "ORIGIN", help_heading = DOOR)]
-    pub(crate) allow_origin: Vec<String>,
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
 
     /// A folder that sessions may work in or under (may be repeated) [default: this one]
     #[arg(long, value_name = "DIR", help_heading = HOST)]

@@ -24,6 +24,7 @@ use self::request::{BadLine, Request};
 use self::show::Show;
 use self::tally::Tally;
 use crate::args::{BusyArg, InputFormat, OutputFormat, RunArgs};
+use crate::door::{self, Shared};
 use crate::exit::{Exit, Problem};
 use crate::host::{Host, Started};
 use crate::out::{self, Out, Unwritten};
@@ -60,6 +61,9 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         },
         InputFormat::StreamJson => (input::first_prompt(words)?, Input::stdin()),
     };
+    if let Some(option) = args.door.useless() {
+        return Err(Problem::usage(format!("{option} is about a door: open one with --a2a-port")));
+    }
     let host = Host::open().await?;
     let taken_up = TakeUp::find(&host, &args.session, &folder).await?;
     let (options, own) = taken_up.options(&args.session, folder.clone());
@@ -82,13 +86,21 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     if let Which::Stored(stored) = &which {
         id = stored.clone();
     }
+    let door = Shared::open(&args.door, &settings, host.journal().clone(), folder).await?;
+    let address = door.as_ref().map(|(door, _)| door::address(door));
+    if let Some(address) = &address {
+        out::say(&format!("multitap: others join this session at {address}"));
+    }
     let started = tokio::select! {
-        started = host.start(which, config, launch::headless()) => Some(started),
+        started = host.start(which, config, launch::headless(), address.as_deref()) => Some(started),
         () = signals.next() => None,
     };
     let mut in_a_hurry = false;
     let exit = match started {
         Some(Ok(Started { session, note })) => {
+            if let (Some((_, shared)), Some(session)) = (&door, host.find(&id)) {
+                shared.share(session);
+            }
             let mut headless = Headless {
                 id,
                 seq: 0,
@@ -104,6 +116,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
                 tally: Tally::default(),
                 leave: None,
                 in_a_hurry,
+                has_door: door.is_some(),
             };
             let exit = headless.run().await;
             signals = headless.signals;
@@ -116,8 +129,15 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         None => interrupted_at_start(&id, &mut show, &mut out).await,
     };
     let hurry = in_a_hurry.then(|| Instant::now() + HURRY);
+    let closed = async {
+        host.shutdown().await;
+        // After the sessions: their last frames go out first.
+        if let Some((door, _)) = door {
+            door.stop().await;
+        }
+    };
     tokio::select! {
-        () = host.shutdown() => {}
+        () = closed => {}
         () = signals.next() => {}
         () = at(hurry) => {}
     }
@@ -201,6 +221,8 @@ struct Headless {
     leave: Option<Leave>,
     /// Somebody interrupted twice.
     in_a_hurry: bool,
+    /// Others may answer.
+    has_door: bool,
 }
 
 /// A question that waits, and until when.
@@ -304,7 +326,7 @@ impl Headless {
     }
 
     async fn on_question(&mut self, question: Question) {
-        match (self.input.is_open(), self.input.was_there()) {
+        match (self.input.is_open() || self.has_door, self.input.was_there()) {
             (true, _) => {
                 let until = self.question_timeout.map(|patience| Instant::now() + patience);
                 self.open.push(Open { question, until });
@@ -363,7 +385,8 @@ impl Headless {
             }
             None => {
                 self.input.close();
-                for open in std::mem::take(&mut self.open) {
+                let open = if self.has_door { Vec::new() } else { std::mem::take(&mut self.open) };
+                for open in open {
                     self.deny(&open.question, INPUT_ENDED).await;
                 }
                 self.session.finish().await.ok(); // a session that is gone already has ended

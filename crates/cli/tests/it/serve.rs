@@ -6,10 +6,12 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Instant;
 
-use serde_json::Value;
+use multitap_testkit::wait::until_blocking;
+use serde_json::{Value, json};
 
 use crate::scene::{Live, PATIENCE, Scene};
 
+const EXTENSION: &str = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 const BUILTIN: [&str; 4] = ["--agent", "builtin", "--model", "rehearsal"];
 
 /// A host that runs.
@@ -42,17 +44,49 @@ impl Served {
     /// Status and body of an answer.
     #[track_caller]
     fn ask(&self, request: &str, headers: &[(&str, &str)]) -> (u16, String) {
+        self.send(request, headers, "")
+    }
+
+    #[track_caller]
+    fn send(&self, request: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let own = format!("localhost:{}", self.port);
-        let host = if headers.iter().any(|(name, _)| *name == "Host") { None } else { Some(("Host", own.as_str())) };
-        let headers = host.iter().chain(headers).map(|(name, value)| format!("{name}: {value}\r\n"));
-        let headers: String = headers.collect();
-        write!(stream, "{request} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").unwrap();
+        let (own, length) = (format!("localhost:{}", self.port), body.len().to_string());
+        let given = |name: &str| headers.iter().any(|(found, _)| *found == name);
+        let ours = [("Host", own.as_str()), ("Content-Length", &length)];
+        let headers = ours.iter().filter(|(name, _)| !given(name)).chain(headers);
+        let headers: String = headers.map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        write!(stream, "{request} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n{body}").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").expect(&text);
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// Says something in a session, a new one unless `context` names one, set up as `settings` say. Waits for the end of
+    /// the turn if it `blocks`.
+    #[track_caller]
+    fn say(&self, text: &str, context: Option<&str>, settings: &Value, blocks: bool) -> Value {
+        self.say_as("", text, context, settings, blocks)
+    }
+
+    /// The same with a token.
+    #[track_caller]
+    fn say_as(&self, token: &str, text: &str, context: Option<&str>, settings: &Value, blocks: bool) -> Value {
+        let mut message = json!({
+            "kind": "message", "messageId": "m-1", "role": "user", "parts": [{"kind": "text", "text": text}],
+            "metadata": {EXTENSION: settings},
+        });
+        if let Some(context) = context {
+            message["contextId"] = context.into();
+        }
+        let params = json!({"message": message, "configuration": {"blocking": blocks}});
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
+        let bearer = format!("Bearer {token}");
+        let headers = [("Content-Type", "application/json"), ("Authorization", &bearer)];
+        let (status, body) = self.send("POST /", &headers, &request.to_string());
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
     }
 
     /// Ends it by a signal, and sees that it ends well and printed nothing else.
@@ -168,4 +202,92 @@ fn what_is_wrong_at_the_start_is_said_and_no_secret_with_it() {
         assert!(run.stderr.contains(told) && run.stdout.is_empty(), "{options:?}: {run:#?}");
         assert!(!run.stderr.contains("secret") && !run.stderr.contains("boss"), "{options:?}: {run:#?}");
     }
+}
+
+#[test]
+fn a_signal_ends_sessions_with_all_that_they_started() {
+    let scene = Scene::bare();
+    let served = scene.serve(&["--approval-mode", "auto-all"]);
+    served.say("run: touch begun; sleep 300", None, &json!({}), false);
+    let begun = scene.scratch.path("begun");
+    until_blocking("the command", PATIENCE, || begun.exists().then_some(())).unwrap();
+    served.stop("-TERM", &scene);
+}
+
+#[test]
+fn a_session_leaves_a_note_where_to_join_it_and_goes_on_after_a_restart() {
+    let scene = Scene::bare();
+    let served = scene.serve(&[]);
+    let first = served.say("hello", None, &json!({}), true);
+    let context = first["result"]["contextId"].as_str().unwrap().to_owned();
+    let note = scene.scratch.home().join(format!(".local/share/multitap/run/{context}.json"));
+    let left: Value = serde_json::from_slice(&fs::read(&note).unwrap()).unwrap();
+    assert_eq!(left["address"], format!("http://127.0.0.1:{}", served.port));
+    assert_eq!(fs::metadata(&note).unwrap().permissions().mode() & 0o777, 0o600);
+    served.stop("-TERM", &scene);
+    assert!(!note.exists());
+    let served = scene.serve(&[]);
+    let second = served.say("hello again", Some(&context), &json!({}), true);
+    assert_eq!(second["result"]["contextId"], context.as_str(), "{second}");
+    assert_eq!(second["result"]["status"]["state"], "completed", "{second}");
+    served.stop("-TERM", &scene);
+    let told = scene.run(&["sessions", "show", &context]).exits(0).stdout;
+    assert!(told.contains("hello again"), "{told}");
+}
+
+#[test]
+fn what_a_client_wishes_for_is_checked() {
+    let scene = Scene::bare();
+    fs::create_dir(scene.scratch.path("sub")).unwrap();
+    std::os::unix::fs::symlink("/etc", scene.scratch.path("out")).unwrap();
+    let served = scene.serve(&["--approval-mode", "auto-edit"]);
+    let path = |name: &str| scene.scratch.path(name).display().to_string();
+    for (settings, told) in [
+        (json!({"workspace_path": "/etc"}), "workspace_path"),
+        (json!({"workspace_path": path("out")}), "workspace_path"),
+        (json!({"workspace_path": "sub"}), "workspace_path"),
+        (json!({"agent": "acp:touch evil"}), "no command"),
+        (json!({"approval_mode": "autoAll"}), "approval_mode"),
+    ] {
+        let answer = served.say("hello", None, &settings, true);
+        assert_eq!(answer["error"]["code"], -32602, "{settings}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains(told), "{settings}: {answer}");
+    }
+    let wished = json!({"workspace_path": path("sub"), "approval_mode": "plan", "agent": "builtin"});
+    let answer = served.say("write x to made.txt", None, &wished, true);
+    assert_eq!(answer["result"]["kind"], "task", "{answer}");
+    assert!(!scene.scratch.path("sub/made.txt").exists(), "its mode is stricter than the host's");
+    let answer = served.say("write x to made.txt", None, &json!({"workspace_path": path("sub")}), true);
+    assert_eq!(answer["result"]["status"]["state"], "completed", "{answer}");
+    assert!(scene.scratch.path("sub/made.txt").exists(), "the host's mode holds where none is wished for");
+    assert!(!scene.scratch.path("evil").exists());
+    served.stop("-TERM", &scene);
+}
+
+#[test]
+fn an_observer_opens_no_session_and_an_owner_brings_its_own_environment() {
+    let scene = Scene::bare();
+    let file = scene.tokens(0o600);
+    let served = scene.serve(&["--token-file", &file, "--approval-mode", "auto-all"]);
+    let refused = served.say_as("obs-secret", "run: touch made.txt", None, &json!({}), true);
+    assert_eq!(refused["error"]["code"], -32012, "{refused}");
+    let wished = json!({"environment": {"MINE": "brought"}});
+    let answer = served.say_as("own-secret", "run: printf %s \"$MINE\" > brought.txt", None, &wished, true);
+    assert_eq!(answer["result"]["status"]["state"], "completed", "{answer}");
+    assert_eq!(scene.scratch.read("brought.txt").unwrap(), "brought");
+    assert!(!scene.scratch.path("made.txt").exists());
+    served.stop("-TERM", &scene);
+}
+
+#[test]
+fn no_more_sessions_than_it_takes() {
+    let scene = Scene::bare();
+    let served = scene.serve(&["--max-sessions", "1"]);
+    let first = served.say("hello", None, &json!({}), true);
+    let refused = served.say("hello", None, &json!({}), true);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("as many sessions"), "{refused}");
+    let context = first["result"]["contextId"].as_str();
+    let again = served.say("hello again", context, &json!({}), true);
+    assert_eq!(again["result"]["status"]["state"], "completed", "the first goes on: {again}");
+    served.stop("-TERM", &scene);
 }

@@ -171,6 +171,7 @@ pub(crate) fn others() -> Vec<EventKind> {
             from: Some(client()),
             steering: false,
             message_id: None,
+            ..UserMessage::default()
         }),
         EventKind::PromptQueued { prompt: Prompt::text("next"), from: Some(client()), first: true },
         EventKind::PromptWithdrawn { prompt_id: "p-1".into(), by: Some(client()) },

@@ -428,8 +428,8 @@ fn spoken(prompt: &mut Prompt, from: ClientRef) -> UserMessage {
         images: prompt.images.clone(),
         prompt_id: Some(id),
         from: Some(from),
-        steering: false,
-        message_id: None,
+        sent_as: prompt.sent_as.clone(),
+        ..UserMessage::default()
     }
 }
 

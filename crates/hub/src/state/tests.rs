@@ -33,6 +33,7 @@ fn said(text: &str, id: Option<&str>) -> EventKind {
         from: None,
         steering: false,
         message_id: None,
+        ..UserMessage::default()
     })
 }
 

@@ -95,9 +95,9 @@ fn said_by_user(frame: &Frame, message: &UserMessage) -> Message {
         media_type: Some(image.media_type.clone()),
         metadata: Map::new(),
     });
-    let (prompt, native) = (message.prompt_id.as_ref(), message.message_id.as_ref());
-    let id = prompt.map(|id| id.as_str()).or(native.map(|id| id.as_str()));
-    let id = id.map_or_else(|| frame.own_id(), str::to_owned);
+    let prompt = message.prompt_id.as_ref().map(|id| id.as_str());
+    let given = message.sent_as.as_deref().or(prompt).or(message.message_id.as_ref().map(|id| id.as_str()));
+    let id = given.map_or_else(|| frame.own_id(), str::to_owned);
     Message {
         message_id: id,
         role: Role::User,

@@ -55,14 +55,14 @@ pub(crate) struct End {
 }
 
 impl Log {
-    fn session(&self) -> &SessionId {
+    pub(super) fn session(&self) -> &SessionId {
         match self {
             Self::Live(session) => session.id(),
             Self::Kept { session, .. } => session,
         }
     }
 
-    async fn page(&self, part: Part) -> Result<Vec<Entry>, JournalError> {
+    pub(super) async fn page(&self, part: Part) -> Result<Vec<Entry>, JournalError> {
         let page = match self {
             Self::Live(session) => session.page(part).await?,
             Self::Kept { journal, session } => journal.page(session.clone(), part).await?,

@@ -436,8 +436,8 @@ fn waiting(prompt: &Prompt, from: Option<multitap_event::ClientRef>) -> UserMess
         images: prompt.images.clone(),
         prompt_id: prompt.prompt_id.clone(),
         from,
-        steering: false,
-        message_id: None,
+        sent_as: prompt.sent_as.clone(),
+        ..UserMessage::default()
     }
 }
 

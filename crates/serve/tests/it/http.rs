@@ -182,6 +182,24 @@ async fn a_body_that_is_too_large_is_not_read() {
     let answer = ask(port(&door), "POST /no/such", &[("Host", &host), ("Content-Length", "1001")]).await;
     assert_eq!(answer.status, 413, "{answer:#?}");
     assert_eq!(answer.json()["error"]["code"], 413);
+    // One that does not say how long it is.
+    let mut line = Line::to(port(&door)).await;
+    let piece = format!("3e9\r\n{}\r\n", "x".repeat(0x3e9));
+    let head = format!("POST / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n");
+    line.send(&format!("{head}{piece}0\r\n\r\n")).await;
+    let answer = line.first().await;
+    assert_eq!(answer.status, 413, "{answer:#?}");
+}
+
+#[tokio::test]
+async fn who_pauses_in_a_body_is_not_waited_for() {
+    let limits = Limits { body_pause: Duration::from_millis(200), ..Limits::default() };
+    let door = try_open(config("localhost", Access::default(), limits)).await.unwrap();
+    let mut slow = Line::to(port(&door)).await;
+    let head = format!("POST / HTTP/1.1\r\nHost: localhost:{}\r\nContent-Length: 10\r\n\r\n", port(&door));
+    slow.send(&format!("{head}{{")).await;
+    let answer = slow.first().await;
+    assert!((400..600).contains(&answer.status), "{answer:#?}");
 }
 
 #[tokio::test]

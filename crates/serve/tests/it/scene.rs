@@ -104,6 +104,13 @@ impl Line {
         self.stream.write_all(text.as_bytes()).await.ok();
     }
 
+    /// What comes first.
+    pub(crate) async fn first(&mut self) -> Answer {
+        let mut bytes = vec![0; 16 * 1024];
+        let read = timeout(PATIENCE, self.stream.read(&mut bytes)).await.expect("an answer").unwrap();
+        Answer::read(&bytes[..read])
+    }
+
     /// All that comes until the other side closes.
     pub(crate) async fn rest(&mut self) -> Answer {
         let mut bytes = Vec::new();

@@ -178,7 +178,7 @@ impl Stored {
         self.begin_turn(at, out);
         let images = message.parts("inlineData").into_iter().filter_map(image).collect();
         let (content, message_id) = (message.text(), Some(MessageId::from(id)));
-        let message = UserMessage { content, images, prompt_id: None, from: None, steering: false, message_id };
+        let message = UserMessage { content, images, message_id, ..UserMessage::default() };
         out.events.push(EventKind::UserMessage(message));
     }
 

@@ -74,6 +74,7 @@ mod tests {
             from: None,
             steering: false,
             message_id: None,
+            ..UserMessage::default()
         })
     }
 

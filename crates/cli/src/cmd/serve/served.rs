@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use multitap_a2a::devtool::{SlashArgument, SlashCommand};
+use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Mode, SessionConfig, SessionId};
 use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, SessionRecord, Which};
 use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Wanted};
@@ -16,7 +16,7 @@ use super::wish;
 use crate::args::{AgentArgs, ServeArgs, SessionArgs};
 use crate::exit::Problem;
 use crate::host::{Host, about_log};
-use crate::{launch, settings};
+use crate::{door, launch, settings};
 
 /// A host whose sessions belong to its clients.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ impl ServeHost for Served {
 
     fn commands(&self) -> Vec<SlashCommand> {
         let folder = self.inner.roots.first().map_or(Path::new("."), PathBuf::as_path);
-        multitap_agent::commands(settings::home().as_deref(), folder).into_iter().map(command).collect()
+        door::commands(folder)
     }
 }
 
@@ -226,20 +226,5 @@ fn journal_error(error: JournalError) -> HostError {
         JournalError::NoSuchSession(id) => HostError::NoSuchSession(id),
         JournalError::LiveElsewhere { session, holder } => HostError::LiveElsewhere { session, pid: holder.pid },
         other => trouble(about_log(&other)),
-    }
-}
-
-/// A command of the built-in agent, in the words of the `development-tool` extension.
-fn command(own: multitap_agent::SlashCommand) -> SlashCommand {
-    let argument = |own: multitap_agent::SlashArgument| SlashArgument {
-        name: own.name,
-        description: own.description,
-        is_required: own.is_required,
-    };
-    SlashCommand {
-        name: own.name,
-        description: own.description,
-        arguments: own.arguments.into_iter().map(argument).collect(),
-        sub_commands: own.sub_commands.into_iter().map(command).collect(),
     }
 }

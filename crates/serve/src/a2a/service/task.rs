@@ -8,10 +8,13 @@ use multitap_event::{PromptId, SessionId, Timestamp};
 use multitap_hub::{Session, TaskFilter, TaskRecord};
 use serde_json::json;
 
-use super::{Call, Service, Stream};
+use super::{Call, Frames, Service, Stream};
+use crate::a2a::cursor::Cursor;
 use crate::a2a::encode::{self, OURS};
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::history::{Log, Stretch};
+use crate::a2a::past::Past;
+use crate::a2a::project::Projector;
 use crate::a2a::stage::Stage;
 use crate::a2a::{keep, name};
 use crate::error;
@@ -46,10 +49,12 @@ impl Service {
             let session = SessionId::from(session);
             let is_known = host.find(&session).is_some() || self.is_kept(door, &session).await?;
             let record = host.journal().task(task.to_owned()).await.unwrap_or(None);
+            record.iter().for_each(|record| self.coders.recall(record));
             return if is_known && belongs(&session) { Ok(Known { session, record }) } else { Err(not_found(task)) };
         }
         let record = host.journal().task(task.to_owned()).await.map_err(|error| error::from_journal(&error))?;
         let record = record.filter(|record| belongs(&record.session)).ok_or_else(|| not_found(task))?;
+        self.coders.recall(&record);
         Ok(Known { session: record.session.clone(), record: Some(record) })
     }
 
@@ -112,6 +117,7 @@ impl Service {
         let next = page.tasks.last().filter(|_| is_full).map(write_token).unwrap_or_default();
         let mut tasks = Vec::with_capacity(page.tasks.len());
         for record in &page.tasks {
+            self.coders.recall(record);
             let spelling = self.form(door, call, &record.session).spelling;
             let history = Some(list.history_length.unwrap_or(0));
             let log = match door.host().find(&record.session) {
@@ -164,24 +170,26 @@ impl Service {
     }
 
     pub(super) async fn subscribe(&self, door: &Shared, call: Call, id: &str) -> Result<Stream, Error> {
-        let Known { session, .. } = self.known(door, id).await?;
-        let rests = || {
-            let why = format!("task {id} is not live: a message to it takes its session up again");
-            Error::new(ErrorKind::UnsupportedOperation, why)
-        };
-        let live = door.host().find(&session).ok_or_else(rests)?;
-        let stage = self.stage(door, &live).await?;
+        let Known { session, record } = self.known(door, id).await?;
         let form = self.form(door, &call, &session);
         let own = name::is_own_task(id);
         let follow = Follow::Task { task: id.into(), own };
+        let Some(live) = door.host().find(&session) else {
+            return Ok(Stream::new(None, self.replay(door, &session, id, call.after).await?, follow, form));
+        };
+        let stage = self.stage(door, &live).await?;
+        // Whoever has its last frame would wait for ever.
+        let last = record.filter(|_| own).and_then(|record| record.last_seq);
+        if last.is_some_and(|last| call.after.is_some_and(|after| after.seq >= last)) {
+            return Err(nothing_more(id, "over"));
+        }
         let now = stage.now();
         if let Some(after) = call.after.filter(|after| after.seq <= live.last()) {
             return Ok(Stream::new(None, stage.read(after), follow, form));
         }
         let mut task = self.snapshot(door, &stage, &id.into(), form.spelling, None).await?;
         if own && task.status.state.is_terminal() && call.after.is_none() {
-            let why = format!("task {id} is {}: nothing more comes", keep::word(task.status.state));
-            return Err(Error::new(ErrorKind::UnsupportedOperation, why));
+            return Err(nothing_more(id, keep::word(task.status.state)));
         }
         let mut ours = Map::from_iter([("cursor".to_owned(), now.cursor.to_string().into())]);
         if let Some(after) = call.after {
@@ -193,6 +201,36 @@ impl Service {
         let first = form.dialect.write_update(&Update::Task(task));
         Ok(Stream::new(Some(first), stage.read(now.cursor), follow, form))
     }
+
+    /// What a client missed of a session that is only kept.
+    async fn replay(
+        &self,
+        door: &Shared,
+        session: &SessionId,
+        task: &str,
+        after: Option<Cursor>,
+    ) -> Result<Frames, Error> {
+        let log = Log::Kept { journal: door.host().journal(), session: session.clone() };
+        let mut past = Past::new(log, Projector::new(session.as_str()));
+        match after {
+            Some(after) if past.look(after).await => Ok(Frames::Kept { past, after }),
+            Some(_) | None => {
+                let why = format!("task {task} is not live: a message to it takes its session up again");
+                Err(Error::new(ErrorKind::UnsupportedOperation, why))
+            }
+        }
+    }
+
+    /// How the session was told before a restart.
+    pub(super) async fn recall(&self, door: &Shared, session: &Session) {
+        let lasting = name::lasting(session.id().as_str());
+        let record = door.host().journal().task(lasting).await.unwrap_or(None);
+        record.iter().for_each(|record| self.coders.recall(record));
+    }
+}
+
+fn nothing_more(task: &str, state: &str) -> Error {
+    Error::new(ErrorKind::UnsupportedOperation, format!("task {task} is {state}: nothing more comes"))
 }
 
 async fn is_queued(session: &Session, prompt: &PromptId) -> bool {

@@ -1,0 +1,149 @@
+//! The door beside a session: what leads clients elsewhere to the one session of this process.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Context as _;
+use multitap_a2a::devtool::{SlashArgument, SlashCommand};
+use multitap_event::{ClientRef, ClientRole, SessionId};
+use multitap_hub::{Journal, Session};
+use multitap_serve::{
+    Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Scheme, Tokens, Wanted,
+};
+
+use crate::args::{AccessArgs, DoorArgs};
+use crate::exit::{Exit, Problem};
+use crate::settings::{self, Settings};
+
+/// What the card calls this host.
+const NAME: &str = "Multitap";
+/// A token for a controller, for those who need only one.
+const TOKEN: &str = "MULTITAP_TOKEN";
+
+/// The host of one session, which everybody shares.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Not there before the agent is up.
+    session: OnceLock<Session>,
+    journal: Arc<dyn Journal>,
+    folder: PathBuf,
+}
+
+impl Shared {
+    /// Opens the door, if one was asked for. Nobody gets through before there is a session.
+    pub(crate) async fn open(
+        args: &DoorArgs,
+        settings: &Settings,
+        journal: Arc<dyn Journal>,
+        folder: PathBuf,
+    ) -> Result<Option<(Door, Arc<Self>)>, Problem> {
+        let Some(port) = args.a2a_port else { return Ok(None) };
+        let shared = Arc::new(Self { session: OnceLock::new(), journal, folder });
+        let config = config(&args.a2a_host, port, &args.access, settings)?;
+        let door = Door::open(config, shared.clone()).await.map_err(not_opened)?;
+        Ok(Some((door, shared)))
+    }
+
+    /// This is the session.
+    pub(crate) fn share(&self, session: Session) {
+        self.session.set(session).ok(); // there is only one
+    }
+}
+
+impl Host for Shared {
+    fn shared(&self) -> Option<Session> {
+        self.session.get().cloned()
+    }
+
+    fn find(&self, session: &SessionId) -> Option<Session> {
+        self.session.get().filter(|shared| shared.id() == session).cloned()
+    }
+
+    fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
+        // Only before it has begun: whoever comes later is led to it.
+        Box::pin(async { Err(HostError::NotYet) })
+    }
+
+    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+    }
+
+    fn journal(&self) -> Arc<dyn Journal> {
+        self.journal.clone()
+    }
+
+    fn commands(&self) -> Vec<SlashCommand> {
+        commands(&self.folder)
+    }
+}
+
+/// How a door is to be opened.
+pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Settings) -> Result<DoorConfig, Problem> {
+    let access = Access {
+        allow_hosts: access.allow_host.clone(),
+        allow_origins: access.allow_origin.clone(),
+        scheme: Scheme::of(tokens(access)?),
+    };
+    Ok(DoorConfig {
+        host: host.to_owned(),
+        port,
+        access,
+        limits: Limits::default(),
+        extension_required: settings.a2a.extension_required,
+        name: NAME.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// The tokens of the file, and the one of the environment.
+fn tokens(access: &AccessArgs) -> Result<Tokens, Problem> {
+    let usage = |error: anyhow::Error| Problem::usage(format!("{error:#}"));
+    let mut tokens = match &access.token_file {
+        Some(file) => Tokens::read(file).context("--token-file").map_err(usage)?,
+        None => Tokens::default(),
+    };
+    if let Some(token) = std::env::var_os(TOKEN) {
+        // One that is set and empty was meant to be something: an open door was not.
+        let token = token.to_string_lossy();
+        tokens.add(&token, ClientRole::Controller, None).context(TOKEN).map_err(usage)?;
+    }
+    Ok(tokens)
+}
+
+pub(crate) fn not_opened(error: DoorError) -> Problem {
+    let exit = match &error {
+        DoorError::NeedsToken { .. } | DoorError::Access(_) => Exit::Usage,
+        DoorError::InUse { .. } | DoorError::Bind { .. } | DoorError::Unknown { .. } => Exit::Failed,
+    };
+    Problem::new(exit, format!("{:#}", anyhow::Error::new(error)))
+}
+
+/// Where programs on this machine find the door.
+pub(crate) fn address(door: &Door) -> String {
+    let at = |ip: IpAddr, port| format!("http://{}", SocketAddr::new(ip, port));
+    match door.addresses().first() {
+        Some(first) if first.ip() == Ipv4Addr::UNSPECIFIED => at(Ipv4Addr::LOCALHOST.into(), first.port()),
+        Some(first) if first.ip() == Ipv6Addr::UNSPECIFIED => at(Ipv6Addr::LOCALHOST.into(), first.port()),
+        _ => door.url().to_owned(),
+    }
+}
+
+/// The slash commands of the built-in agent in that folder, in the words of the `development-tool` extension.
+pub(crate) fn commands(folder: &std::path::Path) -> Vec<SlashCommand> {
+    multitap_agent::commands(settings::home().as_deref(), folder).into_iter().map(command).collect()
+}
+
+fn command(own: multitap_agent::SlashCommand) -> SlashCommand {
+    let argument = |own: multitap_agent::SlashArgument| SlashArgument {
+        name: own.name,
+        description: own.description,
+        is_required: own.is_required,
+    };
+    SlashCommand {
+        name: own.name,
+        description: own.description,
+        arguments: own.arguments.into_iter().map(argument).collect(),
+        sub_commands: own.sub_commands.into_iter().map(command).collect(),
+    }
+}

@@ -1,0 +1,100 @@
+"""The Python SDK of A2A as a peer: one command a line on stdin, what came of it on stdout, as lines.mjs tells."""
+
+import asyncio
+import json
+import sys
+import uuid
+
+from a2a.client import ClientCallContext, ClientConfig, create_client
+from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
+from a2a.types.a2a_pb2 import CancelTaskRequest, GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+# Its own five seconds without a byte are short on a busy machine.
+TIMEOUT = 60.0
+
+
+def request(command):
+    parts = [{kind: command[kind]} for kind in ('text', 'data') if kind in command]
+    message = {'messageId': str(uuid.uuid4()), 'role': 'ROLE_USER', 'parts': parts}
+    message |= {key: command[key] for key in ('taskId', 'contextId', 'metadata') if key in command}
+    configuration = {'returnImmediately': not command.get('blocking', True)}
+    return ParseDict({'message': message, 'configuration': configuration}, SendMessageRequest())
+
+
+class Peer:
+    """A client for each way of asking: what streams and what does not is settled when it is made."""
+
+    def __init__(self):
+        self.streaming = self.plain = None
+        self.extensions = []
+
+    def context(self):
+        parameters = ServiceParametersFactory.create([with_a2a_extensions(self.extensions)])
+        return ClientCallContext(timeout=TIMEOUT, service_parameters=parameters)
+
+    async def card(self, command, _tell):
+        self.extensions = command.get('extensions', [])
+        bindings = [command['transport']] if 'transport' in command else []
+        for streaming in (True, False):
+            config = ClientConfig(streaming=streaming, supported_protocol_bindings=bindings)
+            client = await create_client(command['url'], config)
+            if streaming:
+                self.streaming = client
+            else:
+                self.plain = client
+        card = MessageToDict(self.plain._card)
+        return {'card': card, 'transport': (bindings or ['JSONRPC'])[0], 'version': '1.0'}
+
+    async def send(self, command, _tell):
+        async for answer in self.plain.send_message(request(command), context=self.context()):
+            return MessageToDict(answer)
+
+    async def stream(self, command, tell):
+        async for item in self.streaming.send_message(request(command), context=self.context()):
+            tell(MessageToDict(item))
+
+    answer = stream
+
+    async def get(self, command, _tell):
+        wanted = {'id': command['taskId'], 'historyLength': command.get('historyLength')}
+        asked = ParseDict({key: value for key, value in wanted.items() if value is not None}, GetTaskRequest())
+        return MessageToDict(await self.plain.get_task(asked, context=self.context()))
+
+    async def cancel(self, command, _tell):
+        asked = CancelTaskRequest(id=command['taskId'])
+        return MessageToDict(await self.plain.cancel_task(asked, context=self.context()))
+
+    async def resubscribe(self, command, tell):
+        asked = SubscribeToTaskRequest(id=command['taskId'])
+        async for item in self.streaming.subscribe(asked, context=self.context()):
+            tell(MessageToDict(item))
+
+
+def say(line):
+    print(json.dumps(line), flush=True)
+
+
+async def run(peer, command):
+    number = command['id']
+    try:
+        result = await getattr(peer, command['do'])(command, lambda event: say({'id': number, 'event': event}))
+        say({'id': number, 'result': result})
+    except (Exception, asyncio.CancelledError) as error:
+        told = {'name': type(error).__name__, 'message': str(error)}
+        told |= {key: getattr(error, key) for key in ('code', 'data') if getattr(error, key, None) is not None}
+        say({'id': number, 'error': json.loads(json.dumps(told, default=str))})
+
+
+async def main():
+    peer, running = Peer(), {}
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        command = json.loads(line)
+        if command['do'] == 'hangUp':
+            running[command['call']].cancel()
+            say({'id': command['id'], 'result': None})
+        else:
+            running[command['id']] = asyncio.create_task(run(peer, command))
+
+
+asyncio.run(main())

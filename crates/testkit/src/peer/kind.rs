@@ -1,0 +1,237 @@
+//! Which peers there are, pinned: what they are made of, where they are kept, how they are installed and started.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::cli;
+use crate::install::{into, npm};
+use crate::interop::Place;
+
+/// A client of A2A that others wrote, or a browser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The JavaScript SDK that speaks 1.0.
+    JsV1,
+    /// The JavaScript SDK that speaks 0.3, as Gemini CLI has it.
+    JsV03,
+    /// The Python SDK, which speaks 1.0.
+    Python,
+    /// The Rust client of the A2A project, which speaks 1.0.
+    Rust,
+    /// A headless Chromium.
+    Browser,
+}
+
+const JS: &str = "@a2a-js/sdk";
+const JS_V1: &str = "1.3.0";
+const JS_V03: &str = "0.3.14";
+const PYTHON: &str = "a2a-sdk==1.3.0";
+/// Chromium, packed, from npm: the one way to have it without other hosts and without root. For Linux on x86-64 only.
+const CHROMIUM: &str = "@sparticuz/chromium";
+const CHROMIUM_VERSION: &str = "153.0.0";
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust, Self::Browser];
+    /// Those that are A2A clients.
+    pub const CLIENTS: [Self; 4] = [Self::JsV1, Self::JsV03, Self::Python, Self::Rust];
+
+    /// What it is, for people.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::JsV1 => "@a2a-js/sdk 1.3.0",
+            Self::JsV03 => "@a2a-js/sdk 0.3.14",
+            Self::Python => "a2a-sdk 1.3.0",
+            Self::Rust => "a2a-client-lf 0.2.9",
+            Self::Browser => "chromium",
+        }
+    }
+
+    /// The folder of the cache that holds it.
+    fn folder(self) -> Option<PathBuf> {
+        let name = match self {
+            Self::JsV1 => "a2a-js-sdk-1.3.0".to_owned(),
+            Self::JsV03 => "a2a-js-sdk-0.3.14".to_owned(),
+            Self::Python => "a2a-sdk-python-1.3.0".to_owned(),
+            Self::Rust => format!("a2a-client-lf-0.2.9-{:08x}", sources()),
+            Self::Browser => "chromium-153.0.0".to_owned(),
+        };
+        Some(cli::cache_folder()?.join(name))
+    }
+
+    /// The file by which we know that it is there.
+    fn program(self) -> Option<PathBuf> {
+        let program = match self {
+            Self::JsV1 | Self::JsV03 => "node_modules/@a2a-js/sdk/package.json",
+            Self::Python => "bin/python",
+            Self::Rust => "multitap-peer-lf",
+            Self::Browser => "chromium",
+        };
+        Some(self.folder()?.join(program))
+    }
+
+    /// Where it is on this machine.
+    pub(crate) fn place(self) -> Place {
+        let Some(program) = self.program() else { return Place::NotInstalled };
+        match self {
+            _ if program.is_file() => Place::Here(program),
+            Self::Python if !python_will_do() => Place::Cannot("there is no Python 3.10 with venv and pip here"),
+            Self::Browser => match (system_browser(), packed_browser_runs()) {
+                (Some(browser), _) => Place::Here(browser),
+                (None, true) => Place::NotInstalled,
+                (None, false) => Place::Cannot("there is no Chromium here, and none on npm for this machine"),
+            },
+            Self::JsV1 | Self::JsV03 | Self::Python | Self::Rust => Place::NotInstalled,
+        }
+    }
+
+    /// Installs it unless it is there; an error says why it cannot be had here, if it cannot.
+    pub fn install(self) -> Result<Installed> {
+        if let Place::Cannot(why) = self.place() {
+            return Ok(Installed::Cannot(why));
+        }
+        let (Some(folder), Some(program)) = (self.folder(), self.program()) else {
+            anyhow::bail!("no cache folder: neither HOME nor MULTITAP_TEST_CACHE is set")
+        };
+        match self {
+            Self::JsV1 => into(&folder, &program, |draft| npm(JS, JS_V1, draft))?,
+            Self::JsV03 => into(&folder, &program, |draft| npm(JS, JS_V03, draft))?,
+            Self::Python => into(&folder, &program, python)?,
+            Self::Rust => into(&folder, &program, rust)?,
+            Self::Browser => match system_browser() {
+                Some(browser) => return Ok(Installed::At(browser)),
+                None => into(&folder, &program, chromium)?,
+            },
+        }
+        Ok(Installed::At(program))
+    }
+
+    /// The program and its arguments that make a peer of it.
+    pub(super) fn start(self) -> Result<Vec<OsString>> {
+        let Place::Here(program) = self.place() else {
+            anyhow::bail!("{} is not installed: `cargo xtask test` installs it", self.title())
+        };
+        let folder = || self.folder().context("no cache folder");
+        Ok(match self {
+            Self::JsV1 => vec!["node".into(), script("js_1_0.mjs"), folder()?.into()],
+            Self::JsV03 => vec!["node".into(), script("js_0_3.mjs"), folder()?.into()],
+            Self::Python => vec![program.into(), script("python.py")],
+            Self::Rust => vec![program.into()],
+            Self::Browser => vec!["node".into(), script("browser.mjs"), program.into()],
+        })
+    }
+}
+
+/// What came of installing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Installed {
+    At(PathBuf),
+    /// It cannot be had on this machine.
+    Cannot(&'static str),
+}
+
+/// A file beside this crate's sources.
+fn script(name: &str) -> OsString {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(name).into()
+}
+
+/// A virtual environment; its `bin/python` finds it wherever the folder is moved.
+fn python(folder: &Path) -> Result<()> {
+    let environment = ["-m", "venv"].map(OsString::from).into_iter().chain([folder.into()]);
+    run(crate::command(OsStr::new("python3")).args(environment), "make a virtual environment")?;
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON];
+    run(crate::command(folder.join("bin/python").as_os_str()).args(install), "install the Python SDK")
+}
+
+/// True if there is a Python which the SDK takes, with what makes a virtual environment: some systems leave that out.
+fn python_will_do() -> bool {
+    let asks = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
+    let mut python = crate::command(OsStr::new("python3"));
+    python.args(["-c", asks]).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// What the Rust client's program is built from, in a number: other sources are another program.
+fn sources() -> u32 {
+    let mut hasher = DefaultHasher::new();
+    for name in ["lf/Cargo.toml", "lf/Cargo.lock", "lf/src/main.rs"] {
+        fs::read(script(name)).unwrap_or_default().hash(&mut hasher); // none at all is noticed when it is built
+    }
+    (hasher.finish() >> 32) as u32
+}
+
+/// The program alone is kept: what it was built with takes forty times the room.
+fn rust(folder: &Path) -> Result<()> {
+    let built = folder.join("target");
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = crate::command(&cargo);
+    command.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(script("lf/Cargo.toml"));
+    run(command.arg("--target-dir").arg(&built), "build the Rust client")?;
+    let name = "multitap-peer-lf";
+    fs::rename(built.join("debug").join(name), folder.join(name)).context("keep the Rust client")?;
+    fs::remove_dir_all(built).context("remove what the Rust client was built with")
+}
+
+fn chromium(folder: &Path) -> Result<()> {
+    npm(CHROMIUM, CHROMIUM_VERSION, folder)?;
+    let modules = folder.join("node_modules");
+    let packed = modules.join(CHROMIUM).join("bin");
+    run(crate::command(OsStr::new("node")).arg(script("inflate.mjs")).arg(packed).arg(folder), "unpack Chromium")?;
+    fs::remove_dir_all(modules).context("remove the packed Chromium")
+}
+
+fn run(command: &mut Command, what: &str) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot {what}: {}", command.get_program().display()))?;
+    ensure!(status.success(), "cannot {what} ({status})");
+    Ok(())
+}
+
+/// Chrome or Chromium as a person has it. Ubuntu's `chromium-browser` is not one: it hands over to a package that
+/// may not see a test's folders.
+fn system_browser() -> Option<PathBuf> {
+    let application = Path::new("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome");
+    let found = on_path(&["google-chrome", "google-chrome-stable", "chromium"]);
+    found.or_else(|| application.is_file().then(|| application.to_owned()))
+}
+
+fn packed_browser_runs() -> bool {
+    (env::consts::OS, env::consts::ARCH) == ("linux", "x86_64")
+}
+
+/// The first of these programs that PATH has.
+fn on_path(names: &[&str]) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = env::split_paths(&path).collect();
+    names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name))).find(|program| program.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_and_folders_name_the_pinned_versions() {
+        for (kind, pinned) in [(Kind::JsV1, JS_V1), (Kind::JsV03, JS_V03), (Kind::Browser, CHROMIUM_VERSION)] {
+            let Some(folder) = kind.folder() else { return };
+            assert!(folder.to_string_lossy().ends_with(pinned), "{}", folder.display());
+        }
+        let manifest = fs::read_to_string(script("lf/Cargo.toml")).unwrap();
+        assert!(manifest.contains(r#"package = "a2a-client-lf", version = "=0.2.9""#), "{manifest}");
+        assert!(PYTHON.ends_with("1.3.0") && Kind::Python.title().ends_with("1.3.0"));
+    }
+
+    #[test]
+    fn every_script_is_there() {
+        let scripts =
+            ["lines.mjs", "js_1_0.mjs", "js_0_3.mjs", "python.py", "browser.mjs", "inflate.mjs", "lf/Cargo.lock"];
+        for name in scripts {
+            assert!(Path::new(&script(name)).is_file(), "{name}");
+        }
+    }
+}
