@@ -249,10 +249,14 @@ async fn task(
     history: Option<u32>,
 ) -> Result<Task, Error> {
     let first = record.map_or(1, |record| record.first_seq);
+    let is_live = matches!(log, Log::Live(_));
     let stretch = Stretch { log, task: id.into(), first, last: record.and_then(|record| record.last_seq) };
     let told = stretch.read(history, spelling).await.map_err(|error| error::from_journal(&error))?;
     let kept = record.map_or(TaskState::Submitted, |record| keep::state(&record.state));
-    let state = state.unwrap_or(kept);
+    // Whoever saw its last frame may be quicker than what is kept.
+    let seen = told.end.filter(|_| is_live);
+    let state = state.or(seen.map(|end| end.state)).unwrap_or(kept);
+    let since = seen.map(|end| end.at).or(record.map(|record| record.updated));
     let rests = state.is_terminal() || state.is_interrupted();
     Ok(Task {
         id: id.to_owned(),
@@ -260,7 +264,7 @@ async fn task(
         status: TaskStatus {
             state: encode::state(state, spelling),
             message: told.latest.filter(|_| rests),
-            timestamp: record.map(|record| record.updated.to_string()),
+            timestamp: since.map(|since| since.to_string()),
         },
         history: if history == Some(0) { Vec::new() } else { told.history },
         artifacts: Vec::new(),
