@@ -1,7 +1,8 @@
 //! The A2A door: requests in both dialects, frames of sessions as their answers.
 //!
 //! Inward: `rpc` reads a request, `service` says what it means for which session and does it. Outward: `stage` reads
-//! a session's log, `project` makes frames of its events, `encode` writes them, `sse` sends them.
+//! a session's log, `project` makes frames of its events, `encode` writes them, `sse` and `ws` send
+//! them.
 
 mod card;
 mod coders;
@@ -22,12 +23,17 @@ mod sse;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod ws;
 
 use axum::Router;
 use axum::routing::{get, post};
 
 pub(crate) use self::card::card;
+pub(crate) use self::cursor::{Cursor, NoCursor};
+pub(crate) use self::frame::Form;
+pub(crate) use self::rpc::{Envelope, envelope, error_envelope, uses_extension};
 pub(crate) use self::service::Service;
+pub(crate) use self::ws::{Connection, Hello};
 use crate::http::Shared;
 
 /// Its paths.

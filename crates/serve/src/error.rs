@@ -2,7 +2,9 @@
 
 use multitap_a2a::{Error, ErrorKind};
 use multitap_event::Refused;
-use multitap_hub::{CancelError, CommandError, DecideError, JoinError, JournalError, PromptError};
+use multitap_hub::{
+    CancelError, CommandError, DecideError, JoinError, JournalError, KickError, PromptError, RevokeError, WithdrawError,
+};
 use serde_json::json;
 
 use crate::host::HostError;
@@ -67,6 +69,33 @@ pub(crate) fn from_command(error: &CommandError) -> Error {
         CommandError::Observer => ErrorKind::NotController,
         CommandError::SessionEnded | CommandError::NoAgent => ErrorKind::UnsupportedOperation,
         CommandError::Busy => ErrorKind::Internal,
+    };
+    Error::new(kind, error.to_string())
+}
+
+pub(crate) fn from_withdraw(error: &WithdrawError) -> Error {
+    let kind = match error {
+        WithdrawError::Observer => ErrorKind::NotController,
+        WithdrawError::NotWaiting(_) => ErrorKind::InvalidParams,
+        WithdrawError::SessionEnded => ErrorKind::UnsupportedOperation,
+    };
+    Error::new(kind, error.to_string())
+}
+
+pub(crate) fn from_revoke(error: &RevokeError) -> Error {
+    let kind = match error {
+        RevokeError::Observer => ErrorKind::NotController,
+        RevokeError::NoSuchRule(_) => ErrorKind::InvalidParams,
+        RevokeError::Saved(_) | RevokeError::SessionEnded => ErrorKind::UnsupportedOperation,
+    };
+    Error::new(kind, error.to_string())
+}
+
+pub(crate) fn from_kick(error: &KickError) -> Error {
+    let kind = match error {
+        KickError::Observer => ErrorKind::NotController,
+        KickError::NoSuchClient(_) => ErrorKind::InvalidParams,
+        KickError::SessionEnded => ErrorKind::UnsupportedOperation,
     };
     Error::new(kind, error.to_string())
 }

@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connection::Connections;
-#[expect(unused_imports, reason = "for the doors that hang on this server")]
 pub(crate) use self::connection::Seat;
 use crate::a2a;
 use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
@@ -47,7 +46,7 @@ pub struct DoorConfig {
 /// How much is taken in.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of a request's body.
+    /// Bytes of a request's body, and of a WebSocket's frame.
     pub body: usize,
     /// Connections at a time; further ones are answered with 503.
     pub connections: usize,

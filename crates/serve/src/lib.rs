@@ -10,6 +10,7 @@ mod error;
 mod guard;
 mod host;
 mod http;
+mod ws;
 
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};
 pub use host::{Host, HostError, Hosted, Opened, Wanted};

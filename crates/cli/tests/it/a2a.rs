@@ -33,8 +33,12 @@ impl Scene {
     /// Starts a host with the rehearsal.
     #[track_caller]
     fn a2a(&self, options: &[&str]) -> Served {
-        let args = ["serve", "--port", "0", "--agent", "builtin", "--model", "rehearsal"];
-        let mut live = self.start(&[&args[..], options].concat());
+        self.a2a_with(&[&["--agent", "builtin", "--model", "rehearsal"], options].concat())
+    }
+
+    #[track_caller]
+    fn a2a_with(&self, options: &[&str]) -> Served {
+        let mut live = self.start(&[&["serve", "--port", "0"], options].concat());
         let line = live.line_by(Instant::now() + PATIENCE).expect("it says where it listens");
         let port = line.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).expect(&line);
         Served { live, http: HttpClient::to(port) }

@@ -42,6 +42,11 @@ impl Envelope {
         let parsed: Value = serde_json::from_slice(text)
             .map_err(|error| (RequestId::Null, Error::new(ErrorKind::Parse, format!("not valid JSON: {error}"))))
             .map_err(Box::new)?;
+        Self::of(parsed)
+    }
+
+    /// Takes one apart.
+    pub(crate) fn of(parsed: Value) -> Result<Self, Box<(RequestId, Error)>> {
         let invalid = |id: &RequestId, why: &str| Box::new((id.clone(), Error::new(ErrorKind::InvalidRequest, why)));
         let Value::Object(mut object) = parsed else {
             let why = if parsed.is_array() {
@@ -121,7 +126,8 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
         Some(Ok(cursor)) => Some(cursor),
         Some(Err(error)) => return refuse(&Error::invalid_params(format!("Last-Event-ID: {error}"))),
     };
-    let call = Call { caller, form: Form { dialect, spelling }, extension: uses_extension(headers), after };
+    let call =
+        Call { caller, form: Form { dialect, spelling }, extension: uses_extension(headers), after, client_id: None };
     match door.a2a().answer(door, call, request).await {
         Ok(Answer::Result(result)) => json_response(envelope(&id, "result", &result)),
         Ok(Answer::Stream(stream)) => sse::respond(door, id, stream),
@@ -164,7 +170,7 @@ pub(crate) async fn execute_command(
     };
     let command = execute.command_path.join(" ");
     let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
-    let call = Call { caller, form, extension: true, after: None };
+    let call = Call { caller, form, extension: true, after: None, client_id: None };
     match door.a2a().run_command(&door, call, execute).await {
         Ok(Ok(said)) => axum::Json(json!({ "name": command, "data": said })).into_response(),
         Ok(Err(why)) => (StatusCode::NOT_FOUND, axum::Json(json!({ "error": why }))).into_response(),
@@ -190,7 +196,7 @@ fn version(headers: &HeaderMap) -> Result<Option<Dialect>, Error> {
     })
 }
 
-fn uses_extension(headers: &HeaderMap) -> bool {
+pub(crate) fn uses_extension(headers: &HeaderMap) -> bool {
     let lists = EXTENSIONS.iter().flat_map(|name| headers.get_all(name)).filter_map(|value| value.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|uri| uri.trim() == devtool::URI)
 }

@@ -1,18 +1,21 @@
 //! What the A2A door does for its clients, whatever transport they come through.
 
 mod command;
+mod opening;
 mod plan;
 mod task;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use multitap_a2a::{Error, ErrorKind, Request};
-use multitap_event::{ClientRef, Door, SessionId};
+use multitap_a2a::{Error, ErrorKind};
+use multitap_event::{ClientId, ClientRef, Door, SessionId};
 use multitap_hub::Session;
 use tokio::sync::OnceCell;
 
-use super::card;
+pub(crate) use self::opening::{Beginning, Begun, Opening};
+pub(crate) use self::plan::shows_coder;
+pub(crate) use self::task::Subscription;
 use super::coders::Coders;
 use super::cursor::Cursor;
 use super::follow::{Follow, Step};
@@ -35,13 +38,16 @@ pub(crate) struct Call {
     pub(crate) extension: bool,
     /// The last frame the client has.
     pub(crate) after: Option<Cursor>,
+    /// Who the session knows it as, if it has joined.
+    pub(crate) client_id: Option<ClientId>,
 }
 
 impl Call {
     /// Who it is, as the session is told.
     pub(crate) fn client(&self) -> ClientRef {
         let name = self.caller.name.clone().unwrap_or_else(|| "client".to_owned());
-        ClientRef { role: Some(self.caller.role), ..ClientRef::new(name, Door::A2a) }
+        let client_id = self.client_id.clone();
+        ClientRef { role: Some(self.caller.role), client_id, ..ClientRef::new(name, Door::A2a) }
     }
 }
 
@@ -180,47 +186,6 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new() -> Self {
         Self { stages: Mutex::default(), coders: Arc::default(), mended: OnceCell::new() }
-    }
-
-    /// Does what a client asks.
-    pub(crate) async fn answer(&self, door: &Shared, call: Call, request: Request) -> Result<Answer, Error> {
-        let dialect = call.form.dialect;
-        match request {
-            Request::SendMessage(send) => {
-                let now = send.configuration.return_immediately;
-                let history = send.configuration.history_length;
-                let plan = self.plan(door, call, send).await?;
-                self.send(door, plan, now, history).await.map(|sent| Answer::Result(dialect.write_sent(&sent)))
-            }
-            Request::StreamMessage(send) => {
-                let plan = self.plan(door, call, send).await?;
-                plan.stream().await.map(Answer::Stream)
-            }
-            Request::GetTask { id, history_length } => {
-                let task = self.get(door, &call, &id, history_length).await?;
-                Ok(Answer::Result(dialect.write_task(&task)))
-            }
-            Request::ListTasks(list) => {
-                let list = self.list(door, &call, list).await?;
-                Ok(Answer::Result(dialect.write_task_list(&list)))
-            }
-            Request::CancelTask { id, .. } => {
-                let task = self.cancel(door, &call, &id).await?;
-                Ok(Answer::Result(dialect.write_task(&task)))
-            }
-            Request::Subscribe { id } => self.subscribe(door, call, &id).await.map(Answer::Stream),
-            Request::GetExtendedCard => Ok(Answer::Result(card::of(door).write(card::form_of(dialect)).to_string())),
-            Request::GetCommands { context_id } => self.commands(door, &call, context_id).await.map(Answer::Result),
-            Request::ExecuteCommand(execute) => self.execute(door, call, execute).await,
-            Request::ConfirmToolCall { confirmation, task_id, context_id } => {
-                let done = self.confirm(door, &call, &confirmation, task_id, context_id).await?;
-                Ok(Answer::Result(done.to_string()))
-            }
-            Request::CreatePushConfig { .. }
-            | Request::GetPushConfig { .. }
-            | Request::ListPushConfigs { .. }
-            | Request::DeletePushConfig { .. } => Err(no_push()),
-        }
     }
 
     /// Before kept tasks are looked at: those of earlier processes stand as they should.

@@ -252,7 +252,11 @@ impl Reader {
     pub(crate) fn try_next(&mut self) -> Option<Arc<Frame>> {
         match self.find() {
             Found::Frame(frame) => Some(self.took(frame)),
-            Found::Nothing | Found::Behind => None,
+            Found::Nothing => None,
+            Found::Behind => {
+                let frame = self.past.as_mut()?.try_next(self.after)?;
+                Some(self.took(Arc::new(frame)))
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
 use super::{Shared, problem};
-use crate::{a2a, guard};
+use crate::{a2a, guard, ws};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -32,6 +32,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
         .merge(a2a::routes())
+        .merge(ws::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(body)

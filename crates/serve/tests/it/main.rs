@@ -1,6 +1,9 @@
-//! Doors from outside: a real socket, and a host without sessions.
+//! Doors from outside: a real socket, and a host with or without sessions.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod events;
 mod http;
+mod live;
 mod scene;
+mod ws;

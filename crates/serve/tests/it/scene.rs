@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Long enough for a busy machine; nothing waits this long when all is well.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A host that never has a session.
 #[derive(Debug)]
@@ -125,5 +125,13 @@ pub(crate) async fn ask(port: u16, request: &str, headers: &[(&str, &str)]) -> A
     let mut line = Line::to(port).await;
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     line.send(&format!("{request} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n")).await;
+    line.rest().await
+}
+
+/// One request with a JSON body.
+pub(crate) async fn post(port: u16, path: &str, body: &Value) -> Answer {
+    let (mut line, body) = (Line::to(port).await, body.to_string());
+    let head = format!("POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n");
+    line.send(&format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())).await;
     line.rest().await
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, Said};
+use super::{Frame, Said, answer};
 use crate::scene::Scene;
 
 #[test]
@@ -96,5 +96,30 @@ fn the_shipped_path_runs_a_command_to_its_end() {
         let (status, error) = run(body.clone());
         assert!(status == 400 && error["error"].is_string(), "{body}: {error}");
     }
+    served.stop(&scene);
+}
+
+/// A command of an agent that multitap drives, which asks before it runs a shell.
+#[test]
+fn a_command_that_asks_says_what_it_waits_for() {
+    let asker = crate::scene::asker();
+    let scene = Scene::with(&asker);
+    let served = scene.a2a_with(&["--agent", "claude"]);
+    let context = served.send(&Said::text("hi").dev())["contextId"].clone();
+    let listed = served.result("commands/get", &json!({ "context_id": context }));
+    assert_eq!(listed["commands"][0]["name"], "ask", "{listed}");
+    let params = json!({ "command_path": ["ask"], "args": "", "context_id": context });
+    let waiting = served.result("command/execute", &params);
+    assert_eq!(waiting["status"], "AWAITING_SHELL_CONFIRMATION");
+    let id = waiting["execution_id"].as_str().unwrap();
+    let task = served.task(id);
+    assert_eq!(task["status"]["state"], "input-required");
+    // Its question is answered like any other, here without a stream.
+    let mut decision = answer(&task["status"]["message"]["parts"][0]["data"], "proceed_once");
+    decision["taskId"] = id.into();
+    let done = served.result("toolCall/confirm", &decision);
+    assert_eq!((&done["taskId"], &done["status"]), (&json!(id), &json!("EXECUTING")));
+    let ended = || (served.state(id) == "completed").then_some(());
+    multitap_testkit::wait::until_blocking("the command to end", crate::scene::PATIENCE, ended).unwrap();
     served.stop(&scene);
 }

@@ -1,16 +1,20 @@
 //! Slash commands: listed, and run as prompts of their own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::{CommandExecution, CommandStatus, SlashArgument, SlashCommand, ToolCallConfirmation};
-use multitap_a2a::{CommandExecute, Error};
-use multitap_event::{ClientRef, Details, Door, EventKind, Prompt, Query, SessionId, SystemSubtype};
-use multitap_hub::{Join, JoinFrom, Session, Told, WhenBusy};
+use multitap_a2a::{CommandExecute, Error, Request};
+use multitap_event::{ClientRef, Details, Door, EventKind, Prompt, PromptId, Query, SessionId, SystemSubtype};
+use multitap_hub::{Join, JoinFrom, Journal, Session, Told, WhenBusy};
 use serde_json::{Value, json};
 
-use super::{Answer, Call, Item, Service, Stream, plan};
-use crate::a2a::follow::Follow;
-use crate::a2a::frame::{Body, Ends};
+use super::opening::{Beginning, Begun, Opening};
+use super::{Answer, Call, Item, Service, plan};
+use crate::a2a::cursor::Cursor;
+use crate::a2a::follow::{Follow, Step};
+use crate::a2a::frame::{Body, Ends, Form};
+use crate::a2a::stage::Stage;
 use crate::a2a::{keep, name};
 use crate::error;
 use crate::http::Shared;
@@ -69,55 +73,28 @@ impl Service {
         self.live(door, call, &id).await?.map(Some).ok_or_else(unknown)
     }
 
-    /// `command/execute`.
-    pub(super) async fn execute(&self, door: &Shared, call: Call, execute: CommandExecute) -> Result<Answer, Error> {
+    /// `command/execute`: the command, ready to be run; or what it comes to if it cannot be.
+    pub(super) async fn execution(
+        &self,
+        door: &Shared,
+        call: &Call,
+        execute: &CommandExecute,
+    ) -> Result<Beginning, Error> {
         let id = name::fresh_command();
-        let failed = |why: String| {
-            let failed = CommandExecution {
-                execution_id: id.to_string(),
-                status: CommandStatus::FailedToStart,
-                message: Some(why),
-            };
-            Answer::Result(serde_json::to_string(&failed).unwrap_or_default())
+        let session = match self.command_session(door, call, execute.context_id.clone()).await? {
+            Some(session) => check(&self.list_commands(door, Some(&session)).await?, execute).map(|()| session),
+            None => self.open_for(door, call, execute).await?,
         };
-        let session = match self.command_session(door, &call, execute.context_id.clone()).await? {
-            Some(session) => match check(&self.list_commands(door, Some(&session)).await?, &execute) {
-                Ok(()) => session,
-                Err(why) => return Ok(failed(why)),
-            },
-            None => match self.open_for(door, &call, &execute).await? {
-                Ok(session) => session,
-                Err(why) => return Ok(failed(why)),
-            },
+        let session = match session {
+            Ok(session) => session,
+            Err(why) => return Ok(Beginning::Result(not_started(&id, why))),
         };
         let stage = self.stage(door, &session).await?;
-        let form = self.form(door, &call, session.id());
-        let mut reader = stage.read(stage.now().cursor);
+        let form = self.form(door, call, session.id());
         let after = stage.now().cursor;
-        let prompt = Prompt { prompt_id: Some(id.clone()), ..Prompt::text(line(&execute)) };
-        let journal = door.host().journal();
-        keep::begin(&journal, &session, id.as_str()).await;
-        if let Err(error) = session.prompt(prompt, WhenBusy::Queue, call.client()).await {
-            keep::reject(&journal, &session, id.as_str()).await;
-            return Ok(failed(error.to_string()));
-        }
-        let mut follow = Follow::turn(id.as_str());
-        let asked = async {
-            let mut status = CommandStatus::Started;
-            while let Some(frame) = reader.next().await {
-                match follow.step(&frame) {
-                    super::Step::Skip => {}
-                    super::Step::Pass => status = awaits(&frame.body).unwrap_or(status),
-                    super::Step::Last if frame.ends == Some(Ends::Asked) => return status,
-                    super::Step::Last => return CommandStatus::Started,
-                }
-            }
-            CommandStatus::Started
-        };
-        let status = tokio::time::timeout(ASK_PATIENCE, asked).await.unwrap_or(CommandStatus::Started);
-        let execution = CommandExecution { execution_id: id.to_string(), status, message: None };
-        let first = serde_json::to_string(&execution).unwrap_or_default();
-        Ok(Answer::Command(Stream::new(Some(first), stage.read(after), Follow::turn(id.as_str()), form)))
+        let (line, by, journal) = (line(execute), call.client(), door.host().journal());
+        let execution = Execution { stage, form, after, id, line, by, journal };
+        Ok(Beginning::Opening(Opening::Command(execution)))
     }
 
     /// A session for a command that comes without one; none for a command that there is not.
@@ -153,7 +130,7 @@ impl Service {
         execute: CommandExecute,
     ) -> Result<Result<String, String>, Error> {
         let is_bare = execute.context_id.is_none();
-        let mut stream = match self.execute(door, call, execute).await? {
+        let mut stream = match self.answer(door, call, Request::ExecuteCommand(execute)).await? {
             Answer::Command(stream) => stream,
             Answer::Stream(_) => return Err(Error::internal("a command has no other stream")),
             Answer::Result(failed) => {
@@ -207,6 +184,57 @@ async fn close(session: &Session) {
     if let Err(error) = session.stop().await {
         tracing::debug!(session = %session.id(), %error, "it has ended already");
     }
+}
+
+/// A command that is known and complete, not yet run.
+#[derive(Debug)]
+pub(crate) struct Execution {
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) form: Form,
+    pub(crate) after: Cursor,
+    id: PromptId,
+    line: String,
+    by: ClientRef,
+    journal: Arc<dyn Journal>,
+}
+
+impl Execution {
+    pub(crate) fn follow(&self) -> Follow {
+        Follow::turn(self.id.as_str())
+    }
+
+    /// Runs it, and says what became of it at once; its frames follow after the place it was made at.
+    pub(super) async fn run(self) -> Begun {
+        let (mut reader, mut follow) = (self.stage.read(self.after), self.follow());
+        let prompt = Prompt { prompt_id: Some(self.id.clone()), ..Prompt::text(self.line) };
+        let session = self.stage.session();
+        keep::begin(&self.journal, session, self.id.as_str()).await;
+        if let Err(error) = session.prompt(prompt, WhenBusy::Queue, self.by).await {
+            keep::reject(&self.journal, session, self.id.as_str()).await;
+            return Begun::Result(not_started(&self.id, error.to_string()));
+        }
+        let asked = async {
+            let mut status = CommandStatus::Started;
+            while let Some(frame) = reader.next().await {
+                match follow.step(&frame) {
+                    Step::Skip => {}
+                    Step::Pass => status = awaits(&frame.body).unwrap_or(status),
+                    Step::Last if frame.ends == Some(Ends::Asked) => return status,
+                    Step::Last => return CommandStatus::Started,
+                }
+            }
+            CommandStatus::Started
+        };
+        let status = tokio::time::timeout(ASK_PATIENCE, asked).await.unwrap_or(CommandStatus::Started);
+        let execution = CommandExecution { execution_id: self.id.to_string(), status, message: None };
+        Begun::Stream { first: serde_json::to_string(&execution).ok(), after: self.after }
+    }
+}
+
+fn not_started(id: &PromptId, why: String) -> String {
+    let status = CommandStatus::FailedToStart;
+    let failed = CommandExecution { execution_id: id.to_string(), status, message: Some(why) };
+    serde_json::to_string(&failed).unwrap_or_default()
 }
 
 /// What a command waits for, if a frame asks.

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use multitap_a2a::devtool::{self, AgentSettings, ToolCallConfirmation};
-use multitap_a2a::{Error, ErrorKind, Message, SendMessage, Sent};
+use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
     AgentError, AgentErrorKind, ClientRef, Decide, Prompt, PromptId, Question, QuestionId, SessionId, Severity,
 };
 use multitap_hub::{Journal, Session, WhenBusy};
 use serde_json::{Map, Value};
 
-use super::{Call, Service, Stream, no_push};
+use super::{Call, Service, no_push};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::decode::{self, Said};
 use crate::a2a::encode::OURS;
@@ -88,14 +88,6 @@ impl Plan {
             }
         }
     }
-
-    /// Does it, and follows it.
-    pub(crate) async fn stream(self) -> Result<Stream, Error> {
-        let reader = self.stage.read(self.after);
-        let (follow, form) = (self.follow.clone(), self.form);
-        self.act().await?;
-        Ok(Stream::new(None, reader, follow, form))
-    }
 }
 
 impl Service {
@@ -115,8 +107,7 @@ impl Service {
         }
         let target = self.target(door, &call, &send.message, settings.as_ref()).await?;
         let id = target.session.id().clone();
-        let showed =
-            matches!(settings, Some((_, Spelling::Coder))) || matches!(&said, Said::Answer(answer) if answer.is_coder);
+        let showed = showed(settings.as_ref(), &said);
         if showed && door.host().shared().is_none() {
             self.coders.add(&id);
         }
@@ -340,6 +331,26 @@ fn by_word(question: &Question, word: &str) -> Result<Decide, Error> {
 
 async fn session_had_turns(session: &Session) -> bool {
     session.snapshot().await.is_some_and(|state| state.turns > 0 || state.is_busy())
+}
+
+/// Whether a request shows that its client spells as the shipped server does.
+pub(crate) fn shows_coder(request: &Request) -> bool {
+    match request {
+        Request::SendMessage(send) | Request::StreamMessage(send) => {
+            match (settings(send), decode::message(&send.message)) {
+                (Ok(settings), Ok(said)) => showed(settings.as_ref(), &said),
+                _ => false,
+            }
+        }
+        Request::ConfirmToolCall { confirmation, .. } => {
+            ToolCallConfirmation::read(confirmation).is_ok_and(|answer| answer.is_coder)
+        }
+        _ => false,
+    }
+}
+
+fn showed(settings: Option<&(AgentSettings, Spelling)>, said: &Said) -> bool {
+    matches!(settings, Some((_, Spelling::Coder))) || matches!(said, Said::Answer(answer) if answer.is_coder)
 }
 
 fn settings(send: &SendMessage) -> Result<Option<(AgentSettings, Spelling)>, Error> {

@@ -12,6 +12,7 @@ use super::{Call, Frames, Service, Stream};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::encode::{self, OURS};
 use crate::a2a::follow::{Follow, Step};
+use crate::a2a::frame::Form;
 use crate::a2a::history::{Log, Stretch};
 use crate::a2a::past::Past;
 use crate::a2a::project::Projector;
@@ -25,6 +26,36 @@ use multitap_a2a::devtool::Spelling;
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 /// How many tasks are on a page if the client does not say.
 const PAGE_SIZE: u32 = 50;
+
+/// Somebody wants to follow a task from some place on.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    pub(crate) stage: Arc<Stage>,
+    pub(crate) task: Arc<str>,
+    pub(crate) form: Form,
+    /// The last frame its client has.
+    pub(crate) asked: Option<Cursor>,
+    /// The epoch it is of, where the client says so.
+    pub(crate) epoch: Option<u64>,
+}
+
+impl Subscription {
+    /// To everything in a session, as its lasting task.
+    pub(crate) fn to_all(stage: Arc<Stage>, form: Form, asked: Option<Cursor>, epoch: Option<u64>) -> Self {
+        let task = name::lasting(stage.session().id().as_str()).into();
+        Self { stage, task, form, asked, epoch }
+    }
+
+    pub(crate) fn follow(&self) -> Follow {
+        Follow::Task { task: self.task.clone(), own: name::is_own_task(&self.task) }
+    }
+
+    /// Whether that place is in this log.
+    fn is_there(&self, place: Cursor) -> bool {
+        let session = self.stage.session();
+        place.seq <= session.last() && self.epoch.is_none_or(|epoch| epoch == session.epoch())
+    }
+}
 
 /// A task that is known.
 struct Known {
@@ -169,56 +200,59 @@ impl Service {
         self.snapshot(door, &stage, &id.into(), spelling, None).await
     }
 
-    pub(super) async fn subscribe(&self, door: &Shared, call: Call, id: &str) -> Result<Stream, Error> {
+    /// A task that somebody wants to follow, if it can be followed.
+    pub(super) async fn subscription(&self, door: &Shared, call: &Call, id: &str) -> Result<Subscription, Error> {
         let Known { session, record } = self.known(door, id).await?;
-        let form = self.form(door, &call, &session);
-        let own = name::is_own_task(id);
-        let follow = Follow::Task { task: id.into(), own };
-        let Some(live) = door.host().find(&session) else {
-            return Ok(Stream::new(None, self.replay(door, &session, id, call.after).await?, follow, form));
-        };
-        let stage = self.stage(door, &live).await?;
+        let live = door.host().find(&session).ok_or_else(|| not_live(id))?;
         // Whoever has its last frame would wait for ever.
-        let last = record.filter(|_| own).and_then(|record| record.last_seq);
+        let last = record.filter(|_| name::is_own_task(id)).and_then(|record| record.last_seq);
         if last.is_some_and(|last| call.after.is_some_and(|after| after.seq >= last)) {
             return Err(nothing_more(id, "over"));
         }
-        let now = stage.now();
-        if let Some(after) = call.after.filter(|after| after.seq <= live.last()) {
-            return Ok(Stream::new(None, stage.read(after), follow, form));
+        let stage = self.stage(door, &live).await?;
+        let form = self.form(door, call, &session);
+        Ok(Subscription { stage, task: id.into(), form, asked: call.after, epoch: None })
+    }
+
+    /// What its client gets first, and the frame after which the others follow.
+    pub(crate) async fn enter(&self, door: &Shared, wanted: &Subscription) -> Result<(Option<String>, Cursor), Error> {
+        let Subscription { stage, task: id, form, .. } = wanted;
+        if let Some(after) = wanted.asked.filter(|after| wanted.is_there(*after)) {
+            return Ok((None, after));
         }
-        let mut task = self.snapshot(door, &stage, &id.into(), form.spelling, None).await?;
-        if own && task.status.state.is_terminal() && call.after.is_none() {
+        let now = stage.now();
+        let mut task = self.snapshot(door, stage, id, form.spelling, None).await?;
+        if name::is_own_task(id) && task.status.state.is_terminal() && wanted.asked.is_none() {
             return Err(nothing_more(id, keep::word(task.status.state)));
         }
         let mut ours = Map::from_iter([("cursor".to_owned(), now.cursor.to_string().into())]);
-        if let Some(after) = call.after {
+        if let Some(after) = wanted.asked {
             // The place the client names is not in this log.
-            let gap = json!({ "asked": after.to_string(), "last": now.cursor.to_string(), "epoch": live.epoch() });
+            let (last, epoch) = (now.cursor.to_string(), stage.session().epoch());
+            let gap = json!({ "asked": after.to_string(), "last": last, "epoch": epoch });
             ours.insert("replayGap".to_owned(), gap);
         }
         task.metadata.insert(OURS.to_owned(), ours.into());
-        let first = form.dialect.write_update(&Update::Task(task));
-        Ok(Stream::new(Some(first), stage.read(now.cursor), follow, form))
+        Ok((Some(form.dialect.write_update(&Update::Task(task))), now.cursor))
     }
 
-    /// What a client missed of a session that is only kept.
-    async fn replay(
-        &self,
-        door: &Shared,
-        session: &SessionId,
-        task: &str,
-        after: Option<Cursor>,
-    ) -> Result<Frames, Error> {
-        let log = Log::Kept { journal: door.host().journal(), session: session.clone() };
-        let mut past = Past::new(log, Projector::new(session.as_str()));
-        match after {
-            Some(after) if past.look(after).await => Ok(Frames::Kept { past, after }),
-            Some(_) | None => {
-                let why = format!("task {task} is not live: a message to it takes its session up again");
-                Err(Error::new(ErrorKind::UnsupportedOperation, why))
-            }
+    /// What a client missed of a task whose session is only kept; none if it is live.
+    pub(super) async fn replay(&self, door: &Shared, call: &Call, id: &str) -> Result<Option<Stream>, Error> {
+        let Known { session, .. } = self.known(door, id).await?;
+        if door.host().find(&session).is_some() {
+            return Ok(None);
         }
+        let form = self.form(door, call, &session);
+        let mut past = Past::new(
+            Log::Kept { journal: door.host().journal(), session: session.clone() },
+            Projector::new(session.as_str()),
+        );
+        let after = call.after.ok_or_else(|| not_live(id))?;
+        if !past.look(after).await {
+            return Err(not_live(id));
+        }
+        let follow = Follow::Task { task: id.into(), own: name::is_own_task(id) };
+        Ok(Some(Stream::new(None, Frames::Kept { past, after }, follow, form)))
     }
 
     /// How the session was told before a restart.
@@ -227,6 +261,11 @@ impl Service {
         let record = door.host().journal().task(lasting).await.unwrap_or(None);
         record.iter().for_each(|record| self.coders.recall(record));
     }
+}
+
+fn not_live(task: &str) -> Error {
+    let why = format!("task {task} is not live: a message to it takes its session up again");
+    Error::new(ErrorKind::UnsupportedOperation, why)
 }
 
 fn nothing_more(task: &str, state: &str) -> Error {

@@ -1,0 +1,355 @@
+//! A door to live sessions: a real hub over a real log, agents in the test's hands, WebSocket clients.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use multitap_a2a::devtool::SlashCommand;
+use multitap_event::{
+    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, EventKind,
+    Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp,
+    TurnEnd, TurnId, TurnStatus, link, option,
+};
+use multitap_hub::{Hub, Journal, Launch, Launching, Open, Session};
+use multitap_serve::{Access, Door, Host, HostError, Hosted, Limits, Opened, Wanted};
+use multitap_store::Store;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::{self, Message};
+
+use crate::scene::{PATIENCE, config, port};
+
+/// What should come soon, and does not for ever.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("it comes soon")
+}
+
+/// Starts agents whose other end is handed to the test.
+#[derive(Debug)]
+struct Scripted(mpsc::Sender<AgentEnd>);
+
+impl Launch for Scripted {
+    fn launch(&self, _: SessionConfig) -> Launching {
+        let ends = self.0.clone();
+        Box::pin(async move {
+            let (link, end) = link();
+            end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
+            ends.send(end).await.ok();
+            Ok(link)
+        })
+    }
+
+    fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {})
+    }
+}
+
+/// The sessions of a hub: one for all, or one for each.
+#[derive(Debug)]
+struct Sessions {
+    hub: Hub,
+    store: Arc<Store>,
+    shared: Option<Session>,
+}
+
+impl Sessions {
+    fn new_session() -> Open {
+        Open::new(SessionConfig::new(AgentKind::Claude), ClientRef::new("opener", Way::Terminal))
+    }
+}
+
+impl Host for Sessions {
+    fn shared(&self) -> Option<Session> {
+        self.shared.clone()
+    }
+
+    fn find(&self, session: &SessionId) -> Option<Session> {
+        self.hub.find(session)
+    }
+
+    fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
+        Box::pin(async {
+            let session = self.hub.open(Self::new_session()).await.map_err(|_| HostError::TooMany)?;
+            Ok(Opened { session, notices: Vec::new() })
+        })
+    }
+
+    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+    }
+
+    fn journal(&self) -> Arc<dyn Journal> {
+        self.store.clone()
+    }
+
+    fn commands(&self) -> Vec<SlashCommand> {
+        Vec::new()
+    }
+}
+
+/// All of it.
+pub(crate) struct Live {
+    pub(crate) door: Door,
+    pub(crate) hub: Hub,
+    agents: mpsc::Receiver<AgentEnd>,
+    _folder: TempDir,
+}
+
+impl Live {
+    /// A door beside one session, which everybody shares.
+    pub(crate) async fn shared() -> (Self, Session, Agent) {
+        Self::shared_within(Limits::default()).await
+    }
+
+    pub(crate) async fn shared_within(limits: Limits) -> (Self, Session, Agent) {
+        let (hub, store, mut agents, folder) = sessions();
+        let session = hub.open(Sessions::new_session()).await.unwrap();
+        let agent = Agent { end: soon(agents.recv()).await.unwrap() };
+        let host = Sessions { hub: hub.clone(), store, shared: Some(session.clone()) };
+        let door = Door::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
+        (Self { door, hub, agents, _folder: folder }, session, agent)
+    }
+
+    /// A door to sessions of the clients' own.
+    pub(crate) async fn own() -> Self {
+        let (hub, store, agents, folder) = sessions();
+        let host = Sessions { hub: hub.clone(), store, shared: None };
+        let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
+        Self { door: door.unwrap(), hub, agents, _folder: folder }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        port(&self.door)
+    }
+
+    pub(crate) async fn agent(&mut self) -> Agent {
+        Agent { end: soon(self.agents.recv()).await.unwrap() }
+    }
+
+    pub(crate) async fn client(&self, query: &str) -> Client {
+        Client::connect(self.port(), query).await.unwrap()
+    }
+}
+
+fn sessions() -> (Hub, Arc<Store>, mpsc::Receiver<AgentEnd>, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
+    let (ends, agents) = mpsc::channel(8);
+    (Hub::new(store.clone(), Arc::new(Scripted(ends))), store, agents, folder)
+}
+
+/// The agent's end of a session.
+pub(crate) struct Agent {
+    pub(crate) end: AgentEnd,
+}
+
+impl Agent {
+    pub(crate) async fn tells(&self, kind: EventKind) {
+        self.end.events.send(Draft::new(Timestamp::now(), kind)).await.unwrap();
+    }
+
+    pub(crate) async fn hears(&mut self) -> Command {
+        soon(self.end.commands.recv()).await.unwrap()
+    }
+
+    pub(crate) async fn hears_prompt(&mut self) -> Prompt {
+        match self.hears().await {
+            Command::Prompt(prompt) => prompt,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A turn from its prompt to its rest, in so many words.
+    pub(crate) async fn answers(&mut self, words: usize) {
+        let prompt = self.hears_prompt().await;
+        self.tells(turn_started()).await;
+        for word in 0..words {
+            self.tells(text(&format!("{} {word}", prompt.text))).await;
+        }
+        self.tells(turn_ended()).await;
+    }
+
+    /// Takes a prompt, begins to work, and asks.
+    pub(crate) async fn asks(&mut self, question: &str) {
+        self.hears_prompt().await;
+        self.tells(turn_started()).await;
+        self.tells(asked(question)).await;
+    }
+}
+
+/// One connection to `/ws`.
+pub(crate) struct Client {
+    socket: WebSocketStream<TcpStream>,
+}
+
+impl Client {
+    pub(crate) async fn connect(port: u16, query: &str) -> Result<Self, Box<tungstenite::Error>> {
+        Self::over(TcpStream::connect(("127.0.0.1", port)).await.unwrap(), port, query).await
+    }
+
+    /// One whose machine takes in little that is not read.
+    pub(crate) async fn narrow(port: u16, query: &str) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(16 * 1024).unwrap();
+        let stream = socket.connect(([127, 0, 0, 1], port).into()).await.unwrap();
+        Self::over(stream, port, query).await.unwrap()
+    }
+
+    async fn over(stream: TcpStream, port: u16, query: &str) -> Result<Self, Box<tungstenite::Error>> {
+        let url = format!("ws://127.0.0.1:{port}/ws{query}");
+        let (socket, _) = soon(tokio_tungstenite::client_async(url, stream)).await?;
+        Ok(Self { socket })
+    }
+
+    pub(crate) async fn send(&mut self, message: Message) {
+        self.socket.send(message).await.unwrap();
+    }
+
+    pub(crate) async fn ask(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+        let request = json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params });
+        self.send(Message::text(request.to_string())).await;
+    }
+
+    /// Prompts with `message/stream`.
+    pub(crate) async fn stream(&mut self, id: impl Into<Value>, words: &str) {
+        self.ask(id, "message/stream", said(words)).await;
+    }
+
+    pub(crate) async fn notify(&mut self, method: &str, params: Value) {
+        self.send(Message::text(json!({ "method": method, "params": params }).to_string())).await;
+    }
+
+    /// The next frame; or why there are no more.
+    pub(crate) async fn next(&mut self) -> Result<Value, String> {
+        loop {
+            match soon(self.socket.next()).await {
+                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).unwrap()),
+                Some(Ok(Message::Close(Some(frame)))) => {
+                    return Err(format!("{} {}", u16::from(frame.code), frame.reason));
+                }
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                other => return Err(format!("{other:?}")),
+            }
+        }
+    }
+
+    pub(crate) async fn frame(&mut self) -> Value {
+        self.next().await.expect("another frame")
+    }
+
+    /// Frames up to one that is looked for, that one included.
+    pub(crate) async fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut seen = Vec::new();
+        loop {
+            seen.push(self.frame().await);
+            if seen.last().is_some_and(&wanted) {
+                return seen;
+            }
+        }
+    }
+
+    /// The answer to that request, over whatever comes before it.
+    pub(crate) async fn answer(&mut self, id: impl Into<Value>) -> Value {
+        let id = id.into();
+        self.until(|frame| frame["id"] == id).await.pop().unwrap()
+    }
+
+    /// Nothing comes for a while.
+    pub(crate) async fn is_silent(&mut self) {
+        let came = timeout(Duration::from_millis(200), self.next()).await;
+        assert!(came.is_err(), "{came:?}");
+    }
+
+    /// Why it was closed.
+    pub(crate) async fn closed(&mut self) -> String {
+        loop {
+            if let Err(why) = self.next().await {
+                return why;
+            }
+        }
+    }
+}
+
+/// The A2A event in a frame, as an answer or on its own.
+pub(crate) fn event(frame: &Value) -> Option<&Value> {
+    frame.pointer("/params/event").or_else(|| frame.get("result"))
+}
+
+/// Its cursor as it stands in its metadata.
+pub(crate) fn cursor(event: &Value) -> (u64, u64) {
+    let metadata = event["metadata"].as_object().unwrap();
+    let text = metadata.values().find_map(|ours| ours.get("cursor")).and_then(Value::as_str).unwrap();
+    let (seq, part) = text.split_once('.').unwrap_or((text, "0"));
+    (seq.parse().unwrap(), part.parse().unwrap())
+}
+
+pub(crate) fn is_end(frame: &Value) -> bool {
+    event(frame).is_some_and(|event| event["status"]["state"] == "completed" && event["final"] == true)
+}
+
+pub(crate) fn is_stream_end(frame: &Value, id: impl Into<Value>) -> bool {
+    frame["method"] == "streamEnd" && frame["params"]["id"] == id.into()
+}
+
+pub(crate) fn said(words: &str) -> Value {
+    json!({ "message": {
+        "kind": "message", "messageId": "m", "role": "user", "parts": [{ "kind": "text", "text": words }],
+    } })
+}
+
+/// An answer to a question, as a message.
+pub(crate) fn answering(question: &str, option: &str) -> Value {
+    json!({ "message": { "kind": "message", "messageId": "m", "role": "user", "parts": [
+        { "kind": "data", "data": { "tool_call_id": question, "selected_option_id": option } },
+    ] } })
+}
+
+fn started() -> EventKind {
+    EventKind::SessionStarted(SessionStart {
+        agent_type: AgentType::Claude,
+        config: None,
+        native_session_id: Some("native".into()),
+        native_mode: None,
+        agent_version: None,
+        transport: None,
+    })
+}
+
+pub(crate) fn turn_started() -> EventKind {
+    EventKind::TurnStarted { turn_id: TurnId::from("t") }
+}
+
+pub(crate) fn turn_ended() -> EventKind {
+    EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Completed))
+}
+
+pub(crate) fn ended() -> EventKind {
+    let reason = SessionEndReason::Completed;
+    EventKind::SessionEnded(SessionEnd { reason, error: None, final_usage: None, exit_code: None })
+}
+
+pub(crate) fn text(content: &str) -> EventKind {
+    let (content, is_partial) = (content.to_owned(), true);
+    EventKind::TextChunk(TextChunk { content, is_partial, role: None, message_id: None, parent_tool_id: None })
+}
+
+pub(crate) fn asked(id: &str) -> EventKind {
+    EventKind::PermissionAsked(Question {
+        question_id: id.into(),
+        tool_id: None,
+        tool_name: Some("shell".into()),
+        title: "may I?".into(),
+        options: vec![
+            Choice::new(option::PROCEED_ONCE, "Yes", ChoiceKind::AllowOnce),
+            Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
+        ],
+        details: Details::Command { command: "ls".into(), directory: None, description: None },
+        edits: Vec::new(),
+        reason: None,
+    })
+}
