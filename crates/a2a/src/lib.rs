@@ -1,9 +1,13 @@
 //! The A2A language, for both directions: one [model](Message) of messages, tasks and what a stream tells of them, the
 //! [dialects](Dialect) 0.3 and 1.0 it is written in, the agent card, errors, and the `development-tool` extension.
 //!
+//! With the feature `client`, which is on by default, there is also a [client](client::Client) for other agents.
+//!
 //! Knows nothing of Multitap: another program could use it as it is. Must not come in: sessions, agents, a server.
 
 pub mod card;
+#[cfg(feature = "client")]
+pub mod client;
 pub mod devtool;
 mod dialect;
 mod error;

@@ -6,6 +6,8 @@
 
 pub(crate) mod params;
 pub(crate) mod read;
+#[cfg(feature = "client")]
+pub(crate) mod rest;
 pub(crate) mod write;
 
 use crate::model::{Role, TaskState};

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use multitap_event::{AgentType, SandboxMode};
+use multitap_hub::WhenBusy;
 
 pub(crate) use self::door::{AccessArgs, DoorArgs};
 pub(crate) use self::serve::ServeArgs;
@@ -388,6 +389,15 @@ fn agent_type() -> impl clap::builder::TypedValueParser<Value = AgentType> {
 }
 
 impl RunArgs {
+    /// What a prompt does that comes while a turn runs.
+    pub(crate) fn when_busy(&self) -> WhenBusy {
+        match self.session.when_busy {
+            BusyArg::Queue => WhenBusy::Queue,
+            BusyArg::Steer => WhenBusy::Steer,
+            BusyArg::Interrupt => WhenBusy::Interrupt,
+        }
+    }
+
     /// The prompt, wherever it stands.
     pub(crate) fn prompt_words(&self) -> Result<Option<String>, String> {
         let first = self.print.iter().flatten();

@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;
+pub(crate) mod tui;
 
 use anyhow::Context as _;
 use clap::CommandFactory as _;

@@ -174,7 +174,7 @@ impl Host {
     }
 }
 
-fn not_opened(error: OpenError) -> StartError {
+pub(crate) fn not_opened(error: OpenError) -> StartError {
     match error {
         OpenError::Journal(JournalError::LiveElsewhere { session, holder }) => {
             let address = data().and_then(|data| live::address(&data, &session, holder.pid));

@@ -56,8 +56,9 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
         Some(Sub::Agents(args)) => wait(cmd::agents::agents(&args)),
         Some(Sub::Doctor(args)) => wait(cmd::doctor::doctor(&args)),
         None if cli.run.print.is_some() => wait(cmd::run::run(cli.run)),
+        None if cmd::tui::is_possible() => wait(cmd::tui::run(cli.run)),
         None if cli.run.words.is_some() => Err(Problem::usage(
-            "the terminal UI is not there yet. Ask with -p: multitap -p PROMPT\n\
+            "this is no terminal. Ask without one: multitap -p PROMPT\n\
              (`multitap --help` lists the commands)",
         )),
         None => wait(cmd::agents::welcome()),

@@ -121,6 +121,8 @@ pub struct SystemSubtype;
 impl SystemSubtype {
     /// What the agent can do and how it is set up.
     pub const INIT: &'static str = "init";
+    /// What the agent told of itself before the session began.
+    pub const CAPABILITIES: &'static str = "capabilities";
     /// The agent's own id of the conversation changed.
     pub const NATIVE_SESSION: &'static str = "nativeSession";
     /// The agent summed up the conversation to make room.

@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AgentType, ClientRef, Image, MessageId, ModelUsage, PromptId, StatedConfig, TokenUsage, ToolId, TurnId};
+use crate::{
+    AgentType, ClientRef, Image, MessageId, ModelUsage, PromptId, StatedConfig, SystemSubtype, TokenUsage, ToolId,
+    TurnId,
+};
 
 /// The agent is there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -395,6 +398,14 @@ pub struct SystemNote {
     pub message: Option<String>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
+}
+
+impl SystemNote {
+    /// The model that the agent uses, where it tells of itself.
+    pub fn model(&self) -> Option<&str> {
+        let is_about_agent = [SystemSubtype::INIT, SystemSubtype::CAPABILITIES].contains(&self.subtype.as_str());
+        self.data.get("model").filter(|_| is_about_agent)?.as_str()
+    }
 }
 
 /// A prompt, when it is handed to the agent.

@@ -164,12 +164,12 @@ impl State {
                 self.native_mode.clone_from(native_mode);
             }
             EventKind::ModelChanged { model, .. } => self.model = Some(model.clone()),
+            EventKind::System(note) => self.model = note.model().map(str::to_owned).or(self.model.take()),
             EventKind::ClientJoined { client } => self.clients.push(client.clone()),
             EventKind::ClientLeft { client, .. } => self.clients.retain(|other| !is_same(other, client)),
             EventKind::TextChunk(_)
             | EventKind::Reasoning(_)
             | EventKind::FileChanged(_)
-            | EventKind::System(_)
             | EventKind::RawDelta { .. }
             | EventKind::Error(_)
             | EventKind::Retry(_)

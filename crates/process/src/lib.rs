@@ -23,6 +23,7 @@
 
 #[cfg(unix)]
 mod descendants;
+mod foreground;
 mod kept;
 #[cfg(unix)]
 mod life_line;
@@ -36,6 +37,7 @@ mod stdin;
 mod stop;
 mod supervisor;
 
+pub use foreground::foreground;
 pub use lines::{Line, LineBuffer, Lines, MAX_LINE};
 #[cfg(unix)]
 pub use replace::replace;

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod card;
+#[cfg(feature = "client")]
+mod client;
 mod devtool;
 mod error;
 mod extension;

@@ -198,7 +198,9 @@ impl Session {
             transport: Some(TRANSPORT.to_owned()),
         }));
         if !self.told.is_empty() {
-            out.events.push(note("capabilities", None, self.told.clone()));
+            let mut told = self.told.clone();
+            told.extend(self.model.clone().map(|model| ("model".to_owned(), model.into())));
+            out.events.push(note(SystemSubtype::CAPABILITIES, None, told));
         }
         // The agent never says how they are, only that it took them.
         for name in self.wishes.iter().flat_map(|wishes| wishes.mcp_servers.keys()) {

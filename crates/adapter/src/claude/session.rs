@@ -80,7 +80,7 @@ impl Session {
         self.capabilities =
             CAPABILITIES.into_iter().filter_map(|key| Some((key.to_owned(), reply.shift_remove(key)?))).collect();
         self.start(out);
-        out.events.push(note("capabilities", None, self.capabilities.clone()));
+        out.events.push(note(SystemSubtype::CAPABILITIES, None, self.capabilities.clone()));
     }
 
     /// Tells `sessionStarted`, once.

@@ -23,7 +23,7 @@ use self::input::Input;
 use self::request::{BadLine, Request};
 use self::show::Show;
 use self::tally::Tally;
-use crate::args::{BusyArg, InputFormat, OutputFormat, RunArgs};
+use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::door::{self, Shared};
 use crate::exit::{Exit, Problem};
 use crate::host::{Host, Started};
@@ -111,7 +111,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
                 signals,
                 input,
                 question_timeout: args.question_timeout,
-                when_busy: when_busy(args.session.when_busy),
+                when_busy: args.when_busy(),
                 open: Vec::new(),
                 tally: Tally::default(),
                 leave: None,
@@ -142,14 +142,6 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         () = at(hurry) => {}
     }
     Ok(exit)
-}
-
-fn when_busy(chosen: BusyArg) -> WhenBusy {
-    match chosen {
-        BusyArg::Queue => WhenBusy::Queue,
-        BusyArg::Steer => WhenBusy::Steer,
-        BusyArg::Interrupt => WhenBusy::Interrupt,
-    }
 }
 
 /// Says why there is no session, in the chosen form.

@@ -5,6 +5,7 @@
 //! needs no other change. An agent joins by a variant of [`agent::Agent`]; a row it cannot do is named in
 //! [`agent::Agent::cannot`] with the reason, and then the refusal is what is tested.
 
+mod a2a;
 mod a2a_peers;
 pub(crate) mod agent;
 mod builtin;

@@ -4,6 +4,7 @@
 
 #[cfg(unix)]
 mod a2a;
+mod a2a_client;
 #[cfg(unix)]
 mod bad_programs;
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 use multitap_event::{
-    AgentType, Choice, ChoiceKind, ClientRef, Details, Door, Draft, SessionId, Timestamp, ToolKind, ToolProgress,
-    ToolStarted, option,
+    AgentType, Choice, ChoiceKind, ClientRef, Details, Door, Draft, SessionId, SystemNote, SystemSubtype, Timestamp,
+    ToolKind, ToolProgress, ToolStarted, option,
 };
 
 use super::*;
@@ -99,6 +99,19 @@ fn the_queue_is_that_of_the_log() {
 }
 
 #[test]
+fn the_model_is_the_one_that_the_agent_says_it_uses() {
+    let note = |subtype: &str, model: &str| {
+        let data = serde_json::Map::from_iter([("model".to_owned(), model.into())]);
+        EventKind::System(SystemNote { subtype: subtype.to_owned(), message: None, data })
+    };
+    let own = note(SystemSubtype::CAPABILITIES, "m1");
+    assert_eq!(after([started(), own.clone()]).model.as_deref(), Some("m1"));
+    let changed = EventKind::ModelChanged { model: "m2".to_owned(), by: None };
+    assert_eq!(after([own.clone(), changed]).model.as_deref(), Some("m2"));
+    assert_eq!(after([own, note(SystemSubtype::CONTEXT, "m3")]).model.as_deref(), Some("m1"), "of something else");
+}
+
+#[test]
 fn a_turn_of_the_agents_own_does_not_answer_the_prompt() {
     let own = Some("task-notification");
     assert!(!after([started(), turn(), turn_over(own)]).is_busy());
@@ -172,7 +185,7 @@ fn mcp_servers_are_as_the_agent_told_last() {
     let server = |name: &str, status: &str| {
         let data = [("name", name), ("status", status)].map(|(key, word)| (key.to_owned(), word.into()));
         let subtype = SystemSubtype::MCP_SERVER.to_owned();
-        EventKind::System(multitap_event::SystemNote { subtype, message: None, data: data.into_iter().collect() })
+        EventKind::System(SystemNote { subtype, message: None, data: data.into_iter().collect() })
     };
     let told = [started(), server("web", "starting"), server("git", "failed"), server("web", "ready")];
     let state = after(told.clone());

@@ -245,9 +245,7 @@ impl Projector {
 
     fn noted(&mut self, note: &SystemNote) {
         let text = |key: &str| note.data.get(key).and_then(Value::as_str).map(Arc::<str>::from);
-        if note.subtype == SystemSubtype::INIT {
-            self.model = text("model").or(self.model.take());
-        }
+        self.model = note.model().map(Into::into).or(self.model.take());
         if note.subtype == SystemSubtype::ACCOUNT {
             let tier = ["tier", "subscriptionType", "planType", "plan"].into_iter().find_map(text);
             self.tier = tier.or(self.tier.take());

@@ -11,6 +11,9 @@ use super::{Api, fresh_id};
 /// Stands for the proof of origin that real thoughts carry.
 const SIGNATURE: &str = "c2NyaXB0ZWQtc2lnbmF0dXJl";
 
+/// How a request begins its last message that wants to know what the user might type next.
+const SUGGESTION: &str = "[SUGGESTION MODE:";
+
 /// Reads a request.
 pub(super) fn see(body: &Value) -> Seen {
     let names = body.get("tools").and_then(Value::as_array).into_iter().flatten();
@@ -20,13 +23,15 @@ pub(super) fn see(body: &Value) -> Seen {
     let mut system = vec![body.get("system").map(text_of).unwrap_or_default()];
     system.extend(notes.iter().map(|note| text_of(&note["content"])));
     let tools: Vec<String> = names.filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect();
+    let turns: Vec<Turn> = messages.into_iter().map(turn).collect();
+    let suggests = turns.last().is_some_and(|last| last.texts.iter().any(|text| text.starts_with(SUGGESTION)));
     Seen {
         model: body.get("model").and_then(Value::as_str).map(str::to_owned),
         system: system.join("\n"),
         // Without any tools, the notes still tell a conversation.
-        aside: tools.is_empty() && notes.is_empty(),
+        aside: suggests || (tools.is_empty() && notes.is_empty()),
         tools,
-        turns: messages.into_iter().map(turn).collect(),
+        turns,
         thinking_budget: body.pointer("/thinking/budget_tokens").and_then(Value::as_u64),
         wants_proof: true,
         schema: body.pointer("/output_config/format/schema").or_else(|| body.pointer("/output_format/schema")).cloned(),

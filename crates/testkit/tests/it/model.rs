@@ -248,6 +248,14 @@ fn what_is_asked_beside_the_conversation_leaves_the_script_alone() {
     }
 }
 
+/// It has the whole conversation in it, and tools.
+#[test]
+fn what_the_user_might_type_next_is_asked_beside_the_conversation() {
+    let server = ModelServer::start(Reply::text("mine")).unwrap();
+    ask(&server, Api::Anthropic, "[SUGGESTION MODE: Suggest what the user might naturally type next.]");
+    assert_eq!((server.requests()[0].role, server.queued()), (Role::Side, 1));
+}
+
 #[test]
 fn codex_may_offer_its_tools_in_the_input_and_take_programs() {
     let server = ModelServer::start(Reply::call(Tool::shell("ls"))).unwrap();

@@ -158,15 +158,22 @@ fn details(question: &Question) -> ConfirmationDetails {
         Details::Plan { plan } => generic([Some(question.title.as_str()), Some(plan)]),
         Details::Input { questions } => {
             let asked: Vec<String> = questions.iter().map(asked).collect();
-            generic([Some(asked.join("\n\n").as_str()), None])
+            entitled(question, &asked.join("\n\n"))
         }
-        Details::Text { text, .. } => generic([Some(text.as_str()), question.reason.as_deref()]),
+        Details::Text { text, .. } => entitled(question, text),
     }
 }
 
 fn asked(question: &AskedQuestion) -> String {
     let labels: String = question.labels.iter().map(|label| format!("\n- {label}")).collect();
     format!("{}{labels}", question.question)
+}
+
+/// Of a page to be fetched the title may have the address and the text what for; of a form, who asks and what about.
+fn entitled(question: &Question, text: &str) -> ConfirmationDetails {
+    let is_new = |words: &&str| !text.contains(words);
+    let title = Some(question.title.as_str()).filter(is_new);
+    generic([title, Some(text), question.reason.as_deref().filter(is_new)])
 }
 
 fn generic<const N: usize>(parts: [Option<&str>; N]) -> ConfirmationDetails {

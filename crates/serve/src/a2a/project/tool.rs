@@ -12,8 +12,11 @@ use multitap_hub::{LiveOutput, State};
 use super::super::cursor::Cursor;
 use super::super::frame::{Body, ToolStatus, ToolView};
 
-/// How long it is waited whether a call is asked about, before it is shown as one that runs.
+/// How long it is waited whether a call is asked about, before it is shown.
 const UNASKED: u64 = 100;
+/// How long before it is shown as one that runs, though nothing says so: some agents take a while from the call to
+/// the question, and what ran would wait again.
+const BEGUN: u64 = 3000;
 /// How many calls of a turn are at hand; the oldest that are over go first.
 const CALLS: usize = 256;
 
@@ -67,13 +70,19 @@ impl Call {
         self.shown == Shown::Over
     }
 
-    /// Whether it is to be shown as running once its moment has passed.
-    fn begins_by_itself(&self) -> bool {
-        matches!(self.shown, Shown::Nothing | Shown::Pending) && self.view.asked.is_none()
+    /// When there is more to be shown of it although nothing happens.
+    fn due(&self) -> Option<Timestamp> {
+        let after = match self.shown {
+            Shown::Nothing => UNASKED,
+            Shown::Pending => BEGUN,
+            Shown::Executing | Shown::Over => return None,
+        };
+        let due = Timestamp::from_millis(self.at.as_millis().saturating_add(after.cast_signed()));
+        Some(due).filter(|_| self.view.asked.is_none())
     }
 
-    fn begins_at(&self) -> Timestamp {
-        Timestamp::from_millis(self.at.as_millis().saturating_add(UNASKED.cast_signed()))
+    fn is_due(&self, now: Timestamp) -> bool {
+        self.due().is_some_and(|due| due <= now)
     }
 
     fn pending(&mut self) -> ToolView {
@@ -151,21 +160,19 @@ impl Tools {
 
     /// When something is to be shown although nothing happens.
     pub(super) fn due(&self) -> Option<Timestamp> {
-        let begins = self.calls.iter().filter(|call| call.begins_by_itself()).map(Call::begins_at).min();
+        let begins = self.calls.iter().filter_map(Call::due).min();
         let live = self.live.due().map(|since| Timestamp::from_millis(millis(since)));
         [begins, live].into_iter().flatten().min()
     }
 
     pub(super) fn take_due(&mut self, now: Timestamp) -> Vec<Due> {
         let mut due = Vec::new();
-        for call in self.calls.iter_mut().filter(|call| call.begins_by_itself() && call.begins_at() <= now) {
-            let at = Some(call.at);
-            if call.shown == Shown::Nothing {
-                due.push(Due { cursor: Some(call.cursor), at, view: call.pending() });
-                let second = Cursor::new(call.cursor.seq, 1);
-                due.push(Due { cursor: Some(second), at, view: call.executing() });
-            } else {
-                due.push(Due { cursor: None, at: None, view: call.executing() });
+        for call in &mut self.calls {
+            if call.shown == Shown::Nothing && call.is_due(now) {
+                due.push(Due { cursor: Some(call.cursor), at: Some(call.at), view: call.pending() });
+            }
+            if call.is_due(now) {
+                due.push(Due { cursor: None, at: call.due(), view: call.executing() });
             }
         }
         let since = Duration::from_millis(u64::try_from(now.as_millis()).unwrap_or(0));
@@ -283,4 +290,61 @@ fn made_up(question: &Question, tool_id: ToolId) -> ToolStarted {
 
 fn millis(since: Duration) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{Choice, ChoiceKind, Details};
+
+    use super::*;
+
+    fn called() -> Tools {
+        let mut tools = Tools::default();
+        let call = ToolStarted {
+            tool_id: "call".into(),
+            tool_name: "write".to_owned(),
+            tool_kind: ToolKind::Edit,
+            title: None,
+            arguments: serde_json::Map::new(),
+            server: None,
+            parent_tool_id: None,
+        };
+        tools.started(&call, 7, Timestamp::from_millis(0));
+        tools
+    }
+
+    fn shown(tools: &mut Tools, now: i64) -> Vec<ToolStatus> {
+        tools.take_due(Timestamp::from_millis(now)).into_iter().map(|due| due.view.status).collect()
+    }
+
+    #[test]
+    fn a_call_is_seen_soon_and_runs_when_nobody_was_asked_for_long() {
+        let mut tools = called();
+        assert_eq!(tools.due(), Some(Timestamp::from_millis(100)));
+        assert_eq!(shown(&mut tools, 99), []);
+        assert_eq!(shown(&mut tools, 100), [ToolStatus::Pending]);
+        assert_eq!(tools.due(), Some(Timestamp::from_millis(3000)));
+        assert_eq!(shown(&mut tools, 2999), []);
+        assert_eq!(shown(&mut tools, 3000), [ToolStatus::Executing]);
+        assert_eq!(tools.due(), None);
+        assert_eq!(shown(&mut called(), 5000), [ToolStatus::Pending, ToolStatus::Executing], "both, if nobody looked");
+    }
+
+    #[test]
+    fn what_is_asked_about_late_has_not_run_meanwhile() {
+        let mut tools = called();
+        assert_eq!(shown(&mut tools, 1500), [ToolStatus::Pending]);
+        let question = Question {
+            question_id: "question".into(),
+            tool_id: Some("call".into()),
+            tool_name: None,
+            title: "Write?".to_owned(),
+            options: vec![Choice::new("cancel", "No", ChoiceKind::RejectOnce)],
+            details: Details::Text { text: "Write?".to_owned(), arguments: serde_json::Map::new() },
+            edits: Vec::new(),
+            reason: None,
+        };
+        assert_eq!(tools.asked(&question).status, ToolStatus::Pending);
+        assert_eq!((tools.due(), shown(&mut tools, 60_000)), (None, Vec::new()));
+    }
 }

@@ -1,0 +1,265 @@
+//! The line to an agent: one HTTP call there and back, with the caller's headers, its time limits and its retries.
+//!
+//! Headers may be secrets. They go to the host they were given for; a redirect to another place is told and not
+//! followed; what an agent says is freed of them before anybody sees it. What calls mean is not known here.
+
+use std::collections::HashMap;
+use std::error::Error as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{Method, Response, Url};
+
+use super::error::{ClientError, is_busy};
+use super::options::Options;
+use super::place::{is_loopback, is_within, shown};
+use super::retry::{Retry, pause};
+use super::tls;
+
+/// How often an agent may send us elsewhere within its place.
+const MOST_REDIRECTS: usize = 5;
+/// How much of an answer stands in an error.
+const TAIL: usize = 300;
+/// How long a connection is still before it is asked whether it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// What is shorter could be any word, and is not looked for.
+const SHORTEST_SECRET: usize = 6;
+
+/// One call, ready to be made, as often as needed.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<String>,
+    pub(super) credentials: Credentials,
+    /// The number of a JSON-RPC request.
+    pub(super) id: u64,
+}
+
+/// Whether the caller's headers go along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Credentials {
+    Given,
+    Withheld,
+}
+
+/// Whether a call may be made again when it is not known what became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeat {
+    Safe,
+    Never,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Whole(Answer),
+    /// Server-sent events, unread.
+    Stream(Response),
+}
+
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) url: String,
+    pub(super) status: u16,
+    pub(super) content_type: String,
+    pub(super) body: Vec<u8>,
+    retry_after: Option<Duration>,
+}
+
+pub(super) struct Line {
+    headers: HeaderMap,
+    /// What must not be shown.
+    hidden: Vec<String>,
+    connect_timeout: Duration,
+    pub(super) retry: Retry,
+    pub(super) largest: usize,
+    /// By what they are for: see [`Kind`].
+    clients: Mutex<HashMap<Kind, reqwest::Client>>,
+}
+
+/// What a connection needs: certificates, and a way past proxies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Kind {
+    secure: bool,
+    local: bool,
+}
+
+impl Line {
+    pub(super) fn new(options: &Options) -> Result<Self, ClientError> {
+        let mut headers = HeaderMap::new();
+        let mut hidden = Vec::new();
+        for (name, value) in &options.headers {
+            // The value is not repeated.
+            let wrong = || ClientError::Header { name: name.clone() };
+            let key: HeaderName = name.parse().map_err(|_| wrong())?;
+            let mut sent: HeaderValue = value.parse().map_err(|_| wrong())?;
+            sent.set_sensitive(true);
+            headers.append(key, sent);
+            hidden.extend(value.split_whitespace().map(str::to_owned));
+        }
+        hidden.retain(|word| word.len() >= SHORTEST_SECRET && !word.eq_ignore_ascii_case("Bearer"));
+        Ok(Self {
+            headers,
+            hidden,
+            connect_timeout: options.connect_timeout,
+            retry: options.retry,
+            largest: options.largest,
+            clients: Mutex::default(),
+        })
+    }
+
+    /// Whether there is something that others must not get.
+    pub(super) fn has_secrets(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// A text of the agent's, without what must not be shown.
+    pub(super) fn hide(&self, text: &str) -> String {
+        self.hidden.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "[hidden]"))
+    }
+
+    /// Makes a call. `limit` is for the whole answer, or until a stream begins.
+    pub(super) async fn exchange(&self, call: &Call, limit: Duration, repeat: Repeat) -> Result<Reply, ClientError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let reply = match tokio::time::timeout(limit, self.once(call)).await {
+                Ok(reply) => reply,
+                Err(_) => Err(ClientError::Timeout { url: shown(&call.url), limit }),
+            };
+            let wait = match &reply {
+                _ if repeat == Repeat::Never => None,
+                Ok(Reply::Whole(answer)) if is_busy(answer.status) => self.retry.wait(attempt, answer.retry_after),
+                Err(error) if error.may_pass() => self.retry.wait(attempt, None),
+                Ok(_) | Err(_) => None,
+            };
+            match wait {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => return reply,
+            }
+        }
+    }
+
+    async fn once(&self, call: &Call) -> Result<Reply, ClientError> {
+        let mut url = call.url.clone();
+        for _ in 0..=MOST_REDIRECTS {
+            let response = self.send(call, url.clone()).await?;
+            let status = response.status();
+            if !status.is_redirection() || !response.headers().contains_key(LOCATION) {
+                return self.read(response, &url).await;
+            }
+            let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+            let to = location.and_then(|location| url.join(location).ok());
+            // 307 and 308 keep the method; after the others a POST would become a GET, which is another call.
+            let keeps = call.method == Method::GET || matches!(status.as_u16(), 307 | 308);
+            match to {
+                Some(to) if keeps && is_within(&to, &url) => url = to,
+                to => {
+                    return Err(ClientError::Redirected {
+                        url: shown(&url),
+                        status: status.as_u16(),
+                        to: to.as_ref().map_or_else(|| "nowhere".to_owned(), shown),
+                    });
+                }
+            }
+        }
+        let why = format!("it redirects more than {MOST_REDIRECTS} times");
+        Err(ClientError::Unreachable { url: shown(&call.url), why })
+    }
+
+    async fn send(&self, call: &Call, url: Url) -> Result<Response, ClientError> {
+        let place = shown(&url);
+        let mut request = self.client(&url)?.request(call.method.clone(), url).headers(call.headers.clone());
+        if call.credentials == Credentials::Given {
+            request = request.headers(self.headers.clone());
+        }
+        if let Some(body) = &call.body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
+        }
+        request.send().await.map_err(|error| ClientError::Unreachable { url: place, why: causes(error) })
+    }
+
+    async fn read(&self, response: Response, url: &Url) -> Result<Reply, ClientError> {
+        let header = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let content_type = header(CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+        if response.status().is_success() && content_type.starts_with("text/event-stream") {
+            return Ok(Reply::Stream(response));
+        }
+        let (status, retry_after) = (response.status().as_u16(), header(RETRY_AFTER).and_then(pause));
+        let body = self.body(response, url).await?;
+        Ok(Reply::Whole(Answer { url: shown(url), status, content_type, body, retry_after }))
+    }
+
+    async fn body(&self, mut response: Response, url: &Url) -> Result<Vec<u8>, ClientError> {
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| cut(url, error))? {
+            if body.len() + chunk.len() > self.largest {
+                return Err(ClientError::TooLarge { most: self.largest });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// The error that an answer is which is no answer of the protocol.
+    pub(super) fn http_error(&self, answer: &Answer) -> ClientError {
+        let text = String::from_utf8_lossy(&answer.body);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Hidden before it is cut: half a secret would not be found.
+        let words = self.hide(&words);
+        let start = words.char_indices().rev().nth(TAIL - 1).map_or(0, |(start, _)| start);
+        let tail = words.get(start..).unwrap_or_default();
+        let tail = if start > 0 { format!("…{tail}") } else { tail.to_owned() };
+        ClientError::Http { url: answer.url.clone(), status: answer.status, tail }
+    }
+
+    fn client(&self, url: &Url) -> Result<reqwest::Client, ClientError> {
+        let kind = Kind { secure: url.scheme() == "https", local: is_loopback(url) };
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = clients.get(&kind) {
+            return Ok(client.clone());
+        }
+        let client = self.build(kind)?;
+        clients.insert(kind, client.clone());
+        Ok(client)
+    }
+
+    fn build(&self, kind: Kind) -> Result<reqwest::Client, ClientError> {
+        let tls = if kind.secure { tls::config() } else { tls::trusts_nobody() };
+        let mut http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls.map_err(|error| ClientError::Tls(error.to_string()))?)
+            .user_agent(concat!("multitap-a2a/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(self.connect_timeout)
+            .tcp_keepalive(KEEP_ALIVE)
+            .tcp_nodelay(true)
+            .referer(false)
+            .redirect(Policy::none());
+        if kind.local {
+            http = http.no_proxy();
+        }
+        http.build().map_err(|error| ClientError::Tls(causes(error)))
+    }
+}
+
+pub(super) fn cut(url: &Url, error: reqwest::Error) -> ClientError {
+    ClientError::Cut { url: shown(url), why: causes(error) }
+}
+
+/// An error with all that lies below it, and without the address, which may have secrets in it.
+fn causes(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let words = source.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        next = source.source();
+    }
+    text
+}

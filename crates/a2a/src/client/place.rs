@@ -1,0 +1,69 @@
+//! Addresses: how they are shown, and which are the same place. Secrets given for one place are for no other.
+
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+/// An address without what may be secret in it.
+pub(super) fn shown(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+pub(super) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether it is the same place, or the same host made secure.
+pub(super) fn is_within(to: &Url, from: &Url) -> bool {
+    let is_secured = from.scheme() == "http" && to.scheme() == "https" && to.host() == from.host();
+    to.origin() == from.origin() || is_secured
+}
+
+/// Whether what was given for one address may go to another that its card names: the same host, whatever the port, and
+/// not in the open if it was secure.
+pub(super) fn is_trusted(to: &Url, given: &Url) -> bool {
+    let is_same_host = to.host() == given.host() || (is_loopback(to) && is_loopback(given));
+    is_same_host && (to.scheme() == given.scheme() || to.scheme() == "https")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn an_address_is_shown_without_its_secrets() {
+        assert_eq!(shown(&url("https://me:secret@example.org:8443/a/b?key=secret#x")), "https://example.org:8443/a/b");
+    }
+
+    #[test]
+    fn a_redirect_stays_in_its_place() {
+        let check = |to: &str, from: &str, expected: bool| {
+            assert_eq!(is_within(&url(to), &url(from)), expected, "{from} to {to}");
+        };
+        check("http://example.org/b", "http://example.org/a", true);
+        check("https://example.org/a", "http://example.org/a", true);
+        check("http://example.org/a", "https://example.org/a", false);
+        check("http://example.org:81/a", "http://example.org/a", false);
+        check("http://example.com/a", "http://example.org/a", false);
+        check("http://127.0.0.1/a", "http://localhost/a", false);
+    }
+
+    #[test]
+    fn headers_go_to_the_host_they_were_given_for() {
+        let check = |to: &str, given: &str, expected: bool| {
+            assert_eq!(is_trusted(&url(to), &url(given)), expected, "{given} to {to}");
+        };
+        check("http://example.org:8080/a2a", "http://example.org/", true);
+        check("https://example.org/", "http://example.org/", true);
+        check("http://example.org/", "https://example.org/", false);
+        check("http://localhost:7/", "http://127.0.0.1:8/", true);
+        check("http://[::1]:7/", "http://localhost:8/", true);
+        check("http://example.org.evil.net/", "http://example.org/", false);
+        check("http://example.org/", "http://127.0.0.1/", false);
+    }
+}

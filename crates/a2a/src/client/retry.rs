@@ -1,0 +1,81 @@
+//! How long to wait before a call is made again.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::{Duration, SystemTime};
+
+/// How often, and after how long, a call that did no harm is made again. The wait doubles each time, and is not the same
+/// for all clients that lost the same agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// How many times after the first.
+    pub attempts: u32,
+    pub first_wait: Duration,
+    /// Also the longest that an agent may ask for: one that asks for more has refused.
+    pub longest_wait: Duration,
+}
+
+impl Retry {
+    pub const NEVER: Self = Self { attempts: 0, first_wait: Duration::ZERO, longest_wait: Duration::ZERO };
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 4, first_wait: Duration::from_millis(250), longest_wait: Duration::from_secs(20) }
+    }
+}
+
+impl Retry {
+    /// How long to wait after that many attempts; none if it is enough.
+    pub(super) fn wait(&self, attempt: u32, asked: Option<Duration>) -> Option<Duration> {
+        if attempt > self.attempts || asked.is_some_and(|asked| asked > self.longest_wait) {
+            return None;
+        }
+        let doubled = self.first_wait.saturating_mul(1 << (attempt.saturating_sub(1)).min(16)).min(self.longest_wait);
+        // Between half of it and the whole, by chance: who lost an agent together need not come back together.
+        let chance = u32::try_from(RandomState::new().hash_one(attempt) % 1000).unwrap_or_default();
+        Some((doubled / 2 + doubled * chance / 2000).max(asked.unwrap_or_default()))
+    }
+}
+
+/// `Retry-After`: seconds, or a date.
+pub(super) fn pause(value: &str) -> Option<Duration> {
+    let seconds = value.trim().parse().ok().map(Duration::from_secs);
+    seconds.or_else(|| {
+        let date = httpdate::parse_http_date(value).ok()?;
+        Some(date.duration_since(SystemTime::now()).unwrap_or_default())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_to_their_longest_and_end() {
+        let retry = Retry { attempts: 5, first_wait: Duration::from_secs(1), longest_wait: Duration::from_secs(6) };
+        for (attempt, most) in [(1, 1), (2, 2), (3, 4), (4, 6), (5, 6)] {
+            let wait = retry.wait(attempt, None).unwrap();
+            assert!(wait >= Duration::from_secs(most) / 2 && wait <= Duration::from_secs(most), "{attempt}: {wait:?}");
+        }
+        assert_eq!(retry.wait(6, None), None);
+        assert_eq!(Retry::NEVER.wait(1, None), None);
+        let endless = Retry { attempts: u32::MAX, ..retry };
+        assert!(endless.wait(u32::MAX, None).unwrap() <= Duration::from_secs(6));
+    }
+
+    #[test]
+    fn an_agent_may_ask_for_time_but_not_for_too_much() {
+        let retry = Retry { attempts: 1, first_wait: Duration::ZERO, longest_wait: Duration::from_secs(6) };
+        assert_eq!(retry.wait(1, Some(Duration::from_secs(5))), Some(Duration::from_secs(5)));
+        assert_eq!(retry.wait(1, Some(Duration::from_secs(7))), None);
+    }
+
+    #[test]
+    fn time_is_asked_for_in_seconds_or_by_a_date() {
+        assert_eq!(pause(" 3 "), Some(Duration::from_secs(3)));
+        assert_eq!(pause("Thu, 01 Jan 1970 00:00:00 GMT"), Some(Duration::ZERO));
+        let soon = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(60));
+        assert!(pause(&soon).unwrap() > Duration::from_secs(50));
+        assert_eq!(pause("soon"), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! Server-sent events: bytes, cut anywhere, to events. Pure; what the events mean is not known here.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+/// One event that has something to say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Its place in the stream, where the server gives one.
+    pub(super) id: Option<String>,
+    /// Empty if the server does not name it.
+    pub(super) name: String,
+    pub(super) data: String,
+}
+
+/// An event grew beyond what is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLarge;
+
+/// Reads a stream from its first byte. What is not ended by an empty line is no event: it was cut off.
+#[derive(Debug)]
+pub(super) struct Parser {
+    /// The line that is not ended yet.
+    line: Vec<u8>,
+    /// The last byte was CR: a LF that follows belongs to it.
+    after_cr: bool,
+    /// No line has been read: a byte order mark may stand there.
+    at_start: bool,
+    event: Event,
+    has_data: bool,
+    most: usize,
+}
+
+impl Parser {
+    /// `most` is how many bytes one event may have.
+    pub(super) fn new(most: usize) -> Self {
+        let event = Event::default();
+        Self { line: Vec::new(), after_cr: false, at_start: true, event, has_data: false, most }
+    }
+
+    /// Takes the next bytes; the events that they complete go to the end of `events`.
+    pub(super) fn push(&mut self, mut bytes: &[u8], events: &mut VecDeque<Event>) -> Result<(), TooLarge> {
+        while let Some((first, rest)) = bytes.split_first() {
+            if std::mem::take(&mut self.after_cr) && *first == b'\n' {
+                bytes = rest;
+                continue;
+            }
+            let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                return self.keep(bytes);
+            };
+            let (line, ended) = bytes.split_at(end);
+            self.keep(line)?;
+            self.after_cr = ended.first() == Some(&b'\r');
+            bytes = ended.get(1..).unwrap_or_default();
+            events.extend(self.end_line());
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        // Of a comment only its mark is kept, however long it is.
+        if self.line.first().or(bytes.first()) == Some(&b':') {
+            self.line = vec![b':'];
+            return Ok(());
+        }
+        let kept = self.event.data.len() + self.event.name.len() + self.event.id.as_ref().map_or(0, String::len);
+        if kept + self.line.len() + bytes.len() > self.most {
+            return Err(TooLarge);
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self) -> Option<Event> {
+        let line = std::mem::take(&mut self.line);
+        let mut line = line.as_slice();
+        if std::mem::take(&mut self.at_start) {
+            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        }
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            return std::mem::take(&mut self.has_data).then_some(event);
+        }
+        let text = String::from_utf8_lossy(line);
+        let (field, value) = text.split_once(':').unwrap_or((&text, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "data" => {
+                if self.has_data {
+                    self.event.data.push('\n');
+                }
+                self.has_data = true;
+                self.event.data.push_str(value);
+            }
+            "event" => value.clone_into(&mut self.event.name),
+            "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
+            // `retry`, comments, and what others may add.
+            _ => {}
+        }
+        None
+    }
+}

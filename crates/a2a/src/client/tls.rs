@@ -1,0 +1,21 @@
+//! How the client speaks TLS: rustls with ring, and the certificates that the system trusts. The program that uses it
+//! needs to install nothing.
+
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+pub(super) fn config() -> Result<ClientConfig, rustls::Error> {
+    Ok(builder()?.with_platform_verifier()?.with_no_client_auth())
+}
+
+/// For plain HTTP: no certificate is read, and none is trusted.
+pub(super) fn trusts_nobody() -> Result<ClientConfig, rustls::Error> {
+    Ok(builder()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
+}
+
+fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
+}

@@ -1,0 +1,114 @@
+//! Which key does what: one table, for the screen, for its help, and for the documents.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::composer::{Erase, Move};
+
+/// What a key is pressed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    Send,
+    Newline,
+    Insert(char),
+    Go(Move),
+    Erase(Erase),
+    Yank,
+    Interrupt,
+    Leave,
+    LeaveIfEmpty,
+    NextMode,
+    Unfold,
+    PageUp,
+    PageDown,
+    Top,
+    Bottom,
+    Editor,
+    Nothing,
+}
+
+/// A key and what it does, as people are told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Binding {
+    pub(crate) keys: &'static str,
+    pub(crate) does: &'static str,
+}
+
+/// What the help shows.
+pub(crate) const BINDINGS: &[Binding] = &[
+    Binding { keys: "Enter", does: "send" },
+    Binding { keys: "Shift+Enter, Alt+Enter, Ctrl+J", does: "new line" },
+    Binding { keys: "Esc", does: "interrupt the turn; twice: clear what is typed" },
+    Binding { keys: "Ctrl+C", does: "interrupt or clear; twice: quit" },
+    Binding { keys: "Ctrl+D", does: "quit, when nothing is typed" },
+    Binding { keys: "Shift+Tab", does: "next approval mode" },
+    Binding { keys: "Up, Down", does: "what was typed before" },
+    Binding { keys: "PageUp, PageDown", does: "scroll" },
+    Binding { keys: "Ctrl+Home, Ctrl+End", does: "to the beginning, to the latest" },
+    Binding { keys: "Ctrl+O", does: "show everything, or fold it again" },
+    Binding { keys: "Ctrl+G", does: "write in your editor; in a question: edit before you allow" },
+    Binding { keys: "Ctrl+A, Ctrl+E", does: "beginning and end of the line" },
+    Binding { keys: "Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y", does: "cut a word, to the beginning, to the end; put it back" },
+    Binding { keys: "1-9, Up, Down, Enter", does: "answer a question" },
+    Binding { keys: "Tab", does: "in a question: say something with the answer" },
+    Binding { keys: "?", does: "this help, when nothing is typed" },
+];
+
+/// What a key does where text is typed.
+pub(crate) fn action(key: KeyEvent) -> Action {
+    let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    let alt = key.modifiers.contains(KeyModifiers::ALT);
+    let shift = key.modifiers.contains(KeyModifiers::SHIFT);
+    match key.code {
+        KeyCode::Enter if shift || alt || ctrl => Action::Newline,
+        KeyCode::Enter => Action::Send,
+        KeyCode::Esc => Action::Interrupt,
+        KeyCode::BackTab => Action::NextMode,
+        KeyCode::Backspace if ctrl || alt => Action::Erase(Erase::WordBack),
+        KeyCode::Backspace => Action::Erase(Erase::Back),
+        KeyCode::Delete if ctrl || alt => Action::Erase(Erase::WordForward),
+        KeyCode::Delete => Action::Erase(Erase::Forward),
+        KeyCode::Left if ctrl || alt => Action::Go(Move::WordLeft),
+        KeyCode::Right if ctrl || alt => Action::Go(Move::WordRight),
+        KeyCode::Left => Action::Go(Move::Left),
+        KeyCode::Right => Action::Go(Move::Right),
+        KeyCode::Up => Action::Go(Move::Up),
+        KeyCode::Down => Action::Go(Move::Down),
+        KeyCode::Home if ctrl => Action::Top,
+        KeyCode::End if ctrl => Action::Bottom,
+        KeyCode::Home => Action::Go(Move::LineStart),
+        KeyCode::End => Action::Go(Move::LineEnd),
+        KeyCode::PageUp => Action::PageUp,
+        KeyCode::PageDown => Action::PageDown,
+        KeyCode::Char(letter) if ctrl => control(letter),
+        KeyCode::Char(letter) if alt => match letter {
+            'b' => Action::Go(Move::WordLeft),
+            'f' => Action::Go(Move::WordRight),
+            'd' => Action::Erase(Erase::WordForward),
+            _ => Action::Nothing,
+        },
+        KeyCode::Char(letter) => Action::Insert(letter),
+        _ => Action::Nothing,
+    }
+}
+
+fn control(letter: char) -> Action {
+    match letter {
+        'j' => Action::Newline,
+        'c' => Action::Leave,
+        'd' => Action::LeaveIfEmpty,
+        'a' => Action::Go(Move::LineStart),
+        'e' => Action::Go(Move::LineEnd),
+        'b' => Action::Go(Move::Left),
+        'f' => Action::Go(Move::Right),
+        'p' => Action::Go(Move::Up),
+        'n' => Action::Go(Move::Down),
+        'w' => Action::Erase(Erase::WordBack),
+        'u' => Action::Erase(Erase::ToLineStart),
+        'k' => Action::Erase(Erase::ToLineEnd),
+        'h' => Action::Erase(Erase::Back),
+        'y' => Action::Yank,
+        'o' => Action::Unfold,
+        'g' => Action::Editor,
+        _ => Action::Nothing,
+    }
+}

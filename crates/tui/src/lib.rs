@@ -1,0 +1,22 @@
+//! A live session on the screen.
+//!
+//! Data walks in a circle: keys and events become messages, `app::update` is the only place where the model changes,
+//! what it wants done comes back as effects, and `view` draws the model and nothing else. The session is a
+//! [`multitap_hub::Session`], wherever it runs.
+//!
+//! Must not come in: agents, doors, settings files, the log.
+
+mod app;
+mod composer;
+mod effect;
+mod keys;
+mod markdown;
+mod msg;
+mod run;
+mod terminal;
+mod theme;
+mod transcript;
+mod view;
+mod wrap;
+
+pub use run::{Editor, Options, RunError, run};

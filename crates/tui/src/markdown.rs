@@ -1,0 +1,383 @@
+//! Markdown to lines: what agents write, as far as a screen of characters can show it. Pure.
+
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use crate::theme::Theme;
+use crate::wrap::{clean, width, wrap};
+
+/// What a text comes to on a screen of so many columns.
+pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let mut page = Page::new(columns, theme);
+    for event in Parser::new_ext(text, options) {
+        page.take(event);
+    }
+    page.end();
+    page.lines
+}
+
+/// A page under way.
+struct Page {
+    theme: Theme,
+    columns: usize,
+    lines: Vec<Line<'static>>,
+    /// The line under way.
+    spans: Vec<Span<'static>>,
+    styles: Vec<Style>,
+    /// What stands before each line: quotes and the indentation of lists.
+    margins: Vec<Margin>,
+    /// The numbers of the lists that are open; nothing for bullets.
+    lists: Vec<Option<u64>>,
+    code: Option<String>,
+    table: Option<Table>,
+    link: Option<String>,
+    /// Whether an empty line has to come before the next block.
+    apart: bool,
+}
+
+/// What stands before a line: something on the first, something on the others.
+struct Margin {
+    first: Option<String>,
+    rest: String,
+}
+
+#[derive(Default)]
+struct Table {
+    alignments: Vec<Alignment>,
+    rows: Vec<Vec<String>>,
+    cell: Option<String>,
+}
+
+impl Page {
+    fn new(columns: usize, theme: Theme) -> Self {
+        Self {
+            theme,
+            columns,
+            lines: Vec::new(),
+            spans: Vec::new(),
+            styles: vec![Style::new()],
+            margins: Vec::new(),
+            lists: Vec::new(),
+            code: None,
+            table: None,
+            link: None,
+            apart: false,
+        }
+    }
+
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(tag),
+            Event::End(tag) => self.finish(tag),
+            Event::Text(text) => self.text(&text),
+            Event::Code(code) => {
+                let style = self.theme.code();
+                self.say(&code, style);
+            }
+            Event::SoftBreak | Event::HardBreak => self.break_line(),
+            Event::Rule => {
+                self.block();
+                let rule = "─".repeat(self.columns.saturating_sub(self.indent()).min(40));
+                self.spans.push(Span::styled(rule, self.theme.quiet()));
+                self.break_line();
+            }
+            Event::TaskListMarker(done) => self.say(if done { "[x] " } else { "[ ] " }, Style::new()),
+            Event::Html(text) | Event::InlineHtml(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
+                self.text(&text);
+            }
+            Event::FootnoteReference(name) => self.text(&format!("[{name}]")),
+        }
+    }
+
+    fn start(&mut self, tag: Tag<'_>) {
+        match tag {
+            Tag::Paragraph => self.block(),
+            Tag::Heading { level, .. } => {
+                self.block();
+                let style = match level {
+                    HeadingLevel::H1 => self.theme.heading().add_modifier(Modifier::UNDERLINED),
+                    _ => self.theme.heading(),
+                };
+                self.styles.push(style);
+            }
+            Tag::BlockQuote(_) => {
+                self.block();
+                self.margins.push(Margin { first: None, rest: "│ ".to_owned() });
+            }
+            Tag::CodeBlock(kind) => {
+                self.block();
+                let language = match kind {
+                    CodeBlockKind::Fenced(language) => language.to_string(),
+                    CodeBlockKind::Indented => String::new(),
+                };
+                // What language it is in is kept for whoever colours it.
+                tracing::trace!(language, "code");
+                self.code = Some(String::new());
+            }
+            Tag::List(first) => {
+                self.end_line();
+                if self.lists.is_empty() {
+                    self.block();
+                }
+                self.lists.push(first);
+            }
+            Tag::Item => {
+                self.end_line();
+                let bullet = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        *number += 1;
+                        format!("{}. ", *number - 1)
+                    }
+                    _ => "• ".to_owned(),
+                };
+                let rest = " ".repeat(width(&bullet));
+                self.margins.push(Margin { first: Some(bullet), rest });
+                self.apart = false;
+            }
+            Tag::Table(alignments) => {
+                self.block();
+                self.table = Some(Table { alignments, ..Table::default() });
+            }
+            Tag::TableHead | Tag::TableRow => {
+                if let Some(table) = &mut self.table {
+                    table.rows.push(Vec::new());
+                }
+            }
+            Tag::TableCell => {
+                if let Some(table) = &mut self.table {
+                    table.cell = Some(String::new());
+                }
+            }
+            Tag::Emphasis => self.push_style(Modifier::ITALIC),
+            Tag::Strong => self.push_style(Modifier::BOLD),
+            Tag::Strikethrough => self.push_style(Modifier::CROSSED_OUT),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.link = Some(dest_url.to_string());
+                self.push_style(Modifier::UNDERLINED);
+            }
+            Tag::HtmlBlock
+            | Tag::FootnoteDefinition(_)
+            | Tag::DefinitionList
+            | Tag::DefinitionListTitle
+            | Tag::DefinitionListDefinition
+            | Tag::Superscript
+            | Tag::Subscript
+            | Tag::MetadataBlock(_) => self.block(),
+        }
+    }
+
+    fn finish(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_block(),
+            TagEnd::Heading(_) => {
+                self.styles.pop();
+                self.end_block();
+            }
+            TagEnd::BlockQuote(_) => {
+                self.end_line();
+                self.margins.pop();
+                self.apart = true;
+            }
+            TagEnd::CodeBlock => self.end_code(),
+            TagEnd::List(_) => {
+                self.end_line();
+                self.lists.pop();
+                self.apart = self.lists.is_empty();
+            }
+            TagEnd::Item => {
+                self.end_line();
+                self.margins.pop();
+                self.apart = false;
+            }
+            TagEnd::Table => self.end_table(),
+            TagEnd::TableCell => {
+                if let Some(table) = &mut self.table
+                    && let (Some(cell), Some(row)) = (table.cell.take(), table.rows.last_mut())
+                {
+                    row.push(cell);
+                }
+            }
+            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+                self.styles.pop();
+            }
+            TagEnd::Link | TagEnd::Image => {
+                self.styles.pop();
+                if let Some(url) = self.link.take().filter(|url| !self.ends_with(url)) {
+                    let style = self.theme.quiet();
+                    self.say(&format!(" ({url})"), style);
+                }
+            }
+            TagEnd::TableHead
+            | TagEnd::TableRow
+            | TagEnd::FootnoteDefinition
+            | TagEnd::DefinitionList
+            | TagEnd::DefinitionListTitle
+            | TagEnd::DefinitionListDefinition
+            | TagEnd::Superscript
+            | TagEnd::Subscript
+            | TagEnd::MetadataBlock(_) => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(code) = &mut self.code {
+            return code.push_str(text);
+        }
+        let style = self.styles.last().copied().unwrap_or_default();
+        self.say(text, style);
+    }
+
+    fn say(&mut self, text: &str, style: Style) {
+        let text = clean(text);
+        if let Some(cell) = self.table.as_mut().and_then(|table| table.cell.as_mut()) {
+            return cell.push_str(&text);
+        }
+        for (number, line) in text.split('\n').enumerate() {
+            if number > 0 {
+                self.break_line();
+            }
+            if !line.is_empty() {
+                self.spans.push(Span::styled(line.to_owned(), style));
+            }
+        }
+    }
+
+    fn push_style(&mut self, modifier: Modifier) {
+        let style = self.styles.last().copied().unwrap_or_default();
+        self.styles.push(style.add_modifier(modifier));
+    }
+
+    fn ends_with(&self, url: &str) -> bool {
+        self.spans.last().is_some_and(|span| span.content == url)
+    }
+
+    /// Another block begins.
+    fn block(&mut self) {
+        self.end_line();
+        if std::mem::take(&mut self.apart) && !self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+    }
+
+    fn end_block(&mut self) {
+        self.end_line();
+        self.apart = true;
+    }
+
+    fn indent(&self) -> usize {
+        self.margins.iter().map(|margin| width(&margin.rest)).sum()
+    }
+
+    fn end_line(&mut self) {
+        let waits = self.margins.last().is_some_and(|margin| margin.first.is_some());
+        if !self.spans.is_empty() || waits {
+            self.break_line();
+        }
+    }
+
+    fn break_line(&mut self) {
+        let line = Line::from(std::mem::take(&mut self.spans));
+        let columns = self.columns.saturating_sub(self.indent());
+        for line in wrap(line, columns, 0) {
+            self.put(line);
+        }
+    }
+
+    /// A line that fits, with what stands before it.
+    fn put(&mut self, line: Line<'static>) {
+        let quiet = self.theme.quiet();
+        let margins = self.margins.iter_mut();
+        let before =
+            margins.map(|margin| Span::styled(margin.first.take().unwrap_or_else(|| margin.rest.clone()), quiet));
+        let mut spans: Vec<Span<'static>> = before.collect();
+        spans.extend(line.spans);
+        self.lines.push(Line::from(spans));
+    }
+
+    fn end_code(&mut self) {
+        let Some(code) = self.code.take() else { return };
+        let style = self.theme.code();
+        let columns = self.columns.saturating_sub(self.indent() + 2);
+        for line in clean(&code).trim_end_matches('\n').split('\n') {
+            for piece in wrap(Line::styled(line.to_owned(), style), columns, 2) {
+                let mut spans = vec![Span::raw("  ")];
+                spans.extend(piece.spans.into_iter().map(|span| span.patch_style(style)));
+                self.put(Line::from(spans));
+            }
+        }
+        self.apart = true;
+    }
+
+    fn end_table(&mut self) {
+        let Some(table) = self.table.take() else { return };
+        let columns = table.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widest = |column: usize| table.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
+        let widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
+        for (number, row) in table.rows.iter().enumerate() {
+            let cells = widths.iter().enumerate().map(|(column, wide)| {
+                let cell = row.get(column).map_or("", String::as_str);
+                let space = wide.saturating_sub(width(cell));
+                match table.alignments.get(column) {
+                    Some(Alignment::Right) => format!("{}{cell}", " ".repeat(space)),
+                    Some(Alignment::Center) => {
+                        format!("{}{cell}{}", " ".repeat(space / 2), " ".repeat(space - space / 2))
+                    }
+                    _ => format!("{cell}{}", " ".repeat(space)),
+                }
+            });
+            let text = cells.collect::<Vec<_>>().join("  ");
+            let style = if number == 0 { self.theme.heading() } else { Style::new() };
+            let columns = self.columns.saturating_sub(self.indent());
+            for line in wrap(Line::from(Span::styled(text.trim_end().to_owned(), style)), columns, 2) {
+                self.put(line);
+            }
+        }
+        self.apart = true;
+    }
+
+    fn end(&mut self) {
+        // A text under way may stop in the middle of anything.
+        self.end_code();
+        self.end_table();
+        self.end_line();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, columns: usize) -> String {
+        let lines = lines(text, columns, Theme::new(false));
+        lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn what_agents_write_is_readable() {
+        let text = "# Plan\n\nFirst *read* the **file** `a.rs`, then:\n\n- one\n- two\n  1. deeper\n  2. still\n\n> quoted\n\n```rust\nfn main() {\n\tprintln!();\n}\n```\n\n| a | b |\n|---|--:|\n| 1 | 22 |\n\nSee [docs](https://x.y).";
+        insta::assert_snapshot!(shown(text, 40));
+    }
+
+    #[test]
+    fn a_text_under_way_is_shown_as_far_as_it_goes() {
+        assert_eq!(shown("a `b", 40), "a `b");
+        assert_eq!(shown("```\ncode", 40), "  code");
+        assert_eq!(shown("| a | b |\n|--", 40), "| a | b |\n|--");
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_screen() {
+        let text = "- a very long line that has to be cut somewhere\n\n> and another one in a quote that is long\n\n```\nsome_code_that_is_far_too_long_for_this\n```";
+        for columns in [8, 12, 20] {
+            let lines = lines(text, columns, Theme::new(true));
+            assert!(lines.iter().all(|line| line.width() <= columns), "{columns}: {lines:#?}");
+        }
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_screen() {
+        assert_eq!(shown("a\u{1b}[31mred\u{7}", 40), "a[31mred");
+    }
+}

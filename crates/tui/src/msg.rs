@@ -1,0 +1,36 @@
+//! What can happen to the screen.
+
+use crossterm::event::KeyEvent;
+use multitap_event::Event;
+
+/// One thing that happened.
+#[derive(Debug)]
+pub(crate) enum Msg {
+    /// In the session.
+    Told(Box<Event>),
+    /// Events are lost between these two.
+    Gap {
+        after: u64,
+        next: u64,
+    },
+    Key(KeyEvent),
+    Paste(String),
+    /// Lines up, or down where it is positive.
+    Wheel(isize),
+    Resized {
+        columns: u16,
+        rows: u16,
+    },
+    Focused(bool),
+    /// Something that was asked for was not done.
+    Refused(String),
+    /// An editor was closed with this text.
+    Edited {
+        what: crate::effect::Edited,
+        text: String,
+    },
+    /// Time has passed.
+    Tick,
+    /// No more comes: the session is over, or this client was sent away.
+    Over(String),
+}

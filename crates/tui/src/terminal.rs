@@ -1,0 +1,95 @@
+//! The terminal itself: taken over, and given back as it was, however this process ends.
+
+use std::io::{self, Stdout, Write as _};
+use std::panic;
+use std::sync::Once;
+
+use base64::Engine as _;
+use crossterm::event::{
+    DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange, KeyboardEnhancementFlags,
+    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+};
+use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::{cursor, execute};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+/// The screen, for as long as it is ours.
+pub(crate) struct Screen {
+    pub(crate) terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    /// Takes the screen over.
+    pub(crate) fn take() -> io::Result<Self> {
+        give_back_on_panic();
+        enter()?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
+        // What was taken is given back, also if it cannot be used.
+        terminal.map(|terminal| Self { terminal }).inspect_err(|_| leave())
+    }
+
+    /// Lets another program have the screen for a while.
+    pub(crate) fn lend<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
+        leave();
+        let done = work();
+        enter()?;
+        self.terminal.clear()?;
+        Ok(done)
+    }
+}
+
+impl Screen {
+    /// Puts a text into the clipboard, where the terminal takes it.
+    pub(crate) fn copy(&mut self, text: &str) {
+        let encoded = base64::prelude::BASE64_STANDARD.encode(text);
+        write!(io::stdout(), "\x1b]52;c;{encoded}\x07").and_then(|()| io::stdout().flush()).ok(); // a courtesy
+    }
+
+    /// Calls whoever looks elsewhere.
+    pub(crate) fn notify(&mut self, words: &str) {
+        let words: String = words.chars().filter(|c| !c.is_control()).take(120).collect();
+        write!(io::stdout(), "\x07\x1b]9;multitap: {words}\x07").and_then(|()| io::stdout().flush()).ok(); // a courtesy
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+fn enter() -> io::Result<()> {
+    terminal::enable_raw_mode()?;
+    let entered = execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange);
+    if entered.is_err() {
+        leave();
+    }
+    // Shift+Enter is told apart only by terminals that know this; others do without.
+    if matches!(terminal::supports_keyboard_enhancement(), Ok(true)) {
+        let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+        execute!(io::stdout(), PushKeyboardEnhancementFlags(flags)).ok();
+    }
+    entered
+}
+
+/// Every step, whatever became of the one before.
+fn leave() {
+    let mut out = io::stdout();
+    execute!(out, PopKeyboardEnhancementFlags).ok();
+    execute!(out, DisableFocusChange, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show).ok();
+    terminal::disable_raw_mode().ok();
+    out.flush().ok();
+}
+
+/// A panic is told on the screen that people see.
+fn give_back_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            leave();
+            before(info);
+        }));
+    });
+}

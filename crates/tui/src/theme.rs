@@ -1,0 +1,61 @@
+//! The colours of the screen: those that the terminal's own palette has, so that light and dark both work.
+
+use ratatui::style::{Color, Modifier, Style};
+
+/// How things are set off from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Theme {
+    /// Without colours only weight and slant are left.
+    colours: bool,
+}
+
+impl Theme {
+    pub(crate) fn new(colours: bool) -> Self {
+        Self { colours }
+    }
+
+    fn colour(self, colour: Color) -> Style {
+        if self.colours { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    /// What matters less.
+    pub(crate) fn quiet(self) -> Style {
+        if self.colours { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
+    }
+
+    pub(crate) fn accent(self) -> Style {
+        self.colour(Color::Cyan)
+    }
+
+    pub(crate) fn user(self) -> Style {
+        self.colour(Color::Blue).add_modifier(Modifier::BOLD)
+    }
+
+    pub(crate) fn good(self) -> Style {
+        self.colour(Color::Green)
+    }
+
+    pub(crate) fn bad(self) -> Style {
+        self.colour(Color::Red)
+    }
+
+    pub(crate) fn warning(self) -> Style {
+        self.colour(Color::Yellow)
+    }
+
+    pub(crate) fn code(self) -> Style {
+        self.colour(Color::Magenta)
+    }
+
+    pub(crate) fn thought(self) -> Style {
+        self.quiet().add_modifier(Modifier::ITALIC)
+    }
+
+    pub(crate) fn heading(self) -> Style {
+        self.accent().add_modifier(Modifier::BOLD)
+    }
+
+    pub(crate) fn chosen(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+}

@@ -1,0 +1,265 @@
+//! Cells to lines. Pure.
+
+use multitap_event::{FileChange, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::cell::{self, Cell, ToolCell};
+use crate::markdown;
+use crate::theme::Theme;
+use crate::wrap::{clean, wrap};
+
+/// How many lines of output are shown of a tool, folded.
+const OUTPUT_LINES: usize = 12;
+/// How many lines of a diff.
+const DIFF_LINES: usize = 40;
+/// How many lines of a thought.
+const THOUGHT_LINES: usize = 3;
+
+/// The lines of a cell, with an empty one before it where it begins something.
+pub(super) fn lines(cell: &Cell, columns: usize, unfolded: bool, theme: Theme) -> Vec<Line<'static>> {
+    let draw = Draw { columns, unfolded, theme };
+    match cell {
+        Cell::User { text, from, images, waits } => {
+            let mut first = Vec::new();
+            if let Some(mark) = from.as_ref().filter(|from| cell::mark(from.door).is_some()) {
+                first.push(Span::styled(format!("{} ", cell::who(mark)), theme.accent()));
+            }
+            if *waits {
+                first.push(Span::styled("(queued) ", theme.warning()));
+            }
+            let mut text = clean(text);
+            if *images > 0 {
+                text.push_str(&format!(" [{images} image{}]", if *images == 1 { "" } else { "s" }));
+            }
+            draw.spoken("> ", theme.user(), &first, &text, Style::new())
+        }
+        Cell::Said { text, nested } => {
+            let indent = if *nested { 2 } else { 0 };
+            let mut lines = vec![Line::default()];
+            let said = markdown::lines(text.trim_end(), columns.saturating_sub(indent), theme);
+            lines.extend(said.into_iter().map(|line| indented(line, indent)));
+            lines
+        }
+        Cell::Thought { text } => draw.folded(text.trim(), THOUGHT_LINES, "∴ ", theme.thought()),
+        Cell::Tool(tool) => draw.tool(tool),
+        Cell::Changed(change) => draw.change(change),
+        Cell::Ruled(ruling) => {
+            let sign = if ruling.kind.allows() { ("✓ ", theme.good()) } else { ("✗ ", theme.bad()) };
+            let words = format!("{} by {}", ruling.selected_option_id, cell::who(&ruling.settled_by));
+            let why = ruling.feedback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            draw.marked(sign.0, sign.1, &format!("{words}{why}"), theme.quiet())
+        }
+        Cell::Plan(list) => {
+            let mut lines = vec![Line::default(), Line::styled("Plan", theme.heading())];
+            for item in &list.items {
+                let (sign, style) = match item.status {
+                    TodoStatus::Pending => ("☐ ", Style::new()),
+                    TodoStatus::InProgress => ("▸ ", theme.accent()),
+                    TodoStatus::Completed => ("☑ ", theme.quiet()),
+                    TodoStatus::Cancelled => ("☒ ", theme.quiet()),
+                };
+                lines.extend(draw.marked(sign, style, &item.text, style));
+            }
+            lines
+        }
+        Cell::Wrong(error) => {
+            let (sign, style) = match error.severity {
+                Severity::Warning => ("! ", theme.warning()),
+                Severity::Error => ("✗ ", theme.bad()),
+            };
+            draw.marked(sign, style, &error.message, style)
+        }
+        Cell::Retry(retry) => {
+            let of = retry.max_attempts.map(|max| format!(" of {max}")).unwrap_or_default();
+            let why = retry.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            draw.marked("↻ ", theme.warning(), &format!("attempt {}{of}{why}", retry.attempt), theme.quiet())
+        }
+        Cell::TurnEnd(end) => draw.turn_end(end),
+        Cell::Ended(end) => {
+            let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
+            draw.marked("■ ", theme.quiet(), &why, theme.quiet())
+        }
+        Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
+        Cell::Gone => Vec::new(),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Draw {
+    columns: usize,
+    unfolded: bool,
+    theme: Theme,
+}
+
+impl Draw {
+    /// Words with a sign before them.
+    fn marked(self, sign: &str, sign_style: Style, words: &str, style: Style) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
+        for (number, text) in clean(words).split('\n').enumerate() {
+            let before = if number == 0 { sign.to_owned() } else { "  ".to_owned() };
+            let line = Line::from(vec![Span::styled(before, sign_style), Span::styled(text.to_owned(), style)]);
+            lines.extend(wrap(line, self.columns, 2));
+        }
+        lines
+    }
+
+    /// What somebody said, set off from what is before it.
+    fn spoken(
+        self,
+        sign: &str,
+        sign_style: Style,
+        first: &[Span<'static>],
+        text: &str,
+        style: Style,
+    ) -> Vec<Line<'static>> {
+        let mut lines = vec![Line::default()];
+        for (number, text) in text.split('\n').enumerate() {
+            let mut spans = vec![Span::styled(if number == 0 { sign.to_owned() } else { "  ".to_owned() }, sign_style)];
+            if number == 0 {
+                spans.extend_from_slice(first);
+            }
+            spans.push(Span::styled(text.to_owned(), style));
+            lines.extend(wrap(Line::from(spans), self.columns, 2));
+        }
+        lines
+    }
+
+    /// The last lines of something long, or all of it.
+    fn folded(self, text: &str, limit: usize, sign: &str, style: Style) -> Vec<Line<'static>> {
+        let all: Vec<&str> = text.split('\n').collect();
+        let hidden = if self.unfolded { 0 } else { all.len().saturating_sub(limit) };
+        let mut lines = self.marked(sign, style, &all[hidden..].join("\n"), style);
+        if hidden > 0 {
+            lines.insert(0, Line::styled(format!("  … {hidden} more lines (Ctrl+O)"), self.theme.quiet()));
+        }
+        lines
+    }
+
+    fn tool(self, tool: &ToolCell) -> Vec<Line<'static>> {
+        let theme = self.theme;
+        let (sign, style) = match tool.end.as_ref().map(|end| end.outcome) {
+            None if tool.asking => ("? ", theme.warning()),
+            None => ("● ", theme.accent()),
+            Some(ToolOutcome::Completed) => ("✓ ", theme.good()),
+            Some(ToolOutcome::Failed) => ("✗ ", theme.bad()),
+            Some(ToolOutcome::Denied | ToolOutcome::Cancelled) => ("⊘ ", theme.quiet()),
+        };
+        let title = tool.call.title.clone().unwrap_or_default();
+        let words =
+            if title.is_empty() { tool.call.tool_name.clone() } else { format!("{} {title}", tool.call.tool_name) };
+        let mut lines = vec![Line::default()];
+        lines.extend(self.marked(sign, style, &words, Style::new()));
+        if let Some(change) = &tool.change {
+            lines.extend(self.diff(change));
+            return lines;
+        }
+        let said = self.said(tool);
+        if !said.trim().is_empty() {
+            lines.extend(self.folded(said.trim_end(), OUTPUT_LINES, "  ", theme.quiet()));
+        }
+        lines
+    }
+
+    /// What a tool put out, or why it did not.
+    fn said(self, tool: &ToolCell) -> String {
+        let Some(end) = &tool.end else {
+            return if tool.output.is_empty() { tool.message.clone().unwrap_or_default() } else { tool.output.clone() };
+        };
+        if let Some(error) = &end.error {
+            return error.clone();
+        }
+        // What was read is in the file.
+        let reads = matches!(tool.call.tool_kind, ToolKind::Read | ToolKind::Search) && !self.unfolded;
+        match &end.result {
+            _ if reads => String::new(),
+            Some(serde_json::Value::String(text)) => text.clone(),
+            Some(serde_json::Value::Null) | None => tool.output.clone(),
+            Some(other) => other.to_string(),
+        }
+    }
+
+    fn change(self, change: &FileChange) -> Vec<Line<'static>> {
+        let mut lines = vec![Line::default()];
+        lines.extend(self.marked("● ", self.theme.accent(), &change.file_path, Style::new()));
+        lines.extend(self.diff(change));
+        lines
+    }
+
+    fn diff(self, change: &FileChange) -> Vec<Line<'static>> {
+        let Some(diff) = &change.diff else { return Vec::new() };
+        diff_lines(diff, self.columns, (!self.unfolded).then_some(DIFF_LINES), self.theme)
+    }
+
+    fn turn_end(self, end: &TurnEnd) -> Vec<Line<'static>> {
+        let theme = self.theme;
+        let (words, style) = match end.status {
+            TurnStatus::Completed => ("", theme.quiet()),
+            TurnStatus::Failed => ("failed", theme.bad()),
+            TurnStatus::Cancelled => ("cancelled", theme.warning()),
+            TurnStatus::Interrupted => ("cut off", theme.bad()),
+        };
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend((!words.is_empty()).then(|| words.to_owned()));
+        parts.extend(end.duration_ms.map(|millis| format!("{:.1} s", millis as f64 / 1000.0)));
+        parts.extend(end.usage.map(|usage| format!("{} tokens", usage.total_tokens)));
+        parts.extend(end.cost_usd.map(|cost| format!("${cost:.4}")));
+        let words = format!("── {} ", parts.join(" · "));
+        let rest = self.columns.saturating_sub(crate::wrap::width(&words)).min(60);
+        let mut lines = vec![Line::default(), Line::styled(format!("{words}{}", "─".repeat(rest)), style)];
+        if let Some(error) = &end.error {
+            lines.extend(self.marked("✗ ", theme.bad(), error, theme.bad()));
+        }
+        lines
+    }
+}
+
+fn indented(mut line: Line<'static>, by: usize) -> Line<'static> {
+    if by > 0 {
+        line.spans.insert(0, Span::raw(" ".repeat(by)));
+    }
+    line
+}
+
+/// A unified diff with the numbers of its lines.
+pub(crate) fn diff_lines(diff: &str, columns: usize, limit: Option<usize>, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let (mut old, mut new) = (0_u64, 0_u64);
+    for text in clean(diff).lines() {
+        if let Some(at) = text.strip_prefix("@@") {
+            (old, new) = numbers(at).unwrap_or((old, new));
+            if !lines.is_empty() {
+                lines.push(Line::styled("      ⋮", theme.quiet()));
+            }
+            continue;
+        }
+        let (number, style) = match text.chars().next() {
+            _ if text.starts_with("--- ") || text.starts_with("+++ ") || text.starts_with('\\') => continue,
+            Some('+') => (&mut new, theme.good()),
+            Some('-') => (&mut old, theme.bad()),
+            _ => {
+                old += 1;
+                (&mut new, theme.quiet())
+            }
+        };
+        let line = Line::from(vec![
+            Span::styled(format!("{number:>5} "), theme.quiet()),
+            Span::styled(text.to_owned(), style),
+        ]);
+        *number += 1;
+        lines.extend(wrap(line, columns, 7));
+    }
+    if let Some(limit) = limit.filter(|limit| lines.len() > *limit) {
+        let hidden = lines.len() - limit;
+        lines.truncate(limit);
+        lines.push(Line::styled(format!("      … {hidden} more lines (Ctrl+O)"), theme.quiet()));
+    }
+    lines
+}
+
+/// The numbers with which a hunk begins: ` -1,3 +1,4 @@`.
+fn numbers(hunk: &str) -> Option<(u64, u64)> {
+    let mut parts = hunk.split_whitespace();
+    let number = |part: &str| part.get(1..)?.split(',').next()?.parse().ok();
+    Some((number(parts.next()?)?, number(parts.next()?)?))
+}

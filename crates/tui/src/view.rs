@@ -1,0 +1,45 @@
+//! The model on the screen, and nothing else.
+
+mod composer;
+mod help;
+mod question;
+mod status;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::widgets::Paragraph;
+
+use crate::app::Model;
+
+/// The rows under the transcript.
+pub(crate) fn below(model: &Model) -> usize {
+    let middle = match &model.asking {
+        Some(asking) => question::rows(model, asking),
+        None => composer::rows(model),
+    };
+    middle + 1
+}
+
+/// Draws everything.
+pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    if model.help {
+        return help::draw(model, frame, area);
+    }
+    let below = u16::try_from(below(model)).unwrap_or(u16::MAX).min(area.height);
+    let [above, middle, status] =
+        Layout::vertical([Constraint::Min(0), Constraint::Length(below.saturating_sub(1)), Constraint::Length(1)])
+            .areas(area);
+    transcript(model, frame, above);
+    match &model.asking {
+        Some(asking) => question::draw(model, asking, frame, middle),
+        None => composer::draw(model, frame, middle),
+    }
+    status::draw(model, frame, status);
+}
+
+fn transcript(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let (columns, rows) = (usize::from(area.width), usize::from(area.height));
+    let lines = model.transcript.visible(model.scroll, columns, rows, model.theme);
+    frame.render_widget(Paragraph::new(lines), area);
+}
