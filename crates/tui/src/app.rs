@@ -47,6 +47,8 @@ pub(crate) struct Model {
     pub(crate) composer: Composer,
     pub(crate) asking: Option<Asking>,
     pub(crate) help: bool,
+    /// The first line of it.
+    pub(crate) help_top: usize,
     /// A line for whoever sits here, until the next key.
     pub(crate) notice: Option<String>,
     /// What was sent before, the latest last; and which of it is shown.
@@ -79,6 +81,7 @@ impl Model {
             composer: Composer::default(),
             asking: None,
             help: false,
+            help_top: 0,
             notice: None,
             past: Vec::new(),
             at: None,
@@ -182,7 +185,7 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let twice = model.again.take() == Some(action);
     model.notice = None;
     if model.help {
-        model.help = false;
+        read_help(model, action);
         return Vec::new();
     }
     if model.search.is_some()
@@ -227,6 +230,22 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         Action::Nothing => {}
     }
     Vec::new()
+}
+
+/// What does not fit is scrolled to; any other key closes it.
+fn read_help(model: &mut Model, action: Action) {
+    let hidden = crate::view::hidden_help(model);
+    let page = usize::from(model.rows).saturating_sub(3).max(1);
+    let top = model.help_top.min(hidden);
+    let to = match action {
+        Action::Go(Move::Up) => Some(top.saturating_sub(1)),
+        Action::Go(Move::Down) => Some(top + 1),
+        Action::PageUp => Some(top.saturating_sub(page)),
+        Action::PageDown => Some(top + page),
+        _ => None,
+    };
+    model.help = to.is_some() && hidden > 0;
+    model.help_top = to.filter(|_| model.help).unwrap_or(0).min(hidden);
 }
 
 fn copy(model: &mut Model, what: Copied) -> Vec<Effect> {

@@ -15,7 +15,11 @@ mod keys;
 mod markdown;
 mod msg;
 mod run;
+#[doc(hidden)]
+pub mod stage;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod transcript;
 mod view;

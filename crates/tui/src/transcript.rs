@@ -16,11 +16,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use multitap_event::{
-    ClientId, ClientRef, Event, EventKind, MessageId, PromptId, Question, QuestionId, Role, ToolCompleted, ToolId,
+    ClientId, ClientRef, Event, EventKind, FileChange, MessageId, PromptId, Question, QuestionId, Role, SessionEnd,
+    ToolId, TurnEnd,
 };
 use ratatui::text::Line;
 
-pub(crate) use self::cell::{Cell, ToolCell};
+pub(crate) use self::cell::Cell;
+use self::cell::{ToolCell, ToolRun};
 pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
@@ -43,6 +45,8 @@ pub(crate) struct Transcript {
     plan: Option<i64>,
     /// The questions that are open.
     questions: HashMap<QuestionId, Question>,
+    /// What went wrong last: it is told once, however often the agent tells it.
+    wrong: Option<String>,
     /// The message that goes on.
     saying: Option<(Option<MessageId>, i64)>,
     thinking: Option<(Option<MessageId>, i64)>,
@@ -54,14 +58,24 @@ pub(crate) struct Transcript {
     pub(crate) unfolded: bool,
 }
 
+/// Kept until the events are fetched with which those things began.
 #[derive(Debug, Default)]
 struct Strays {
-    ended: HashMap<ToolId, ToolCompleted>,
+    tools: HashMap<ToolId, StrayRun>,
     /// Prompts that wait no more.
     sent: HashSet<PromptId>,
+    /// Questions that are not open any more, and where their rulings are.
+    closed: Vec<(QuestionId, Option<i64>)>,
     /// The first cell goes on with this message.
     saying: Option<Option<MessageId>>,
     thinking: Option<Option<MessageId>>,
+}
+
+#[derive(Debug, Default)]
+struct StrayRun {
+    run: ToolRun,
+    /// Cells that tell what belongs to the tool call.
+    cells: Vec<i64>,
 }
 
 #[derive(Debug)]
@@ -105,7 +119,8 @@ impl Transcript {
         self.first.get_or_insert(event.seq);
         match &event.kind {
             EventKind::TextChunk(chunk) if chunk.role == Some(Role::User) => {
-                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, waits: false });
+                let nested = chunk.parent_tool_id.is_some();
+                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, waits: false, nested });
             }
             EventKind::TextChunk(chunk) => {
                 self.thinking = None;
@@ -142,30 +157,34 @@ impl Transcript {
                 }
             }
             EventKind::ToolStarted(tool) => {
-                let at = self.add(Cell::Tool(Box::new(ToolCell::new(tool.clone()))));
+                let at = self.add(Cell::Tool(Box::new(ToolCell { call: tool.clone(), run: ToolRun::default() })));
                 self.tools.insert(tool.tool_id.clone(), at);
             }
-            EventKind::ToolProgress(progress) => self.tool(&progress.tool_id, |tool| tool.progressed(progress)),
-            EventKind::FileChanged(change) => match change.tool_id.as_ref().filter(|id| self.tools.contains_key(*id)) {
-                Some(id) => self.tool(&id.clone(), |tool| tool.change = Some(change.clone())),
-                None => {
-                    self.add(Cell::Changed(Box::new(change.clone())));
-                }
-            },
-            EventKind::ToolCompleted(done) => self.ended(done),
+            EventKind::ToolProgress(progress) => self.tool(&progress.tool_id, |run| run.progressed(progress)),
+            EventKind::FileChanged(change) => self.file_changed(change),
+            EventKind::ToolCompleted(done) => {
+                self.tool(&done.tool_id, |run| run.ended(done));
+                self.tools.remove(&done.tool_id);
+            }
             EventKind::PermissionAsked(question) => {
                 self.questions.insert(question.question_id.clone(), question.clone());
                 if let Some(id) = &question.tool_id {
-                    self.tool(id, |tool| tool.asking = true);
+                    self.tool(id, |run| run.asking = true);
                 }
             }
             EventKind::PermissionSettled(ruling) => {
-                let question = self.close(&ruling.question_id);
-                let own = ruling.settled_by.client_id.is_some() && ruling.settled_by.client_id == self.me;
-                self.add(Cell::Ruled { ruling: Box::new(ruling.clone()), question: question.map(Box::new), own });
+                let (id, own) = (&ruling.question_id, self.is_me(&ruling.settled_by));
+                let question = self.close(id).map(Box::new);
+                let is_stray = question.is_none();
+                let at = self.add(Cell::Ruled { ruling: Box::new(ruling.clone()), question, own });
+                if is_stray {
+                    self.strays.closed.push((id.clone(), Some(at)));
+                }
             }
             EventKind::PermissionWithdrawn(gone) => {
-                self.close(&gone.question_id);
+                if self.close(&gone.question_id).is_none() {
+                    self.strays.closed.push((gone.question_id.clone(), None));
+                }
                 let why = gone.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
                 self.add(Cell::Note(format!("the question needs no answer any more{why}")));
             }
@@ -174,11 +193,11 @@ impl Transcript {
                     self.unqueue(id);
                 }
                 let (text, images) = (message.content.clone(), message.images.len());
-                self.add(Cell::User { text, from: message.from.clone(), images, waits: false });
+                self.add(Cell::User { text, from: message.from.clone(), images, waits: false, nested: false });
             }
             EventKind::PromptQueued { prompt, from, .. } => {
                 let (text, images) = (prompt.text.clone(), prompt.images.len());
-                let at = self.add(Cell::User { text, from: from.clone(), images, waits: true });
+                let at = self.add(Cell::User { text, from: from.clone(), images, waits: true, nested: false });
                 if let Some(id) = &prompt.prompt_id {
                     self.queued.insert(id.clone(), at);
                 }
@@ -191,12 +210,15 @@ impl Transcript {
                 self.plan = Some(self.add(Cell::Plan(list.clone())));
             }
             EventKind::TurnCompleted(end) => {
-                self.add(Cell::TurnEnd(Box::new(end.clone())));
+                let error = self.news(end.error.as_ref());
+                self.add(Cell::TurnEnd(Box::new(TurnEnd { error, ..end.clone() })));
             }
             EventKind::SessionEnded(end) => {
-                self.add(Cell::Ended(Box::new(end.clone())));
+                let error = self.news(end.error.as_ref());
+                self.add(Cell::Ended(Box::new(SessionEnd { error, ..end.clone() })));
             }
             EventKind::Error(error) => {
+                self.wrong = Some(error.message.clone());
                 self.add(Cell::Wrong(Box::new(error.clone())));
             }
             EventKind::Retry(retry) => {
@@ -234,6 +256,13 @@ impl Transcript {
         }
     }
 
+    /// What went wrong, unless that was told last.
+    fn news(&mut self, error: Option<&String>) -> Option<String> {
+        let error = error.filter(|error| self.wrong.as_ref() != Some(error))?;
+        self.wrong = Some(error.clone());
+        Some(error.clone())
+    }
+
     fn is_me(&self, client: &ClientRef) -> bool {
         client.client_id.is_some() && client.client_id == self.me
     }
@@ -259,23 +288,26 @@ impl Transcript {
         self.cells.get(usize::try_from(at - self.base).ok()?)
     }
 
-    fn ended(&mut self, done: &ToolCompleted) {
-        if !self.tools.contains_key(&done.tool_id) {
-            self.strays.ended.insert(done.tool_id.clone(), done.clone());
+    fn file_changed(&mut self, change: &FileChange) {
+        let Some(id) = change.tool_id.as_ref() else {
+            self.add(Cell::Changed(Box::new(change.clone())));
             return;
+        };
+        if !self.tools.contains_key(id) {
+            let at = self.add(Cell::Changed(Box::new(change.clone())));
+            let stray = self.strays.tools.entry(id.clone()).or_default();
+            if stray.run.end.is_none() {
+                stray.cells.push(at);
+            }
         }
-        self.tool(&done.tool_id, |tool| {
-            tool.end = Some(done.clone());
-            tool.asking = false;
-        });
-        self.tools.remove(&done.tool_id);
+        self.tool(id, |run| run.change = Some(change.clone()));
     }
 
     /// A question is not open any more.
     fn close(&mut self, id: &QuestionId) -> Option<Question> {
         let question = self.questions.remove(id)?;
         if let Some(tool) = &question.tool_id {
-            self.tool(tool, |tool| tool.asking = false);
+            self.tool(tool, |run| run.asking = false);
         }
         Some(question)
     }
@@ -289,11 +321,18 @@ impl Transcript {
         }
     }
 
-    fn tool(&mut self, id: &ToolId, change: impl FnOnce(&mut ToolCell)) {
-        let Some(at) = self.tools.get(id).copied() else { return };
+    /// What becomes of a tool call; once it is over nothing does.
+    fn tool(&mut self, id: &ToolId, change: impl FnOnce(&mut ToolRun)) {
+        let Some(at) = self.tools.get(id).copied() else {
+            let run = &mut self.strays.tools.entry(id.clone()).or_default().run;
+            if run.end.is_none() {
+                change(run);
+            }
+            return;
+        };
         self.change(at, |cell| {
             if let Cell::Tool(tool) = cell {
-                change(tool);
+                change(&mut tool.run);
             }
         });
     }
@@ -306,6 +345,3 @@ impl Transcript {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

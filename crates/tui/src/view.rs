@@ -28,6 +28,11 @@ pub(crate) fn hidden_details(model: &Model) -> usize {
     model.asking.as_ref().map_or(0, |asking| question::hidden(model, asking))
 }
 
+/// How many lines of the help are not on the screen.
+pub(crate) fn hidden_help(model: &Model) -> usize {
+    help::hidden(model)
+}
+
 /// Draws everything.
 pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();

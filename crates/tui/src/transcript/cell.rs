@@ -16,6 +16,7 @@ pub(crate) enum Cell {
         from: Option<ClientRef>,
         images: usize,
         waits: bool,
+        nested: bool,
     },
     Said {
         text: String,
@@ -56,6 +57,12 @@ impl Cell {
 #[derive(Debug)]
 pub(crate) struct ToolCell {
     pub(crate) call: ToolStarted,
+    pub(crate) run: ToolRun,
+}
+
+/// What became of a tool call.
+#[derive(Debug, Default)]
+pub(crate) struct ToolRun {
     pub(crate) output: String,
     pub(crate) message: Option<String>,
     pub(crate) asking: bool,
@@ -63,22 +70,38 @@ pub(crate) struct ToolCell {
     pub(crate) end: Option<ToolCompleted>,
 }
 
-impl ToolCell {
-    pub(super) fn new(call: ToolStarted) -> Self {
-        Self { call, output: String::new(), message: None, asking: false, change: None, end: None }
-    }
-
+impl ToolRun {
     pub(super) fn progressed(&mut self, progress: &ToolProgress) {
         if let Some(output) = &progress.output {
-            self.output.push_str(output);
+            self.put_out(output);
         }
         if progress.message.is_some() {
             self.message.clone_from(&progress.message);
         }
+    }
+
+    fn put_out(&mut self, output: &str) {
+        self.output.push_str(output);
         // Cut only now and then, so that many small pieces cost no more than a few large ones.
         if self.output.len() > 2 * OUTPUT {
             let cut = (self.output.len() - OUTPUT..).find(|at| self.output.is_char_boundary(*at));
             self.output.drain(..cut.unwrap_or_default());
+        }
+    }
+
+    pub(super) fn ended(&mut self, done: &ToolCompleted) {
+        self.end = Some(done.clone());
+        self.asking = false;
+    }
+
+    /// What became of it afterwards.
+    pub(super) fn follow(&mut self, rest: Self) {
+        self.put_out(&rest.output);
+        self.message = rest.message.or(self.message.take());
+        self.asking |= rest.asking;
+        self.change = rest.change.or(self.change.take());
+        if let Some(done) = &rest.end {
+            self.ended(done);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Cells to lines. Pure.
 
-use multitap_event::{FileChange, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus};
+use multitap_event::{
+    ChoiceKind, FileChange, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus,
+};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
@@ -39,7 +41,7 @@ impl Draw {
     fn cell(self, cell: &Cell) -> Vec<Line<'static>> {
         let (draw, columns, theme) = (self, self.columns, self.theme);
         match cell {
-            Cell::User { text, from, images, waits } => {
+            Cell::User { text, from, images, waits, nested } => {
                 let mut first = Vec::new();
                 if let Some(mark) = from.as_ref().filter(|from| cell::mark(from.door).is_some()) {
                     first.push(Span::styled(format!("{} ", cell::who(mark)), theme.accent()));
@@ -51,7 +53,9 @@ impl Draw {
                 if *images > 0 {
                     text.push_str(&format!(" [{images} image{}]", if *images == 1 { "" } else { "s" }));
                 }
-                draw.spoken("> ", theme.user(), &first, &text, Style::new())
+                let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
+                let lines = draw.spoken("> ", theme.user(), &first, &text, Style::new());
+                lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
             }
             Cell::Said { text, nested } => {
                 let indent = indent(*nested);
@@ -113,7 +117,7 @@ impl Draw {
     fn ruled(self, ruling: &Ruling, question: Option<&Question>, own: bool) -> Vec<Line<'static>> {
         let (sign, style) = if ruling.kind.allows() { ("✓ ", self.theme.good()) } else { ("✗ ", self.theme.bad()) };
         let option = question.and_then(|question| question.choice(&ruling.selected_option_id));
-        let option = option.map_or(ruling.selected_option_id.as_str(), |choice| choice.name.as_str());
+        let option = option.map_or(by_kind(ruling.kind), |choice| choice.name.as_str());
         let by = if own { String::new() } else { format!(" by {}", cell::who(&ruling.settled_by)) };
         let edited = if ruling.edited { ", edited" } else { "" };
         let why = ruling.feedback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
@@ -165,19 +169,23 @@ impl Draw {
 
     fn tool(self, tool: &ToolCell) -> Vec<Line<'static>> {
         let theme = self.theme;
-        let (sign, style) = match tool.end.as_ref().map(|end| end.outcome) {
-            None if tool.asking => ("? ", theme.warning()),
+        let (sign, style) = match tool.run.end.as_ref().map(|end| end.outcome) {
+            None if tool.run.asking => ("? ", theme.warning()),
             None => ("● ", theme.accent()),
             Some(ToolOutcome::Completed) => ("✓ ", theme.good()),
             Some(ToolOutcome::Failed) => ("✗ ", theme.bad()),
             Some(ToolOutcome::Denied | ToolOutcome::Cancelled) => ("⊘ ", theme.quiet()),
         };
-        let title = tool.call.title.clone().unwrap_or_default();
-        let words =
-            if title.is_empty() { tool.call.tool_name.clone() } else { format!("{} {title}", tool.call.tool_name) };
+        let name = &tool.call.tool_name;
+        let words = match tool.call.title.as_deref().unwrap_or_default() {
+            "" => name.clone(),
+            // The name is not said twice.
+            title if title.starts_with(name.as_str()) => title.to_owned(),
+            title => format!("{name} {title}"),
+        };
         let mut lines = vec![Line::default()];
         lines.extend(self.marked(sign, style, &words, Style::new()));
-        if let Some(change) = &tool.change {
+        if let Some(change) = &tool.run.change {
             lines.extend(self.diff(change));
             return lines;
         }
@@ -190,8 +198,12 @@ impl Draw {
 
     /// What a tool put out, or why it did not.
     fn said(self, tool: &ToolCell) -> String {
-        let Some(end) = &tool.end else {
-            return if tool.output.is_empty() { tool.message.clone().unwrap_or_default() } else { tool.output.clone() };
+        let Some(end) = &tool.run.end else {
+            return if tool.run.output.is_empty() {
+                tool.run.message.clone().unwrap_or_default()
+            } else {
+                tool.run.output.clone()
+            };
         };
         if let Some(error) = &end.error {
             return error.clone();
@@ -201,7 +213,7 @@ impl Draw {
         match &end.result {
             _ if reads => String::new(),
             Some(serde_json::Value::String(text)) => text.clone(),
-            Some(serde_json::Value::Null) | None => tool.output.clone(),
+            Some(serde_json::Value::Null) | None => tool.run.output.clone(),
             Some(other) => other.to_string(),
         }
     }
@@ -230,7 +242,7 @@ impl Draw {
         parts.extend((!words.is_empty()).then(|| words.to_owned()));
         parts.extend(end.duration_ms.map(figures::time));
         parts.extend(end.usage.map(|usage| format!("{} tokens", figures::tokens(usage.total_tokens))));
-        parts.extend(end.cost_usd.map(figures::cost));
+        parts.extend(end.cost_usd.filter(|cost| *cost > 0.0).map(figures::cost));
         let words = if parts.is_empty() { String::new() } else { format!("── {} ", parts.join(" · ")) };
         let rest = self.columns.min(72).saturating_sub(crate::wrap::width(&words));
         let mut lines = vec![Line::default(), Line::styled(format!("{words}{}", "─".repeat(rest)), style)];
@@ -238,6 +250,16 @@ impl Draw {
             lines.extend(self.marked("✗ ", theme.bad(), error, theme.bad()));
         }
         lines
+    }
+}
+
+/// What an answer does, where it is not known how it was offered.
+fn by_kind(kind: ChoiceKind) -> &'static str {
+    match kind {
+        ChoiceKind::AllowOnce => "Allow once",
+        ChoiceKind::AllowAlways => "Always allow",
+        ChoiceKind::RejectOnce => "Deny",
+        ChoiceKind::RejectAlways => "Always deny",
     }
 }
 

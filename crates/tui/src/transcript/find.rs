@@ -55,11 +55,11 @@ impl Cell {
             }
             Self::Said { text, .. } | Self::Thought { text, .. } | Self::Note(text) => has(text),
             Self::Tool(tool) => {
-                let end = tool.end.as_ref();
+                let end = tool.run.end.as_ref();
                 has(&tool.call.tool_name)
                     || tool.call.title.as_deref().is_some_and(has)
-                    || has(&tool.output)
-                    || tool.change.as_ref().and_then(|change| change.diff.as_deref()).is_some_and(has)
+                    || has(&tool.run.output)
+                    || tool.run.change.as_ref().and_then(|change| change.diff.as_deref()).is_some_and(has)
                     || end.and_then(|end| end.error.as_deref()).is_some_and(has)
                     || end.and_then(|end| end.result.as_ref()).is_some_and(|result| match result.as_str() {
                         Some(text) => has(text),

@@ -19,7 +19,7 @@ const AROUND: usize = 3;
 
 /// The rows it takes up: as many as it needs, and two thirds of the screen at most.
 pub(super) fn rows(model: &Model, asking: &Asking) -> usize {
-    let fixed = asking.question.options.len() + AROUND;
+    let fixed = options(model, asking).len() + AROUND;
     let details = details(model, asking).len();
     let most = (usize::from(model.rows) * 2 / 3).max(fixed + DETAIL_ROWS);
     // The status line is seen whatever is asked.
@@ -28,7 +28,7 @@ pub(super) fn rows(model: &Model, asking: &Asking) -> usize {
 
 /// How many lines of what is asked about do not fit.
 pub(super) fn hidden(model: &Model, asking: &Asking) -> usize {
-    let room = rows(model, asking).saturating_sub(asking.question.options.len() + AROUND);
+    let room = rows(model, asking).saturating_sub(options(model, asking).len() + AROUND);
     details(model, asking).len().saturating_sub(room)
 }
 
@@ -37,7 +37,7 @@ pub(super) fn draw(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: 
     let block = Block::new().borders(Borders::ALL).border_style(theme.warning()).title(title(model, asking));
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let options = u16::try_from(asking.question.options.len()).unwrap_or(u16::MAX);
+    let options = u16::try_from(options(model, asking).len()).unwrap_or(u16::MAX);
     // On a low screen the options are what is needed.
     let options = options.min(inner.height);
     let last = inner.height.saturating_sub(options).min(1);
@@ -55,7 +55,9 @@ fn title(model: &Model, asking: &Asking) -> String {
     let open = model.state.questions.open();
     let at = open.iter().position(|open| open.question_id == asking.question.question_id).unwrap_or(0);
     let number = if open.len() > 1 { format!("{} of {} · ", at + 1, open.len()) } else { String::new() };
-    format!(" {number}{} ", clean(&asking.question.title).replace('\n', " "))
+    let title = clean(&asking.question.title);
+    let more = if title.trim().contains('\n') { " …" } else { "" };
+    format!(" {number}{}{more} ", title.trim().lines().next().unwrap_or_default())
 }
 
 fn draw_details(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rect) {
@@ -74,13 +76,31 @@ fn draw_details(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rec
 
 fn draw_options(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rect) {
     let rows = usize::from(area.height);
+    let options = options(model, asking);
     // The chosen one is seen, also where there is not room for all.
-    let first = (asking.chosen.unwrap_or(0) + 1).saturating_sub(rows);
-    let lines = asking.question.options.iter().enumerate().skip(first).take(rows).map(|(at, choice)| {
-        let style = if Some(at) == asking.chosen { model.theme.chosen() } else { ratatui::style::Style::new() };
-        Line::from(Span::styled(format!("{}. {}", at + 1, clean(&choice.name).replace('\n', " ")), style))
-    });
+    let chosen = asking.chosen.unwrap_or(0);
+    let first = options.iter().position(|(at, _)| *at == chosen).unwrap_or(0);
+    let end = options.iter().rposition(|(at, _)| *at == chosen).map_or(0, |last| last + 1);
+    let skip = end.saturating_sub(rows).min(first);
+    let lines = options.into_iter().skip(skip).take(rows).map(|(_, line)| line);
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
+}
+
+/// The options in lines, each with the option it belongs to: what is allowed can be read to its end on any screen.
+fn options(model: &Model, asking: &Asking) -> Vec<(usize, Line<'static>)> {
+    let columns = columns(model);
+    let mut lines = Vec::new();
+    for (at, choice) in asking.question.options.iter().enumerate() {
+        let style = if Some(at) == asking.chosen { model.theme.chosen() } else { ratatui::style::Style::new() };
+        let words = format!("{}. {}", at + 1, clean(&choice.name).replace('\n', " "));
+        lines.extend(wrap(Line::from(Span::styled(words, style)), columns, 3).into_iter().map(|line| (at, line)));
+    }
+    lines
+}
+
+/// The columns within the frame.
+fn columns(model: &Model) -> usize {
+    usize::from(model.columns).saturating_sub(2).max(1)
 }
 
 /// What can be done, as far as there is room to say it.
@@ -109,7 +129,7 @@ fn hint(model: &Model, asking: &Asking, columns: u16) -> String {
 
 /// What is asked about, and for whom, on the screen as it is.
 fn details(model: &Model, asking: &Asking) -> Vec<Line<'static>> {
-    let columns = usize::from(model.columns).saturating_sub(2).max(1);
+    let columns = columns(model);
     let mut lines = Vec::new();
     if let Some(parent) = asking.question.tool_id.as_ref().and_then(|tool| parent(model, tool)) {
         let words = format!("for the sub-agent: {}", clean(&parent).replace('\n', " "));

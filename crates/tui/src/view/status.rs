@@ -32,7 +32,7 @@ fn searching(model: &Model, search: &Search, frame: &mut Frame<'_>, area: Rect) 
         (true, ..) => " Esc: done",
         (_, false, _) => " not found",
         (_, true, true) => " no more that way",
-        (_, true, false) => " Up: earlier · Down: later",
+        (_, true, false) => " ↑ earlier · ↓ later",
     };
     let [words, told] =
         Layout::horizontal([Constraint::Min(16), Constraint::Length(u16::try_from(width(hint)).unwrap_or(0))])
@@ -58,7 +58,7 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     say(3, state.model.clone());
     say(1, mode);
     say(5, model.context.map(context).or_else(tokens));
-    say(6, state.cost_usd.map(figures::cost));
+    say(6, state.cost_usd.filter(|cost| *cost > 0.0).map(figures::cost));
     say(0, (!state.queue.is_empty()).then(|| format!("{} queued", state.queue.len())));
     say(4, (others > 0).then(|| format!("{others} connected")));
     say(8, model.door.clone());
