@@ -92,6 +92,13 @@ impl Model {
         }
     }
 
+    /// Begins with what the session is, where its beginning is not told.
+    pub(crate) fn begin(&mut self, state: State) {
+        self.transcript.expect(state.questions.open());
+        self.state = state;
+        ask::follow(self);
+    }
+
     /// The rows that the transcript has.
     pub(crate) fn page(&self) -> usize {
         usize::from(self.rows).saturating_sub(crate::view::below(self)).max(1)

@@ -72,7 +72,9 @@ pub async fn run(session: Session, options: Options) -> Result<(), RunError> {
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
     let mut model = Model::new(joined.client, options.folder, Theme::new(options.colours));
-    model.state = joined.snapshot.map(|state| *state).unwrap_or_default();
+    if let Some(state) = joined.snapshot {
+        model.begin(*state);
+    }
     (model.branch, model.door) = (options.branch, options.door);
     let screen = Screen::take()?;
     let size = screen.terminal.size()?;

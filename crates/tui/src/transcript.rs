@@ -27,6 +27,9 @@ pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
 
+/// How long a message may be before what is complete of it is a cell of its own.
+const PART: usize = 4096;
+
 /// Everything so far, or the end of it.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
@@ -101,10 +104,24 @@ impl Transcript {
         Self { me: me.client_id.clone(), ..Self::default() }
     }
 
+    /// Questions that are open though nothing here told of them.
+    pub(crate) fn expect(&mut self, open: &[Question]) {
+        self.questions.extend(open.iter().map(|question| (question.question_id.clone(), question.clone())));
+    }
+
     /// What the agent said last.
     pub(crate) fn last_said(&self) -> Option<String> {
-        let said = |cell: &Cell| if let Cell::Said { text, .. } = cell { Some(text.trim().to_owned()) } else { None };
-        self.cells.iter().rev().find_map(|held| said(&held.cell)).filter(|said| !said.is_empty())
+        let last = self.cells.iter().rposition(|held| matches!(held.cell, Cell::Said { .. }))?;
+        let mut parts = Vec::new();
+        for held in self.cells.iter().take(last + 1).rev() {
+            let Cell::Said { text, goes_on, .. } = &held.cell else { break };
+            parts.push(text.as_str());
+            if !goes_on {
+                break;
+            }
+        }
+        parts.reverse();
+        Some(parts.concat().trim().to_owned()).filter(|said| !said.is_empty())
     }
 
     /// The last code that the agent wrote.
@@ -128,13 +145,14 @@ impl Transcript {
                     Some((id, at)) if *id == chunk.message_id && chunk.is_partial => {
                         let at = *at;
                         self.change(at, |cell| cell.append(&chunk.content));
+                        self.part(chunk.content.len());
                     }
                     _ => {
                         if self.cells.is_empty() && chunk.is_partial {
                             self.strays.saying = Some(chunk.message_id.clone());
                         }
                         let nested = chunk.parent_tool_id.is_some();
-                        let at = self.add(Cell::Said { text: chunk.content.clone(), nested });
+                        let at = self.add(Cell::Said { text: chunk.content.clone(), nested, goes_on: false });
                         self.saying = chunk.is_partial.then(|| (chunk.message_id.clone(), at));
                     }
                 }
@@ -310,6 +328,25 @@ impl Transcript {
             self.tool(tool, |run| run.asking = false);
         }
         Some(question)
+    }
+
+    /// Puts what is complete of a long message into a cell of its own, so that a little more of it costs a little.
+    fn part(&mut self, added: usize) {
+        let Some((id, at)) = self.saying.clone() else { return };
+        let mut rest = None;
+        self.change(at, |cell| {
+            let Cell::Said { text, nested, .. } = cell else { return };
+            // Not looked for with each piece.
+            if text.len() / PART == text.len().saturating_sub(added) / PART {
+                return;
+            }
+            if let Some(cut) = crate::markdown::last_cut(text) {
+                rest = Some(Cell::Said { text: text.split_off(cut), nested: *nested, goes_on: true });
+            }
+        });
+        if let Some(rest) = rest {
+            self.saying = Some((id, self.add(rest)));
+        }
     }
 
     fn unqueue(&mut self, id: &PromptId) {

@@ -101,6 +101,18 @@ fn who_answered_first_is_said_by_name_and_the_dialog_closes() {
 }
 
 #[test]
+fn a_question_from_before_the_first_event_is_asked_and_settled() {
+    let mut earlier = Play::new(60, 20);
+    earlier.tell(&asked("q", "ls"));
+    let mut play = Play::new(60, 20);
+    play.seq = earlier.seq;
+    play.model.begin(earlier.model.state);
+    assert!(play.screen().contains("1. Allow once"), "{}", play.screen());
+    play.tell(&settled("q", &json!({ "client": "phone", "door": "a2a", "clientId": "x" })));
+    assert!(play.screen().contains("answered by [A2A] phone: Allow once"), "{}", play.screen());
+}
+
+#[test]
 fn a_plan_takes_the_place_of_the_one_before() {
     let mut play = Play::new(60, 20);
     play.tell(&json!({ "type": "todoList", "items": [{ "text": "first", "status": "inProgress" }] }));
@@ -328,6 +340,35 @@ fn thoughts_and_output_are_folded() {
         script(play);
         play.control('o');
     });
+}
+
+#[test]
+fn a_long_answer_is_one_though_it_comes_in_pieces() {
+    let paragraph = |number| format!("Paragraph {number} has some words.\n\n");
+    let whole: String = (0..400).map(paragraph).collect();
+    let (mut pieces, mut one) = (Play::new(60, 2000), Play::new(60, 2000));
+    let first = |screen: &str| screen.lines().find(|line| line.starts_with("Paragraph")).map(str::to_owned);
+    let mut read = None;
+    for number in 0..400 {
+        pieces.tell(&json!({ "type": "textChunk", "content": paragraph(number), "isPartial": true, "messageId": "m" }));
+        if number == 200 {
+            // What somebody reads of it meanwhile does not move.
+            pieces.model.rows = 20;
+            pieces.press(KeyCode::PageUp);
+            read = first(&pieces.screen());
+        }
+        if number == 201 {
+            assert!(pieces.screen().contains("2 new lines below"), "{}", pieces.screen());
+        }
+    }
+    assert!(read.is_some());
+    assert_eq!(first(&pieces.screen()), read);
+    pieces.model.rows = 2000;
+    one.tell(&said(&whole));
+    let below = |screen: String| screen.lines().take(900).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(below(pieces.screen()), below(one.screen()));
+    let alt = || Msg::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::ALT));
+    assert_eq!(pieces.on(alt()), [Effect::Copy(whole.trim().to_owned())]);
 }
 
 #[test]

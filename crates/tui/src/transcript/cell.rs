@@ -21,6 +21,8 @@ pub(crate) enum Cell {
     Said {
         text: String,
         nested: bool,
+        /// It is the rest of the message before it.
+        goes_on: bool,
     },
     Thought {
         text: String,

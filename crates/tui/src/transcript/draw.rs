@@ -57,7 +57,7 @@ impl Draw {
                 let lines = draw.spoken("> ", theme.user(), &first, &text, Style::new());
                 lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
             }
-            Cell::Said { text, nested } => {
+            Cell::Said { text, nested, .. } => {
                 let indent = indent(*nested);
                 let mut lines = vec![Line::default()];
                 let said = markdown::lines(text.trim_end(), columns.saturating_sub(indent), theme);

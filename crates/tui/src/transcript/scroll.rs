@@ -92,8 +92,19 @@ impl Transcript {
     fn settle(&self, scroll: Scroll, shape: Shape) -> (i64, usize) {
         let last = self.first_of_latest(shape);
         match scroll {
-            Scroll::At { cell, line } if (cell, line) < last => (cell.max(self.base), line),
+            Scroll::At { cell, line } if (cell, line) < last => self.within(cell.max(self.base), line, shape),
             Scroll::At { .. } | Scroll::Latest => last,
+        }
+    }
+
+    /// The same line, if its cell was parted since.
+    fn within(&self, mut cell: i64, mut line: usize, shape: Shape) -> (i64, usize) {
+        loop {
+            let lines = self.lines(cell, shape).len();
+            if line < lines || cell + 1 >= self.end() {
+                return (cell, line);
+            }
+            (cell, line) = (cell + 1, line - lines);
         }
     }
 
@@ -153,13 +164,13 @@ impl Transcript {
 
     /// How many lines came since then; not more than are worth counting.
     pub(crate) fn since(&self, mark: Mark, shape: Shape) -> usize {
-        let mut lines = self.lines(mark.cell, shape).len().saturating_sub(mark.lines);
-        for at in mark.cell + 1..self.end() {
-            if lines > COUNTED {
+        let mut lines = 0;
+        for at in mark.cell..self.end() {
+            if lines > COUNTED + mark.lines {
                 break;
             }
             lines += self.lines(at, shape).len();
         }
-        lines
+        lines.saturating_sub(mark.lines)
     }
 }
