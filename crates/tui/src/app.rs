@@ -130,14 +130,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Wheel(by) => look::scroll(model, by),
-        Msg::Fetched(fetched) => {
-            model.fetching = false;
-            match fetched {
-                Ok(events) => model.transcript.prepend(&events),
-                Err(why) => model.notice = Some(why),
-            }
-            Vec::new()
-        }
+        Msg::Fetched(fetched) => look::fetched(model, fetched),
         Msg::Resized { columns, rows } => {
             (model.columns, model.rows) = (columns, rows);
             Vec::new()

@@ -18,9 +18,9 @@ impl Theme {
         if self.colours { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// What matters less.
+    /// What matters less. Dim, not grey: in some palettes that grey is the background.
     pub(crate) fn quiet(self) -> Style {
-        if self.colours { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
+        Style::new().add_modifier(Modifier::DIM)
     }
 
     pub(crate) fn accent(self) -> Style {

@@ -1,5 +1,7 @@
 //! Looking around in the transcript: scrolling, searching, and what is fetched when somebody comes to its top. Pure.
 
+use multitap_event::Event;
+
 use super::Model;
 use crate::composer::{Composer, Move};
 use crate::effect::Effect;
@@ -14,11 +16,17 @@ pub(crate) struct Search {
     found: Option<(i64, usize)>,
     /// There is no other in that direction.
     pub(crate) is_last: bool,
+    /// It goes on in what came before, when that is there.
+    seeks: bool,
 }
 
 impl Search {
     pub(crate) fn has_found(&self) -> bool {
         self.found.is_some()
+    }
+
+    pub(crate) fn seeks(&self) -> bool {
+        self.seeks
     }
 }
 
@@ -39,9 +47,28 @@ pub(super) fn go(model: &mut Model, to: Scroll) -> Vec<Effect> {
         Scroll::At { .. } => model.left.or_else(|| Some(model.transcript.mark(model.shape()))),
     };
     model.scroll = to;
-    let missing = model.transcript.missing(to, model.shape()).filter(|_| !model.fetching);
-    model.fetching |= missing.is_some();
-    missing.map(|before| Effect::Fetch { before }).into_iter().collect()
+    let missing = model.transcript.missing(to, model.shape());
+    fetch(model, missing)
+}
+
+fn fetch(model: &mut Model, before: Option<u64>) -> Vec<Effect> {
+    let before = before.filter(|_| !model.fetching);
+    model.fetching |= before.is_some();
+    before.map(|before| Effect::Fetch { before }).into_iter().collect()
+}
+
+/// What came before is there, or cannot be had.
+pub(super) fn fetched(model: &mut Model, fetched: Result<Vec<Event>, String>) -> Vec<Effect> {
+    model.fetching = false;
+    let seeks = model.search.as_mut().is_some_and(|search| std::mem::take(&mut search.seeks));
+    match fetched {
+        Ok(events) => model.transcript.prepend(&events),
+        Err(why) => {
+            model.notice = Some(why);
+            return Vec::new();
+        }
+    }
+    if seeks { next(model, true) } else { Vec::new() }
 }
 
 /// What a key does to a search; nothing if it is not for it.
@@ -80,8 +107,10 @@ fn next(model: &mut Model, earlier: bool) -> Vec<Effect> {
     let Some(search) = &mut model.search else { return Vec::new() };
     let from = search.found.unwrap_or_else(|| model.transcript.search_start());
     let found = model.transcript.find(search.words.text(), from, earlier, shape);
-    search.is_last = found.is_none();
-    let Some(found) = found else { return Vec::new() };
+    let before = model.transcript.first_known().filter(|_| earlier && found.is_none() && !search.words.is_empty());
+    search.seeks = before.is_some();
+    search.is_last = found.is_none() && before.is_none();
+    let Some(found) = found else { return fetch(model, before) };
     search.found = Some(found);
     let to = model.transcript.show(found, shape);
     go(model, to)

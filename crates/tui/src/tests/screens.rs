@@ -213,6 +213,29 @@ fn older_events_are_asked_for_at_the_top() {
 }
 
 #[test]
+fn a_search_goes_on_in_what_came_before() {
+    let mut play = Play::new(80, 14);
+    play.seq = 100;
+    many(&mut play);
+    play.control('f');
+    let mut effects = Vec::new();
+    for letter in "needle".chars() {
+        effects.extend(play.press(KeyCode::Char(letter)));
+    }
+    assert_eq!(effects, [Effect::Fetch { before: 101 }]);
+    assert!(play.screen().contains("reading what came before"), "{}", play.screen());
+    let older = |play: &mut Play, seq: u64, content: &str| {
+        play.seq = seq - 1;
+        let kind = serde_json::from_value(said(content)).unwrap();
+        let event = play.event(kind);
+        play.on(Msg::Fetched(Ok(vec![event])))
+    };
+    assert_eq!(older(&mut play, 100, "hay"), [Effect::Fetch { before: 100 }]);
+    older(&mut play, 99, "a needle");
+    assert!(play.screen().contains("a needle"), "{}", play.screen());
+}
+
+#[test]
 fn the_last_answer_and_the_last_code_are_copied() {
     let mut play = Play::new(80, 14);
     let alt = |letter| Msg::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::ALT));

@@ -6,9 +6,14 @@ use super::scroll::{Scroll, Shape};
 use super::{Cell, Strays, Transcript};
 
 impl Transcript {
-    /// The event before which something is missing, if somebody who looks there is close to it.
+    /// The event before which something is missing.
+    pub(crate) fn first_known(&self) -> Option<u64> {
+        self.first.filter(|first| *first > 1)
+    }
+
+    /// The same, if somebody who looks there is close to it.
     pub(crate) fn missing(&self, scroll: Scroll, shape: Shape) -> Option<u64> {
-        let first = self.first.filter(|first| *first > 1)?;
+        let first = self.first_known()?;
         let is_near = match scroll {
             Scroll::At { cell, .. } => cell <= self.base + 8,
             Scroll::Latest => self.top(shape) == Scroll::Latest,

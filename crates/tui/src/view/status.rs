@@ -30,6 +30,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 fn searching(model: &Model, search: &Search, frame: &mut Frame<'_>, area: Rect) {
     let hint = match (search.words.is_empty(), search.has_found(), search.is_last) {
         (true, ..) => " Esc: done",
+        (_, _, false) if search.seeks() => " reading what came before",
         (_, false, _) => " not found",
         (_, true, true) => " no more that way",
         (_, true, false) => " ↑ earlier · ↓ later",
