@@ -20,7 +20,8 @@ pub(crate) fn bench(args: &[String]) -> Result<()> {
         Some((name, options)) if name == "parse" => options,
         Some((name, options)) if name == "log" => return example("multitap-store", "bench_log", options),
         Some((name, options)) if name == "hub" => return example("multitap", "bench_hub", options),
-        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there are parse, log and hub"),
+        Some((name, options)) if name == "door" => return example("multitap", "bench_door", options),
+        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there are parse, log, hub and door"),
         _ => args,
     };
     parse(options)
