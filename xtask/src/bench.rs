@@ -20,8 +20,9 @@ pub(crate) fn bench(args: &[String]) -> Result<()> {
         Some((name, options)) if name == "parse" => options,
         Some((name, options)) if name == "log" => return example("multitap-store", "bench_log", options),
         Some((name, options)) if name == "hub" => return example("multitap", "bench_hub", options),
+        Some((name, options)) if name == "door" => return example("multitap", "bench_door", options),
         Some((name, options)) if name == "tui" => return tui(options),
-        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there are parse, log, hub and tui"),
+        Some((name, _)) if !name.starts_with('-') => bail!("no bench {name}: there are parse, log, hub, door and tui"),
         _ => args,
     };
     parse(options)

@@ -4,7 +4,7 @@ mod tool;
 
 use std::sync::Arc;
 
-use multitap_a2a::devtool::{self, AgentThought, EventKind, EventMetadata, coder};
+use multitap_a2a::devtool::{self, AgentThought, EventKind, EventMetadata, Spelling, coder};
 use multitap_a2a::{
     Artifact, ArtifactUpdate, Content, Map, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus, Update,
 };
@@ -12,7 +12,6 @@ use multitap_event::{ClientRef, UserMessage};
 use serde_json::{Value, json};
 
 use super::frame::{Body, Ends, Frame, StateChange, ToolStatus, ToolView};
-use multitap_a2a::devtool::Spelling;
 
 /// Our own key in any `metadata`: what A2A and its extension have no word for.
 pub(crate) const OURS: &str = "https://github.com/multitap/multitap/blob/main/docs/a2a.md";

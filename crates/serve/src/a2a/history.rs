@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Content, Message, Role, TaskState};
 use multitap_event::{EventKind, SessionId, Timestamp};
 use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
@@ -9,7 +10,6 @@ use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
 use super::frame::{Body, Frame};
 use super::project::Projector;
 use super::{encode, name};
-use multitap_a2a::devtool::Spelling;
 
 /// How many messages are shown if a client does not say.
 const MESSAGES: usize = 1000;

@@ -8,6 +8,7 @@ mod task;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Error, ErrorKind};
 use multitap_event::{ClientId, ClientRef, Door, SessionId};
 use multitap_hub::Session;
@@ -27,7 +28,6 @@ use super::stage::{Reader, Stage};
 use crate::error;
 use crate::guard::Caller;
 use crate::http::Shared;
-use multitap_a2a::devtool::Spelling;
 
 /// Who calls, and how they want to be answered.
 #[derive(Debug, Clone)]

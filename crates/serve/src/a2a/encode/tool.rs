@@ -6,7 +6,7 @@ use multitap_a2a::Map;
 use multitap_a2a::devtool::coder::{self, Beside};
 use multitap_a2a::devtool::{
     ConfirmationDetails, ConfirmationOption, ConfirmationRequest, ErrorDetails, ExecuteDetails, FileDiff,
-    GenericDetails, McpDetails, ToolCall, ToolOutput,
+    GenericDetails, McpDetails, Spelling, ToolCall, ToolOutput,
 };
 use multitap_event::{
     AskedQuestion, Details, FileChange, FileChangeType, Question, ToolCompleted, ToolKind, ToolOutcome,
@@ -14,7 +14,6 @@ use multitap_event::{
 use serde_json::{Value, json};
 
 use super::super::frame::{ToolStatus, ToolView};
-use multitap_a2a::devtool::Spelling;
 
 /// The data part of a tool update.
 pub(super) fn data(view: &ToolView, turn: Option<&str>, spelling: Spelling) -> Value {

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use multitap_a2a::devtool::{self, AgentSettings, ToolCallConfirmation};
+use multitap_a2a::devtool::{self, AgentSettings, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
     AgentError, AgentErrorKind, ClientRef, Decide, Prompt, PromptId, Question, QuestionId, SessionId, Severity,
@@ -24,7 +24,6 @@ use crate::a2a::{keep, name};
 use crate::error;
 use crate::host::{Opened, Wanted};
 use crate::http::Shared;
-use multitap_a2a::devtool::Spelling;
 
 /// What is to be done, and how it will show.
 #[derive(Debug)]

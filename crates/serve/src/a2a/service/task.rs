@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Error, ErrorKind, ListTasks, Map, Task, TaskList, TaskState, TaskStatus, Update};
 use multitap_event::{PromptId, SessionId, Timestamp};
 use multitap_hub::{Session, TaskFilter, TaskRecord};
@@ -20,7 +21,6 @@ use crate::a2a::stage::Stage;
 use crate::a2a::{keep, name};
 use crate::error;
 use crate::http::Shared;
-use multitap_a2a::devtool::Spelling;
 
 /// How long a turn may take to end after it was cancelled, before the client is told how things stand.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
