@@ -124,11 +124,11 @@ impl Lexer {
         let goes_on = |c: char| c.is_alphanumeric() || c == '_' || (c == '-' && self.language.shape == Shape::Data);
         let length = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(length);
-        let matches = |known: &&str| match self.language.any_case {
+        let is_own = |known: &str| match self.language.any_case {
             true => known.eq_ignore_ascii_case(word),
-            false => **known == *word,
+            false => known == word,
         };
-        let style = if self.language.words.iter().any(matches) {
+        let style = if self.language.words.split_ascii_whitespace().any(is_own) {
             self.theme.keyword()
         } else if self.language.shape == Shape::Data && is_key(after) {
             self.theme.accent()

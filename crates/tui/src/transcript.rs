@@ -9,6 +9,7 @@ mod cell;
 mod draw;
 mod find;
 mod older;
+mod said;
 mod scroll;
 
 use std::cell::RefCell;
@@ -26,9 +27,6 @@ use self::cell::{ToolCell, ToolRun};
 pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
-
-/// How long a message may be before what is complete of it is a cell of its own.
-const PART: usize = 4096;
 
 /// Everything so far, or the end of it.
 #[derive(Debug, Default)]
@@ -107,28 +105,6 @@ impl Transcript {
     /// Questions that are open though nothing here told of them.
     pub(crate) fn expect(&mut self, open: &[Question]) {
         self.questions.extend(open.iter().map(|question| (question.question_id.clone(), question.clone())));
-    }
-
-    /// What the agent said last.
-    pub(crate) fn last_said(&self) -> Option<String> {
-        let last = self.cells.iter().rposition(|held| matches!(held.cell, Cell::Said { .. }))?;
-        let mut parts = Vec::new();
-        for held in self.cells.iter().take(last + 1).rev() {
-            let Cell::Said { text, goes_on, .. } = &held.cell else { break };
-            parts.push(text.as_str());
-            if !goes_on {
-                break;
-            }
-        }
-        parts.reverse();
-        Some(parts.concat().trim().to_owned()).filter(|said| !said.is_empty())
-    }
-
-    /// The last code that the agent wrote.
-    pub(crate) fn last_code(&self) -> Option<String> {
-        let code =
-            |cell: &Cell| if let Cell::Said { text, .. } = cell { crate::markdown::last_code(text) } else { None };
-        self.cells.iter().rev().find_map(|held| code(&held.cell))
     }
 
     /// Takes in what happened.
@@ -328,25 +304,6 @@ impl Transcript {
             self.tool(tool, |run| run.asking = false);
         }
         Some(question)
-    }
-
-    /// Puts what is complete of a long message into a cell of its own, so that a little more of it costs a little.
-    fn part(&mut self, added: usize) {
-        let Some((id, at)) = self.saying.clone() else { return };
-        let mut rest = None;
-        self.change(at, |cell| {
-            let Cell::Said { text, nested, .. } = cell else { return };
-            // Not looked for with each piece.
-            if text.len() / PART == text.len().saturating_sub(added) / PART {
-                return;
-            }
-            if let Some(cut) = crate::markdown::last_cut(text) {
-                rest = Some(Cell::Said { text: text.split_off(cut), nested: *nested, goes_on: true });
-            }
-        });
-        if let Some(rest) = rest {
-            self.saying = Some((id, self.add(rest)));
-        }
     }
 
     fn unqueue(&mut self, id: &PromptId) {
