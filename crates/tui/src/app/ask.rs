@@ -1,7 +1,7 @@
 //! The question on the screen: which of them, which option is chosen, what is said with it. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use multitap_event::{Decide, Details, Edit, Question};
+use multitap_event::{ChoiceKind, Decide, Details, Edit, Question};
 
 use super::Model;
 use crate::composer::{Composer, Move};
@@ -21,7 +21,8 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    fn new(question: Question, chosen: Option<usize>) -> Self {
+    fn new(question: Question, is_typing: bool) -> Self {
+        let chosen = (!is_typing).then(|| allows(&question).unwrap_or(0));
         Self { question, chosen, words: None, top: 0 }
     }
 
@@ -55,8 +56,8 @@ pub(super) fn follow(model: &mut Model) {
     if model.asking.as_ref().is_some_and(is_open) {
         return;
     }
-    let chosen = model.composer.is_empty().then_some(0);
-    model.asking = open.first().map(|question| Asking::new(question.clone(), chosen));
+    let is_typing = !model.composer.is_empty();
+    model.asking = open.first().map(|question| Asking::new(question.clone(), is_typing));
 }
 
 /// What a key does to a question; nothing if it is not for it.
@@ -105,7 +106,7 @@ fn turn_to_other(model: &mut Model, way: Move) {
     let now = open.iter().position(|open| open.question_id == asking.question.question_id).unwrap_or(0);
     let next = if way == Move::Left { now + open.len() - 1 } else { now + 1 } % open.len();
     // Whoever turns pages is not typing.
-    *asking = Asking::new(open[next].clone(), Some(0));
+    *asking = Asking::new(open[next].clone(), false);
 }
 
 fn choose(asking: &mut Asking, way: Move, options: usize) {
@@ -155,8 +156,10 @@ fn edit(asking: &Asking) -> Vec<Effect> {
     edited.into_iter().collect()
 }
 
+/// Just this once, where that is offered: who wants it for good says so.
 fn allows(question: &Question) -> Option<usize> {
-    question.options.iter().position(|choice| choice.kind.allows())
+    let once = question.options.iter().position(|choice| choice.kind == ChoiceKind::AllowOnce);
+    once.or_else(|| question.options.iter().position(|choice| choice.kind.allows()))
 }
 
 fn rejects(question: &Question) -> Option<usize> {

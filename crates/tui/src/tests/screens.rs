@@ -289,6 +289,21 @@ fn a_key_that_was_meant_for_a_prompt_answers_nothing() {
 }
 
 #[test]
+fn enter_and_yes_allow_once_whatever_comes_first() {
+    let mut question = asked("q", "ls");
+    question["options"].as_array_mut().unwrap().swap(0, 1);
+    for key in [KeyCode::Enter, KeyCode::Char('y')] {
+        let mut play = Play::new(80, 20);
+        play.tell(&question);
+        let effects = play.press(key);
+        assert!(
+            matches!(&effects[..], [Effect::Decide(decide)] if decide.option_id == "proceed_once".into()),
+            "{key}: {effects:?}"
+        );
+    }
+}
+
+#[test]
 fn what_is_asked_about_can_be_long() {
     let command: String = (1..=40).map(|number| format!("echo line {number}\n")).collect();
     check("long_question", 20, |play| {
