@@ -92,6 +92,15 @@ fn wishes_for_more_rights_are_not_granted() {
         (json!({ "approvalMode": "auto-all" }), -32602),
         (json!({ "agent": "acp:/bin/sh" }), -32602),
         (json!({ "agent": "nobody" }), -32602),
+        // What is not understood could have been meant to be stricter.
+        (json!({ "approval_mode": ["plan"] }), -32602),
+        (json!({ "approvalMode": true }), -32602),
+        (json!({ "agent": 5 }), -32602),
+        (json!({ "model": {} }), -32602),
+        (json!({ "allowed_tools": "run_shell_command" }), -32602),
+        (json!({ "allowed_tools": [5] }), -32602),
+        (json!({ "mcp_servers": [] }), -32602),
+        (json!({ "environment": "A=b" }), -32602),
     ] {
         assert_eq!(served.refusal("message/send", &Said::text("hi").set(URI, wish.clone()).0).0, code, "{wish}");
     }
