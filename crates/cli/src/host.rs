@@ -135,6 +135,11 @@ impl Host {
         self.hub.find(session)
     }
 
+    /// All sessions that are live here.
+    pub(crate) fn live(&self) -> Vec<Session> {
+        self.hub.live()
+    }
+
     fn note(&self, session: &SessionId, address: Option<&str>) -> Option<LiveNote> {
         let note = data().filter(|_| self.store.is_some()).map(|data| LiveNote::leave(&data, session, address));
         note.transpose().unwrap_or_else(|error| {

@@ -70,7 +70,7 @@ pub enum HostError {
     /// Another process has it.
     #[error("session {session} is live in process {pid}")]
     LiveElsewhere { session: SessionId, pid: u32 },
-    #[error("this host has as many sessions as it takes: close one first")]
+    #[error("this host has as many sessions at work as it takes: try again when one of them rests")]
     TooMany,
     #[error("the session behind this door has not begun yet: try again in a moment")]
     NotYet,

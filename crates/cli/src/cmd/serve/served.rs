@@ -11,12 +11,16 @@ use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, Sess
 use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
-use super::wish;
+use super::{room, wish};
 use crate::args::{AgentArgs, ServeArgs, SessionArgs};
 use crate::exit::Problem;
 use crate::host::{Host, about_log};
 use crate::{door, launch, settings};
+
+/// How long the place of a session that has ended may take to be free.
+const PLACE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A host whose sessions belong to its clients.
 #[derive(Debug, Clone)]
@@ -34,6 +38,8 @@ struct Inner {
     question_timeout: Option<Duration>,
     /// A place for each session that may be live.
     places: Arc<Semaphore>,
+    /// Room is made for one session at a time.
+    making_room: Semaphore,
     /// One session is taken up at a time: whoever comes second finds it live.
     taking_up: Semaphore,
     address: OnceLock<String>,
@@ -54,6 +60,7 @@ impl Served {
             trust_client_settings: args.trust_client_settings,
             question_timeout: args.question_timeout,
             places: Arc::new(Semaphore::new(args.max_sessions as usize)),
+            making_room: Semaphore::new(1),
             taking_up: Semaphore::new(1),
             address: OnceLock::new(),
         };
@@ -71,7 +78,7 @@ impl Served {
     }
 
     async fn open_new(&self, wanted: Wanted) -> Result<Opened, HostError> {
-        let place = self.inner.place()?;
+        let place = self.inner.place().await?;
         let (inner, by) = (self.inner.clone(), wanted.by.clone());
         let Granted { config, notices } = blocking(move || inner.grant(wanted)).await?;
         let which = Which::New { id: SessionId::fresh(), forked_from: None, history: None };
@@ -87,7 +94,7 @@ impl Served {
         let found = self.inner.host.journal().find(id.to_string()).await.map_err(journal_error)?;
         let record = found.into_iter().find(|record| record.id == id);
         let record = record.ok_or_else(|| HostError::NoSuchSession(id.clone()))?;
-        let place = self.inner.place()?;
+        let place = self.inner.place().await?;
         let inner = self.inner.clone();
         let Granted { config, notices } = blocking(move || inner.grant_again(&record)).await?;
         let session = self.inner.start(Which::Stored(id), config, by, place).await?;
@@ -96,8 +103,21 @@ impl Served {
 }
 
 impl Inner {
-    fn place(&self) -> Result<OwnedSemaphorePermit, HostError> {
-        self.places.clone().try_acquire_owned().map_err(|_| HostError::TooMany)
+    /// A place for one more session: a free one, or that of a session that rests.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, HostError> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        let _turn = self.making_room.acquire().await.map_err(|_| HostError::ShutDown)?;
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        if !room::make(&self.host).await {
+            return Err(HostError::TooMany);
+        }
+        // It is given back when everything of that session is gone.
+        let place = timeout(PLACE_PATIENCE, self.places.clone().acquire_owned()).await;
+        place.map_err(|_| HostError::TooMany)?.map_err(|_| HostError::ShutDown)
     }
 
     /// The session that a client wishes for, as far as this host allows it.
