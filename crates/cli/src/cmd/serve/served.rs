@@ -92,7 +92,7 @@ impl Served {
             return Ok(Opened { session, notices: Vec::new() });
         }
         let found = self.inner.host.journal().find(id.to_string()).await.map_err(journal_error)?;
-        let record = found.into_iter().find(|record| record.id == id);
+        let record = found.into_iter().find(|record| record.id == id && self.inner.shows(record));
         let record = record.ok_or_else(|| HostError::NoSuchSession(id.clone()))?;
         let place = self.inner.place().await?;
         let inner = self.inner.clone();
@@ -118,6 +118,11 @@ impl Inner {
         // It is given back when everything of that session is gone.
         let place = timeout(PLACE_PATIENCE, self.places.clone().acquire_owned()).await;
         place.map_err(|_| HostError::TooMany)?.map_err(|_| HostError::ShutDown)
+    }
+
+    /// Only what was done in the folders of this host concerns its clients.
+    fn shows(&self, session: &SessionRecord) -> bool {
+        session.folder.as_deref().is_some_and(|folder| wish::is_inside(folder, &self.roots))
     }
 
     /// The session that a client wishes for, as far as this host allows it.
@@ -195,6 +200,10 @@ impl ServeHost for Served {
 
     fn take_up(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(self.open_stored(session, by))
+    }
+
+    fn shows(&self, session: &SessionRecord) -> bool {
+        self.inner.shows(session)
     }
 
     fn journal(&self) -> Arc<dyn Journal> {

@@ -120,3 +120,39 @@ fn a_host_may_trust_its_clients() {
     assert!(scene.file("made").is_some());
     served.stop(&scene);
 }
+
+#[test]
+fn what_was_done_in_other_folders_is_nobodys_business() {
+    let scene = Scene::bare();
+    let sub = scene.scratch.path("sub");
+    fs::create_dir(&sub).unwrap();
+    let served = scene.a2a(&[]);
+    let done = [served.send(&Said::text("my secret").dev()), served.send(&Said::text("my secret"))];
+    served.stop(&scene);
+    let served = scene.a2a(&["--root", sub.to_str().unwrap()]);
+    for task in &done {
+        let (id, context) = (task["id"].as_str().unwrap(), task["contextId"].as_str().unwrap());
+        let known = json!({ "id": id });
+        for (method, params, code) in [
+            ("tasks/get", &known, -32001),
+            ("tasks/cancel", &known, -32001),
+            ("GetTask", &known, -32001),
+            ("message/send", &Said::text("hi").task(id).0, -32001),
+            ("message/send", &Said::text("hi").context(context).0, -32602),
+            ("commands/get", &json!({ "context_id": context }), -32602),
+        ] {
+            let refused = served.refusal(method, params);
+            assert_eq!(refused.0, code, "{method} {params}: {refused:?}");
+            assert!(refused.1.contains("there is no"), "it says no more than of one that there is not: {refused:?}");
+        }
+        let http = served.http.clone().with("Last-Event-ID", "1");
+        let missed = http.call("tasks/resubscribe", &known).unwrap().events().unwrap();
+        assert_eq!(missed[0].json["error"]["code"], -32001, "{missed:?}");
+    }
+    let listed = served.result("ListTasks", &json!({ "historyLength": 10 }));
+    assert_eq!(listed["tasks"], json!([]));
+    served.stop(&scene);
+    let served = scene.a2a(&[]);
+    assert_eq!(served.result("ListTasks", &json!({}))["tasks"].as_array().unwrap().len(), 2, "there they are");
+    served.stop(&scene);
+}
