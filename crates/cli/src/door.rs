@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context as _;
 use multitap_a2a::devtool::{SlashArgument, SlashCommand};
 use multitap_event::{ClientRef, ClientRole, SessionId};
-use multitap_hub::{Journal, Session};
+use multitap_hub::{Journal, Session, SessionRecord};
 use multitap_serve::{
     Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Scheme, Tokens, Wanted,
 };
@@ -67,6 +67,11 @@ impl Host for Shared {
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(HostError::NoSuchSession(session)) })
+    }
+
+    fn shows(&self, _: &SessionRecord) -> bool {
+        // The one that is shared is live.
+        false
     }
 
     fn journal(&self) -> Arc<dyn Journal> {

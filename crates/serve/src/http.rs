@@ -2,6 +2,7 @@
 
 mod bind;
 mod connection;
+mod patient;
 mod route;
 
 use std::fmt;
@@ -13,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use multitap_hub::STUCK;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -54,6 +56,8 @@ pub struct Limits {
     pub header_time: Duration,
     /// How long it may pause within a body.
     pub body_pause: Duration,
+    /// How long it may leave unread what it is sent.
+    pub unread: Duration,
 }
 
 impl Default for Limits {
@@ -63,6 +67,7 @@ impl Default for Limits {
             connections: 1024,
             header_time: Duration::from_secs(30),
             body_pause: Duration::from_secs(30),
+            unread: STUCK,
         }
     }
 }

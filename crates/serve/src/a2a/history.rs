@@ -15,6 +15,8 @@ use super::{encode, name};
 const MESSAGES: usize = 1000;
 /// How far back is looked for them.
 const EVENTS: usize = 50_000;
+/// And how much of the log is taken in for them: the rest of a long task is to be had by following it from its start.
+const BYTES: usize = 4 * 1024 * 1024;
 /// How much of the log is read at a time.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -94,14 +96,15 @@ impl Stretch {
     async fn entries(&self, messages: usize) -> Result<Vec<Entry>, JournalError> {
         let mut before = self.last.map_or(u64::MAX, |last| last.saturating_add(1));
         let mut pages: Vec<Vec<Entry>> = Vec::new();
-        let (mut prompts, mut events) = (0, 0);
-        while prompts < messages && events < EVENTS && before > self.first {
+        let (mut prompts, mut events, mut bytes) = (0, 0, 0);
+        while prompts < messages && events < EVENTS && bytes < BYTES && before > self.first {
             let part = Part { edge: Edge::Before(before), limit: PAGE, bytes: PAGE_BYTES };
             let mut page = self.log.page(part).await?;
             page.retain(|entry| entry.seq() >= self.first);
             let Some(first) = page.first() else { break };
             before = first.seq();
             events += page.len();
+            bytes += page.iter().map(|entry| entry.json().len()).sum::<usize>();
             prompts += page.iter().filter(|entry| is_prompt(entry)).count();
             pages.push(page);
         }

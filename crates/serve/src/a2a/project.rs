@@ -129,6 +129,11 @@ impl Projector {
         self.turn.is_none() && self.thought.is_none()
     }
 
+    /// Lets go of what makes no frames any more. Those that come are the same with it and without.
+    pub(crate) fn forget(&mut self) {
+        self.tools.forget();
+    }
+
     /// When something is to be shown although nothing happened.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         self.tools.due()

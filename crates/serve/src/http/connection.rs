@@ -1,4 +1,5 @@
-//! Connections: taken in one by one up to a number, each with a time limit on its heads, ended when the door closes.
+//! Connections: taken in one by one up to a number, each with a time limit on its heads and on what it leaves unread,
+//! ended when the door closes.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::patient::Patient;
 use super::{Limits, problem};
 
 /// From this size on the head of a request is too large, if it is not whole by then.
@@ -161,7 +163,7 @@ async fn serve(stream: TcpStream, seat: Seat, router: Router, limits: Limits, st
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_buf_size(HEAD)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Patient::new(stream, limits.unread)), service)
         .with_upgrades();
     tokio::pin!(connection);
     let ended = tokio::select! {
