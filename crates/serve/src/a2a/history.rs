@@ -6,9 +6,10 @@ use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Content, Message, Role, TaskState};
 use multitap_event::{EventKind, SessionId, Timestamp};
 use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
+use serde_json::Value;
 
 use super::frame::{Body, Frame};
-use super::project::Projector;
+use super::project::{Projector, VOID};
 use super::{encode, name};
 
 /// How many messages are shown if a client does not say.
@@ -144,9 +145,20 @@ impl Told {
                     self.history.extend(message);
                 }
             }
+            Body::State(change) if change.more.iter().any(|(key, _)| *key == VOID) => self.discard(&change.more),
             Body::State(change) if change.message.is_some() => self.latest = encode::message(frame, spelling),
             Body::State(_) | Body::Thought { .. } => {}
         }
+    }
+
+    /// Forgets what is void.
+    fn discard(&mut self, told: &[(&'static str, Value)]) {
+        let void = |message: &Message| {
+            let mut ids = told.iter().filter(|(key, _)| *key == VOID).filter_map(|(_, ids)| ids.as_array()).flatten();
+            ids.any(|id| id.as_str() == Some(&message.message_id))
+        };
+        self.history.retain(|message| !void(message));
+        self.latest = self.latest.take().filter(|message| !void(message));
     }
 
     /// A piece of a message comes after the pieces before it.
@@ -157,5 +169,33 @@ impl Told {
             _ => self.history.push(message),
         }
         self.latest = self.history.last().filter(|last| last.role == Role::Agent).cloned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{Draft, SystemNote, TextChunk};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_void_was_not_said() {
+        let said = |id: &str, content: &str| {
+            let (message_id, content) = (Some(id.into()), content.to_owned());
+            EventKind::TextChunk(TextChunk { content, is_partial: true, role: None, message_id, parent_tool_id: None })
+        };
+        let Value::Object(data) = json!({ "messageIds": ["b"] }) else { panic!("an object") };
+        let void = EventKind::System(SystemNote { subtype: "discarded".to_owned(), message: None, data });
+        let mut projector = Projector::new("session");
+        let mut frames = Vec::new();
+        for (seq, kind) in (1..).zip([said("a", "first"), said("b", "sec"), void, said("c", "second")]) {
+            let event = Draft::new(Timestamp::from_millis(0), kind).stamp("session".into(), seq);
+            projector.apply(&event, &mut frames);
+        }
+        let mut told = Told::default();
+        frames.iter().for_each(|frame| told.add(frame, Spelling::Specified));
+        let ids: Vec<&str> = told.history.iter().map(|message| message.message_id.as_str()).collect();
+        assert_eq!((ids, told.latest.unwrap().message_id), (vec!["a", "c"], "c".to_owned()));
     }
 }
