@@ -114,7 +114,11 @@ fn tokens(access: &AccessArgs) -> Result<Tokens, Problem> {
 pub(crate) fn not_opened(error: DoorError) -> Problem {
     let exit = match &error {
         DoorError::NeedsToken { .. } | DoorError::Access(_) => Exit::Usage,
-        DoorError::InUse { .. } | DoorError::Bind { .. } | DoorError::Unknown { .. } => Exit::Failed,
+        DoorError::InUse { .. }
+        | DoorError::Bind { .. }
+        | DoorError::Unknown { .. }
+        | DoorError::PrivateInUse { .. }
+        | DoorError::Private { .. } => Exit::Failed,
     };
     Problem::new(exit, format!("{:#}", anyhow::Error::new(error)))
 }
