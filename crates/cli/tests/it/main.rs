@@ -5,6 +5,8 @@
 #[cfg(unix)]
 mod a2a_client;
 #[cfg(unix)]
+mod attach;
+#[cfg(unix)]
 mod bad_programs;
 #[cfg(unix)]
 mod contract;

@@ -54,10 +54,16 @@ async fn the_same_user_gets_in_as_the_owner() {
     while reaches.now() != Reach::Here {
         soon(reaches.changed()).await;
     }
-    let _folder = stage.ends().await;
+    // Its end is told as such, though the door closes at once.
+    let session = stage.session.clone();
+    let closed = async {
+        session.over().await;
+        door.stop().await;
+    };
+    let (_folder, ()) = tokio::join!(stage.ends(), closed);
     until(&mut feed, |kind| matches!(kind, EventKind::SessionEnded(_))).await;
     soon(far.session.over()).await;
-    door.stop().await;
+    assert_eq!(far.session.reach(), Reach::Gone("the session is over".into()));
 }
 
 #[tokio::test]
