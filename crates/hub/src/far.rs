@@ -18,7 +18,7 @@ use self::task::Heard;
 use crate::entry::Entry;
 use crate::journal::{JournalError, Page, Part};
 use crate::past::Past;
-use crate::reach::{Reach, Reached};
+use crate::reach::{Reach, Reached, Standing};
 use crate::session::task::INBOX;
 use crate::session::{
     CancelError, CommandError, DecideError, KickError, PromptError, RevokeError, Session, WhenBusy, WithdrawError,
@@ -81,7 +81,7 @@ impl Session {
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
         let (heard_tx, heard) = mpsc::channel(HEARD);
         let (native_tx, native) = watch::channel(start.state.native_id.clone());
-        let (reach_tx, reach) = watch::channel(Reach::Here);
+        let (reach_tx, reach) = watch::channel(Standing { reach: Reach::Here, client: start.client.clone() });
         let tail = Arc::new(Tail::new(start.state.seq, Retain::Ring));
         let end = CancellationToken::new();
         let past = Some(Past::Elsewhere(elsewhere.clone()));

@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::sync::Arc;
 
+use multitap_event::ClientRef;
 use tokio::sync::watch;
 
 /// How a session stands.
@@ -16,10 +17,17 @@ pub enum Reach {
     Gone(Arc<str>),
 }
 
+/// How a session elsewhere stands, and who we are to it.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    pub(crate) reach: Reach,
+    pub(crate) client: ClientRef,
+}
+
 /// Tells when that changes.
 #[derive(Debug, Clone)]
 pub struct Reached {
-    changes: Option<watch::Receiver<Reach>>,
+    changes: Option<watch::Receiver<Standing>>,
 }
 
 impl Reached {
@@ -27,13 +35,18 @@ impl Reached {
         Self { changes: None }
     }
 
-    pub(crate) fn of(changes: watch::Receiver<Reach>) -> Self {
+    pub(crate) fn of(changes: watch::Receiver<Standing>) -> Self {
         Self { changes: Some(changes) }
     }
 
     /// How it is now.
     pub fn now(&self) -> Reach {
-        self.changes.as_ref().map(|changes| changes.borrow().clone()).unwrap_or_default()
+        self.changes.as_ref().map(|changes| changes.borrow().reach.clone()).unwrap_or_default()
+    }
+
+    /// Who we are to a session elsewhere: somebody else after the way broke. Nothing for a session of this process.
+    pub fn client(&self) -> Option<ClientRef> {
+        self.changes.as_ref().map(|changes| changes.borrow().client.clone())
     }
 
     /// Comes back when it has changed since this was last asked; never for a session of this process. Cancel safe.
@@ -43,6 +56,6 @@ impl Reached {
             // It stays as it was.
             return pending().await;
         }
-        changes.borrow_and_update().clone()
+        changes.borrow_and_update().reach.clone()
     }
 }

@@ -9,11 +9,17 @@
 mod app;
 mod composer;
 mod effect;
+mod figures;
+mod highlight;
 mod keys;
 mod markdown;
 mod msg;
 mod run;
+#[doc(hidden)]
+pub mod stage;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod transcript;
 mod view;

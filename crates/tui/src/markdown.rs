@@ -4,6 +4,7 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use crate::highlight;
 use crate::theme::Theme;
 use crate::wrap::{clean, width, wrap};
 
@@ -18,6 +19,48 @@ pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'stati
     page.lines
 }
 
+/// The last place at which a text can be cut so that both parts by themselves look as they do together: where a
+/// paragraph, a heading or code begins after an empty line, outside of code, lists and HTML. (Links that are defined
+/// elsewhere do not find their definition then.)
+pub(crate) fn last_cut(text: &str) -> Option<usize> {
+    let (mut at, mut last, mut fence, mut after_blank) = (0, None, None::<&str>, false);
+    for line in text.split_inclusive('\n') {
+        let mark = line.trim_start();
+        let marks = mark.len() - mark.trim_start_matches(mark.chars().next().unwrap_or_default()).len();
+        match fence {
+            Some(open) if mark.starts_with(open) && mark[marks..].trim().is_empty() => fence = None,
+            Some(_) => {}
+            None if mark.starts_with('<') => break,
+            None => {
+                let begins = |c: char| c.is_alphabetic() || matches!(c, '#' | '`');
+                if after_blank && line.starts_with(begins) && at > 0 {
+                    last = Some(at);
+                }
+                if mark.starts_with("```") || mark.starts_with("~~~") {
+                    fence = Some(&mark[..marks]);
+                }
+            }
+        }
+        after_blank = line.trim().is_empty();
+        at += line.len();
+    }
+    last
+}
+
+/// The last block of code in a text, as it is written there.
+pub(crate) fn last_code(text: &str) -> Option<String> {
+    let (mut last, mut code) = (None, None);
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => code = Some(String::new()),
+            Event::Text(text) => code.iter_mut().for_each(|code| code.push_str(&text)),
+            Event::End(TagEnd::CodeBlock) => last = code.take().or(last),
+            _ => {}
+        }
+    }
+    last
+}
+
 /// A page under way.
 struct Page {
     theme: Theme,
@@ -30,7 +73,8 @@ struct Page {
     margins: Vec<Margin>,
     /// The numbers of the lists that are open; nothing for bullets.
     lists: Vec<Option<u64>>,
-    code: Option<String>,
+    /// The code under way, and its language.
+    code: Option<(String, String)>,
     table: Option<Table>,
     link: Option<String>,
     /// Whether an empty line has to come before the next block.
@@ -112,9 +156,7 @@ impl Page {
                     CodeBlockKind::Fenced(language) => language.to_string(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                // What language it is in is kept for whoever colours it.
-                tracing::trace!(language, "code");
-                self.code = Some(String::new());
+                self.code = Some((String::new(), language));
             }
             Tag::List(first) => {
                 self.end_line();
@@ -222,7 +264,7 @@ impl Page {
     }
 
     fn text(&mut self, text: &str) {
-        if let Some(code) = &mut self.code {
+        if let Some((code, _)) = &mut self.code {
             return code.push_str(text);
         }
         let style = self.styles.last().copied().unwrap_or_default();
@@ -297,13 +339,12 @@ impl Page {
     }
 
     fn end_code(&mut self) {
-        let Some(code) = self.code.take() else { return };
-        let style = self.theme.code();
+        let Some((code, language)) = self.code.take() else { return };
         let columns = self.columns.saturating_sub(self.indent() + 2);
-        for line in clean(&code).trim_end_matches('\n').split('\n') {
-            for piece in wrap(Line::styled(line.to_owned(), style), columns, 2) {
+        for line in highlight::lines(clean(&code).trim_end_matches('\n'), &language, self.theme) {
+            for piece in wrap(line, columns, 2) {
                 let mut spans = vec![Span::raw("  ")];
-                spans.extend(piece.spans.into_iter().map(|span| span.patch_style(style)));
+                spans.extend(piece.spans);
                 self.put(Line::from(spans));
             }
         }
@@ -374,6 +415,22 @@ mod tests {
             let lines = lines(text, columns, Theme::new(true));
             assert!(lines.iter().all(|line| line.width() <= columns), "{columns}: {lines:#?}");
         }
+    }
+
+    #[test]
+    fn a_text_is_cut_where_it_does_not_show() {
+        let text = "One\ntwo.\n\n# Three\n\n- a\n\n  in a\n\nFour `x`:\n\n```rust\nfn f() {}\n\nfn g() {}\n```\n\nFive\n\n1. six\n";
+        let mut rest = text;
+        let mut parts = Vec::new();
+        while let Some(cut) = last_cut(rest) {
+            parts.insert(0, shown(&rest[cut..], 40));
+            rest = &rest[..cut];
+        }
+        parts.insert(0, shown(rest, 40));
+        assert_eq!(parts.len(), 5, "{parts:#?}");
+        assert_eq!(parts.join("\n\n"), shown(text, 40));
+        assert_eq!(last_cut("```\na\n\nb"), None, "not within code");
+        assert_eq!(last_cut("~~~~\na\n~~~\n\nb"), None, "nor within longer fences");
     }
 
     #[test]

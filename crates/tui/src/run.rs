@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossterm::event::{Event as Input, EventStream, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
 use multitap_event::ClientRef;
-use multitap_hub::{Feed, FeedEnd, Join, JoinError, JoinFrom, Reach, Session, Told, WhenBusy};
+use multitap_hub::{Edge, Feed, FeedEnd, Join, JoinError, JoinFrom, Part, Reach, Session, Told, WhenBusy};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
@@ -26,6 +26,9 @@ const FRAME: Duration = Duration::from_millis(16);
 const AGAIN: Duration = Duration::from_secs(2);
 /// How many events of the past are on the screen at first.
 const TAIL: u64 = 2000;
+/// How many events are read at once when somebody scrolls up to the first, and how many bytes of them.
+const FETCH: usize = 1000;
+const FETCH_BYTES: usize = 4 * 1024 * 1024;
 /// How many answers may be under way.
 const ANSWERS: usize = 64;
 
@@ -69,6 +72,9 @@ pub async fn run(session: Session, options: Options) -> Result<(), RunError> {
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
     let mut model = Model::new(joined.client, options.folder, Theme::new(options.colours));
+    if let Some(state) = joined.snapshot {
+        model.begin(*state);
+    }
     (model.branch, model.door) = (options.branch, options.door);
     let screen = Screen::take()?;
     let size = screen.terminal.size()?;
@@ -145,7 +151,10 @@ impl Loop {
                 Some(msg) = self.answered.recv() => self.on(msg),
                 reach = reaches.changed() => match reach {
                     Reach::Lost(why) => self.on(Msg::Refused(format!("the connection is lost ({why}); trying again"))),
-                    Reach::Here => self.on(Msg::Refused("connected again; nothing was missed".to_owned())),
+                    Reach::Here => {
+                        self.model.me = reaches.client().unwrap_or_else(|| self.model.me.clone());
+                        self.on(Msg::Refused("connected again; nothing was missed".to_owned()));
+                    }
                     // The end of the feed says it.
                     Reach::Gone(_) => {}
                 },
@@ -208,6 +217,18 @@ impl Loop {
         self.on(msg);
     }
 
+    /// Reads what came before that event.
+    fn fetch(&mut self, before: u64) {
+        let (session, answers) = (self.session.clone(), self.answers.clone());
+        let part = Part { edge: Edge::Before(before), limit: FETCH, bytes: FETCH_BYTES };
+        self.tasks.spawn(async move {
+            let page = session.page(part).await;
+            let events = page.map(|page| page.entries.iter().filter_map(|entry| entry.event().cloned()).collect());
+            let fetched = events.map_err(|error| format!("what came before cannot be read: {error}"));
+            answers.send(Msg::Fetched(fetched)).await.ok(); // the screen is gone, and nobody wants to know
+        });
+    }
+
     /// What takes time is done by a task of its own, and what goes wrong comes back as a message.
     fn carry_out(&mut self, effect: Effect) {
         let effect = match effect {
@@ -216,6 +237,7 @@ impl Loop {
                 return;
             }
             Effect::Edit { what, text } => return self.edit(what, &text),
+            Effect::Fetch { before } => return self.fetch(before),
             Effect::Copy(text) => return self.screen.copy(&text),
             Effect::Notify(words) => return self.screen.notify(&words),
             other => other,
@@ -232,7 +254,7 @@ impl Loop {
                 Effect::Withdraw(prompt) => session.withdraw(prompt, me).await.err().map(|error| error.to_string()),
                 Effect::SetMode(mode) => session.set_mode(mode, me).await.err().map(|error| error.to_string()),
                 Effect::SetModel(model) => session.set_model(model, me).await.err().map(|error| error.to_string()),
-                Effect::Edit { .. } | Effect::Copy(_) | Effect::Notify(_) | Effect::Quit => None,
+                Effect::Edit { .. } | Effect::Fetch { .. } | Effect::Copy(_) | Effect::Notify(_) | Effect::Quit => None,
             };
             if let Some(why) = refused {
                 answers.send(Msg::Refused(why)).await.ok(); // the screen is gone, and nobody wants to know

@@ -47,6 +47,32 @@ impl Theme {
         self.colour(Color::Magenta)
     }
 
+    /// A word of a programming language.
+    pub(crate) fn keyword(self) -> Style {
+        if self.colours { Style::new().fg(Color::Magenta) } else { Style::new().add_modifier(Modifier::BOLD) }
+    }
+
+    pub(crate) fn string(self) -> Style {
+        self.colour(Color::Green)
+    }
+
+    pub(crate) fn number(self) -> Style {
+        self.colour(Color::Yellow)
+    }
+
+    pub(crate) fn comment(self) -> Style {
+        self.thought()
+    }
+
+    /// What was searched for.
+    pub(crate) fn found(self) -> Style {
+        if self.colours {
+            Style::new().fg(Color::Black).bg(Color::Yellow)
+        } else {
+            Style::new().add_modifier(Modifier::REVERSED)
+        }
+    }
+
     pub(crate) fn thought(self) -> Style {
         self.quiet().add_modifier(Modifier::ITALIC)
     }

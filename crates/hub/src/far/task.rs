@@ -13,7 +13,7 @@ use super::{Answer, Elsewhere, FarStart};
 use crate::entry::Entry;
 use crate::feed::Feed;
 use crate::past::Past;
-use crate::reach::Reach;
+use crate::reach::{Reach, Standing};
 use crate::session::{Ask, CommandError, Join, Joined, RestartError};
 use crate::state::State;
 use crate::tail::{Reader, Tail};
@@ -43,7 +43,7 @@ pub struct FarTask {
     inbox: mpsc::Receiver<Ask>,
     heard: mpsc::Receiver<Heard>,
     native: watch::Sender<Option<String>>,
-    reach: watch::Sender<Reach>,
+    reach: watch::Sender<Standing>,
     tail: Arc<Tail>,
     end: CancellationToken,
     under_way: JoinSet<()>,
@@ -58,7 +58,7 @@ impl FarTask {
         inbox: mpsc::Receiver<Ask>,
         heard: mpsc::Receiver<Heard>,
         native: watch::Sender<Option<String>>,
-        reach: watch::Sender<Reach>,
+        reach: watch::Sender<Standing>,
         tail: Arc<Tail>,
         end: CancellationToken,
     ) -> Self {
@@ -115,10 +115,10 @@ impl FarTask {
                     self.tail.skip_to(next);
                     self.start.state = state;
                 }
-                Heard::Lost(why) => self.reach.send_modify(|reach| *reach = Reach::Lost(why)),
+                Heard::Lost(why) => self.reach.send_modify(|now| now.reach = Reach::Lost(why)),
                 Heard::Found(client) => {
-                    self.start.client = client;
-                    self.reach.send_modify(|reach| *reach = Reach::Here);
+                    self.start.client = client.clone();
+                    self.reach.send_modify(|now| *now = Standing { reach: Reach::Here, client });
                 }
                 Heard::Over(why) => self.is_over(why),
                 Heard::CutOff(why) => {
@@ -131,7 +131,7 @@ impl FarTask {
     }
 
     fn is_over(&mut self, why: Arc<str>) {
-        self.reach.send_modify(|reach| *reach = Reach::Gone(why));
+        self.reach.send_modify(|now| now.reach = Reach::Gone(why));
         self.over = true;
     }
 

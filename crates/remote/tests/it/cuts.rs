@@ -80,6 +80,8 @@ async fn a_lost_connection_is_said_and_so_is_its_return() {
     stage.tells(text("meanwhile")).await;
     proxy.close(false);
     assert_eq!(soon(reaches.changed()).await, Reach::Here);
+    let me = reaches.client().and_then(|me| me.client_id);
+    assert!(me.is_some() && me != there.client().client_id, "nobody comes back under an id that has left");
     until(&mut there, |kind| says(kind, "meanwhile")).await;
     far.leave().await;
     assert_eq!(there.end(), FeedEnd::SessionOver);
