@@ -45,6 +45,11 @@ impl Shared {
         Ok(Some((door, shared)))
     }
 
+    /// The host of a session that has begun.
+    pub(crate) fn of(session: Session, journal: Arc<dyn Journal>) -> Self {
+        Self { session: OnceLock::from(session), journal, folder: PathBuf::new() }
+    }
+
     /// This is the session.
     pub(crate) fn share(&self, session: Session) {
         self.session.set(session).ok(); // there is only one
@@ -119,7 +124,11 @@ fn tokens(access: &AccessArgs) -> Result<Tokens, Problem> {
 pub(crate) fn not_opened(error: DoorError) -> Problem {
     let exit = match &error {
         DoorError::NeedsToken { .. } | DoorError::Access(_) => Exit::Usage,
-        DoorError::InUse { .. } | DoorError::Bind { .. } | DoorError::Unknown { .. } => Exit::Failed,
+        DoorError::InUse { .. }
+        | DoorError::Bind { .. }
+        | DoorError::Unknown { .. }
+        | DoorError::PrivateInUse { .. }
+        | DoorError::Private { .. } => Exit::Failed,
     };
     Problem::new(exit, format!("{:#}", anyhow::Error::new(error)))
 }

@@ -191,6 +191,7 @@ impl Service {
                 multitap_hub::WithdrawError::SessionEnded | multitap_hub::WithdrawError::NotWaiting(_) => {
                     Error::new(ErrorKind::TaskNotCancelable, error.to_string())
                 }
+                multitap_hub::WithdrawError::Elsewhere(_) => Error::internal(error.to_string()),
             })?;
             Follow::turn(id)
         } else {
