@@ -74,6 +74,10 @@ impl Host for One {
         self.store.clone()
     }
 
+    fn shows(&self, _: &multitap_hub::SessionRecord) -> bool {
+        true
+    }
+
     fn commands(&self) -> Vec<SlashCommand> {
         Vec::new()
     }
