@@ -147,9 +147,14 @@ impl Guard {
     }
 
     fn is_ours(&self, host: &Authority) -> bool {
-        let port = host.port.or_else(|| usual_port("http"));
-        let listed = |known: &Authority| known.name == host.name && (known.port.is_none() || known.port == port);
-        (port == Some(self.port) && self.own.contains(&host.name)) || self.hosts.iter().any(listed)
+        let listed =
+            |known: &Authority| known.name == host.name && (known.port.is_none() || known.port == port_of(host));
+        self.is_own(host) || self.hosts.iter().any(listed)
+    }
+
+    /// Whether it is the door itself, by a name of its own.
+    fn is_own(&self, host: &Authority) -> bool {
+        port_of(host) == Some(self.port) && self.own.contains(&host.name)
     }
 
     fn origin(&self, head: &Parts) -> Result<Option<HeaderValue>, Refusal> {
@@ -167,7 +172,12 @@ impl Guard {
         if self.origins.contains(&origin) {
             return Ok(Some(value.clone()));
         }
-        if origin.scheme == "http" && self.is_ours(&origin.authority) { Ok(None) } else { Err(refused()) }
+        // By a listed name only the very place that is asked: another port of that machine is somebody else's page.
+        let asked = head.headers.get(header::HOST).and_then(|host| Authority::parse(host.to_str().ok()?));
+        let is_same =
+            |asked: &Authority| asked.name == origin.authority.name && port_of(asked) == origin.authority.port;
+        let is_ours = self.is_own(&origin.authority) || asked.as_ref().is_some_and(is_same);
+        if origin.scheme == "http" && is_ours { Ok(None) } else { Err(refused()) }
     }
 
     /// Who sends it, as what.
@@ -186,6 +196,11 @@ impl Guard {
         }
         Ok(caller)
     }
+}
+
+/// Its port, also where it goes without saying.
+fn port_of(host: &Authority) -> Option<u16> {
+    host.port.or_else(|| usual_port("http"))
 }
 
 /// Lets a request in, or answers it.

@@ -14,11 +14,6 @@ impl Cursor {
     pub(crate) fn new(seq: u64, part: u32) -> Self {
         Self { seq, part }
     }
-
-    /// The place after every frame of that event.
-    pub(crate) fn after_all_of(seq: u64) -> Self {
-        Self { seq, part: u32::MAX }
-    }
 }
 
 impl fmt::Display for Cursor {
@@ -58,7 +53,6 @@ mod tests {
             assert_eq!(cursor.to_string(), text);
         }
         assert!(Cursor::new(9, 7) < Cursor::new(10, 0) && Cursor::new(10, 0) < Cursor::new(10, 1));
-        assert!(Cursor::new(10, 99) < Cursor::after_all_of(10));
     }
 
     #[test]

@@ -116,6 +116,11 @@ impl Projector {
         self.seq
     }
 
+    /// The last frame that was made.
+    pub(crate) fn last(&self) -> Cursor {
+        self.last
+    }
+
     /// The task of the running turn, or of the last.
     pub(crate) fn task(&self) -> &Arc<str> {
         &self.task

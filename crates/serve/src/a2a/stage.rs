@@ -82,7 +82,7 @@ impl Stage {
             Some(state) => Projector::amid(id, state),
             None => Projector::new(id),
         };
-        let before = Cursor::after_all_of(projector.seq());
+        let before = projector.last();
         let head = Head { last: before, over: false };
         let starts = VecDeque::from([Projector::new(id)]);
         let ring = Ring { projector, frames: VecDeque::new(), bytes: 0, before, starts };

@@ -98,6 +98,24 @@ fn a_door_goes_by_the_name_it_listens_at_unless_that_is_all_of_them() {
 }
 
 #[test]
+fn a_page_under_a_listed_name_is_ours_only_if_it_came_from_where_it_asks() {
+    let guard = guard(Access { allow_hosts: vec!["box.example".into()], ..Access::default() });
+    for (host, origin, is_ours) in [
+        ("box.example", "http://box.example", true),
+        ("box.example", "http://box.example:80", true),
+        ("box.example:8080", "http://box.example:8080", true),
+        ("box.example", "http://box.example:9999", false),
+        ("box.example:8080", "http://box.example", false),
+        ("box.example", "https://box.example", false),
+        ("localhost:4100", "http://box.example", false),
+        ("box.example", "http://localhost:4100", true),
+    ] {
+        let found = guard.place(&head("/", &[("host", host), ("origin", origin)]));
+        assert_eq!(found.is_ok(), is_ours, "{origin} at {host}: {found:?}");
+    }
+}
+
+#[test]
 fn an_origin_is_ours_or_listed() {
     let listed = Access {
         allow_hosts: vec!["box.example".into()],
@@ -121,7 +139,7 @@ fn an_origin_is_ours_or_listed() {
         ("http://localhost:4100", Ours),
         ("http://127.0.0.1:4100", Ours),
         ("http://[::1]:4100", Ours),
-        ("http://box.example", Ours),
+        ("http://box.example", Foreign),
         ("https://app.example", Listed),
         ("https://app.example:443", Listed),
         ("http://localhost:3000", Listed),
