@@ -219,6 +219,12 @@ pub(crate) struct RunArgs {
     #[arg(long, verbatim_doc_comment, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) input_format: InputFormat,
 
+    /// When the terminal goes away, go on for those who are connected, without one
+    ///
+    /// Else a closed window or a lost connection ends the session and its agent. The session is kept in either case.
+    #[arg(long, conflicts_with = "print", help_heading = door::DOOR)]
+    pub(crate) keep_serving: bool,
+
     /// Deny a question that nobody answered for so many seconds
     #[arg(long, value_name = "S", value_parser = seconds, help_heading = HEADLESS)]
     pub(crate) question_timeout: Option<Duration>,

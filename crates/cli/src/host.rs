@@ -135,6 +135,11 @@ impl Host {
         self.hub.find(session)
     }
 
+    /// Ends a session that is live here, and comes back when nothing of its agent is left.
+    pub(crate) async fn close(&self, session: &SessionId) {
+        self.hub.close(session).await;
+    }
+
     fn note(&self, session: &SessionId, address: Option<&str>) -> Option<LiveNote> {
         let note = data().filter(|_| self.store.is_some()).map(|data| LiveNote::leave(&data, session, address));
         note.transpose().unwrap_or_else(|error| {

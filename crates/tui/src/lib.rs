@@ -7,11 +7,17 @@
 //! Must not come in: agents, doors, settings files, the log.
 
 mod app;
+mod around;
+mod commands;
+mod complete;
 mod composer;
 mod effect;
+mod files;
+mod history;
 mod keys;
 mod markdown;
 mod msg;
+mod picture;
 mod run;
 mod terminal;
 mod theme;
@@ -19,4 +25,6 @@ mod transcript;
 mod view;
 mod wrap;
 
+pub use around::{Address, Answer, Around, Earlier, Elsewhere, Share};
+pub use effect::Outcome;
 pub use run::{Editor, Options, RunError, run};

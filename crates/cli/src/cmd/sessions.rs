@@ -199,7 +199,7 @@ fn shortened(title: &str) -> String {
 }
 
 /// How long ago, in one word.
-fn age(millis: u64) -> String {
+pub(crate) fn age(millis: u64) -> String {
     let minutes = millis / 60_000;
     match (minutes, minutes / 60, minutes / 60 / 24) {
         (0, _, _) => "now".to_owned(),

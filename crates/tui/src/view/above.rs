@@ -1,0 +1,90 @@
+//! What stands above the composer: prompts that wait, what is offered for what is typed, a search.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use crate::app::Model;
+use crate::complete::Item;
+use crate::theme::Theme;
+use crate::wrap::{clean, width};
+
+/// How many prompts that wait are shown.
+const QUEUED: usize = 3;
+/// How many things are offered at a time.
+const OFFERED: usize = 8;
+
+/// The rows it takes up.
+pub(super) fn rows(model: &Model) -> usize {
+    lines(model).len()
+}
+
+pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    frame.render_widget(Paragraph::new(lines(model)), area);
+}
+
+fn lines(model: &Model) -> Vec<Line<'static>> {
+    let (theme, columns) = (model.theme, usize::from(model.columns));
+    let mut lines = queued(model, columns);
+    if let Some(search) = &model.history.search {
+        let found = if search.is_found() { "" } else { " · nothing has these words" };
+        let words = format!("search: {}{found} · Ctrl+R older · Enter takes it · Esc gives up", search.words);
+        lines.push(Line::styled(fit(&words, columns), theme.accent()));
+    } else if let Some(completion) = &model.completion {
+        lines.extend(items(&completion.items, completion.chosen, OFFERED, columns, theme));
+    }
+    lines
+}
+
+fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
+    let (theme, queue) = (model.theme, &model.state.queue);
+    let first = queue.len().saturating_sub(QUEUED);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    if first > 0 {
+        lines.push(Line::styled(fit(&format!("  {first} more wait before these"), columns), theme.quiet()));
+    }
+    lines.extend(queue.iter().skip(first).map(|queued| {
+        let whose = queued.from.as_ref().filter(|from| from.client_id != model.me.client_id);
+        let whose = whose.map(|from| format!("{}: ", from.client)).unwrap_or_default();
+        let text = clean(&queued.prompt.text).replace('\n', " ");
+        Line::styled(fit(&format!("  waits: {whose}{text}"), columns), theme.quiet())
+    }));
+    if !queue.is_empty() && model.composer.is_empty() {
+        lines.push(Line::styled(fit("  Up takes your last one back", columns), theme.quiet()));
+    }
+    lines
+}
+
+/// A list of which one is chosen; so many rows of it, that one among them.
+pub(super) fn items(items: &[Item], chosen: usize, rows: usize, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let first = (chosen + 1).saturating_sub(rows);
+    let shown = items.iter().skip(first).take(rows);
+    let name = shown.clone().map(|item| width(&item.shown)).max().unwrap_or_default().min(columns * 2 / 3);
+    let line = |(at, item): (usize, &Item)| {
+        let text = fit(&clean(&item.shown).replace('\n', " "), name);
+        let pad = " ".repeat(name.saturating_sub(width(&text)));
+        let does = fit(&clean(&item.does).replace('\n', " "), columns.saturating_sub(name + 4));
+        let style = if at + first == chosen { theme.chosen() } else { theme.accent() };
+        Line::from(vec![Span::styled(format!(" {text}{pad} "), style), Span::styled(format!(" {does}"), theme.quiet())])
+    };
+    shown.enumerate().map(line).collect()
+}
+
+/// As much of it as fits.
+pub(super) fn fit(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut short = String::new();
+    for letter in text.chars() {
+        if width(&short) + width(letter.encode_utf8(&mut [0; 4])) + 1 > columns {
+            break;
+        }
+        short.push(letter);
+    }
+    if columns > 0 {
+        short.push('…');
+    }
+    short
+}
