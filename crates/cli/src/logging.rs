@@ -15,7 +15,9 @@ pub(crate) fn init() {
         Err(error) => (EnvFilter::new("warn"), Some(error)),
     };
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(color).init();
+    // A stderr that is gone, as with its terminal, is no reason to panic.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).log_internal_errors(false);
+    log.with_writer(std::io::stderr).with_ansi(color).init();
     if let Some(error) = bad {
         tracing::warn!(%error, "MULTITAP_LOG is not understood; logging warnings");
     }

@@ -74,6 +74,22 @@ pub fn peer(kind: peer::Kind) -> Option<PathBuf> {
     judge(kind.title(), &kind.place())
 }
 
+/// tmux, for tests that need a real terminal: run wherever it is installed.
+///
+/// # Panics
+///
+/// If it is not installed on a machine that runs all tests (`CI` is set).
+#[must_use]
+pub fn tmux() -> Option<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&path).map(|folder| folder.join("tmux")).find(|program| program.is_file());
+    if found.is_none() {
+        assert!(env::var_os("CI").is_none(), "tmux is required and not installed");
+        skip("tmux", "it is not installed");
+    }
+    found
+}
+
 fn judge(what: &str, place: &Place) -> Option<PathBuf> {
     match decide(env::var(WISH).ok().as_deref(), place) {
         Verdict::Run(program) => Some(program),

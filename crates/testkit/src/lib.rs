@@ -31,6 +31,7 @@ pub mod peer;
 pub mod record;
 mod scratch;
 mod shell;
+pub mod terminal;
 pub mod wait;
 
 pub use self::scratch::{MARKER, Scratch};

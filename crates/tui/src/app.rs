@@ -200,7 +200,7 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
         EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
             model.commands = Some(commands::read(&note.data));
             // Somebody may be in the middle of typing one.
-            if model.completion.is_some() {
+            if model.composer.text().starts_with('/') {
                 effects.extend(typing::offer(model));
             }
         }

@@ -28,3 +28,4 @@ mod wrap;
 pub use around::{Address, Answer, Around, Earlier, Elsewhere, Share};
 pub use effect::Outcome;
 pub use run::{Editor, Options, RunError, run};
+pub use terminal::let_go;

@@ -147,6 +147,9 @@ async fn instead(host: &Host, args: &SessionArgs, resume: Option<String>) -> Ses
 /// Goes on for those who are connected, until the session is over or somebody ends it. A terminal that goes away does
 /// not.
 async fn serve_on(session: &Session, around: &Surroundings, signals: &mut Signals) -> Exit {
+    if let Err(error) = multitap_tui::let_go() {
+        tracing::warn!(%error, "the terminal is still held");
+    }
     let at = around.address().map(|address| format!(" at {address}")).unwrap_or_default();
     let (id, pid) = (session.id(), std::process::id());
     out::say(&format!(

@@ -150,13 +150,14 @@ fn only_the_built_in_agent_takes_shell_lines() {
 #[test]
 fn the_agents_commands_are_asked_for_once_and_offered() {
     let mut screen = Screen::new(AgentType::Builtin);
-    assert_eq!(screen.keys("/m"), [Effect::Query(multitap_event::Query::Commands)]);
+    assert_eq!(screen.keys("/mem"), [Effect::Query(multitap_event::Query::Commands)]);
     let told = json!({ "subtype": "commands", "data": { "commands": [
         { "name": "memory", "subCommands": [{ "name": "show" }, { "name": "add", "arguments": [{ "name": "text", "isRequired": true }] }] },
         { "name": "model", "description": "hidden by ours" },
     ] } });
     screen.tell("system", &told);
     assert!(screen.offered().contains(&"/memory"), "{:?}", screen.offered());
+    screen.keys("<back><back>");
     assert_eq!(screen.offered().iter().filter(|shown| shown.starts_with("/model")).count(), 1);
     assert_eq!(screen.keys("em<enter>"), []);
     assert_eq!((screen.typed(), screen.offered()), ("/memory ", vec!["show", "add text"]));
