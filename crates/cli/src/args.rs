@@ -15,14 +15,17 @@ use multitap_hub::WhenBusy;
 pub(crate) use self::door::{AccessArgs, DoorArgs};
 pub(crate) use self::serve::ServeArgs;
 
-const USAGE: &str = "multitap -p PROMPT [OPTIONS]
+const USAGE: &str = "multitap [OPTIONS] [PROMPT]
+       multitap -p PROMPT [OPTIONS]
        multitap -p --input-format stream-json [OPTIONS]
-       multitap COMMAND
-       multitap                    which agents are here, how to get others, and
-                                   a rehearsal if there is none";
+       multitap COMMAND";
 
 const EXAMPLES: &str = "\
 Examples:
+  multitap                                    a session on this terminal, with the
+                                              best agent that is installed
+  multitap --a2a-port 4100                    the same, and others may join it
+  multitap -c                                 go on where you left off
   multitap -p \"explain src/main.rs\"           the answer on stdout
   git diff | multitap -p \"review this\"        piped text comes before PROMPT
   multitap -p \"fix the tests\" --approval-mode auto-edit
@@ -179,7 +182,7 @@ pub(crate) struct DecodeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to ask, if it does not follow -p at once
+    /// What to ask first; with -p, what to ask if it does not follow -p at once
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Option<String>,
 

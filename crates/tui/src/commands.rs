@@ -54,7 +54,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         words: &[("on", "open a door, at any free port or the one you name"), ("off", "close it again")],
     },
     plain(Own::Clients, "clients", "", "who is connected, and in which role; choose one to send it away"),
-    plain(Own::Stats, "stats", "", "turns, tokens, cost and time of this session"),
+    plain(Own::Stats, "stats", "", "turns, tokens and cost of this session"),
     plain(Own::Image, "image", "PATH", "put a picture into the prompt"),
     plain(Own::Copy, "copy", "", "copy the last answer"),
     plain(Own::Help, "help", "", "these commands and those of the agent"),

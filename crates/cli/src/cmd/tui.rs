@@ -15,6 +15,7 @@ use crate::args::{RunArgs, SessionArgs};
 use crate::around::Surroundings;
 use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
+use crate::logging::ToFile;
 use crate::settings::{self, Settings};
 use crate::signals::{Signal, Signals};
 use crate::take_up::TakeUp;
@@ -74,10 +75,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             is_host: true,
             greeting: next.greeting,
         };
+        let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
         let shown = tokio::select! {
             shown = multitap_tui::run(session.clone(), screen) => shown,
             signal = signals.next_kind() => Ok(if signal == Signal::Hangup { Outcome::Gone } else { Outcome::Left }),
         };
+        drop(logs);
         let outcome = shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))));
         match outcome {
             Ok(Outcome::Resume(id)) => wanted = instead(&host, &args.session, Some(id)).await,

@@ -89,16 +89,17 @@ pub(super) fn pressed(model: &mut Model, action: Action) -> Vec<Effect> {
         (Some(Overlay::Picker(picker)), _) => return pick(model_picker(picker, action), model),
         (Some(Overlay::Page(page)), Action::Go(Move::Up)) => page.top = page.top.saturating_sub(1),
         (Some(Overlay::Page(page)), Action::PageUp) => page.top = page.top.saturating_sub(rows),
-        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.down(1, rows),
-        (Some(Overlay::Page(page)), Action::PageDown) => page.down(rows, rows),
+        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.down(1),
+        (Some(Overlay::Page(page)), Action::PageDown) => page.down(rows),
         (Some(Overlay::Page(_)) | None, _) => model.overlay = None,
     }
     Vec::new()
 }
 
 impl Page {
-    fn down(&mut self, by: usize, rows: usize) {
-        let most = (self.lines.len() + self.code.len()).saturating_sub(rows);
+    fn down(&mut self, by: usize) {
+        // Lines may be cut in two on a narrow screen: better too far than not far enough.
+        let most = (self.lines.len() + self.code.len()).saturating_sub(1);
         self.top = (self.top + by).min(most);
     }
 }

@@ -88,3 +88,66 @@ pub(super) fn fit(text: &str, columns: usize) -> String {
     }
     short
 }
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{ClientId, ClientRef, Door, Prompt};
+    use multitap_hub::Queued;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+    use crate::app::update;
+    use crate::around::Address;
+    use crate::msg::Msg;
+
+    /// The screen after these keys, at that width.
+    fn screen(columns: u16, prepare: impl Fn(&mut Model)) -> String {
+        let me = ClientRef { client_id: Some(ClientId::from("me")), ..ClientRef::new("ann", Door::Terminal) };
+        let mut model = Model::new(me, "~/shop".to_owned(), Theme::new(true));
+        (model.columns, model.rows) = (columns, 16);
+        prepare(&mut model);
+        let mut terminal = Terminal::new(TestBackend::new(columns, 16)).unwrap();
+        terminal.draw(|frame| crate::view::view(&model, frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    fn type_in(model: &mut Model, text: &str) {
+        for letter in text.chars() {
+            update(model, Msg::Key(crossterm::event::KeyCode::Char(letter).into()));
+        }
+    }
+
+    fn both(name: &str, prepare: impl Fn(&mut Model)) {
+        for columns in [40, 80] {
+            insta::assert_snapshot!(format!("{name}_{columns}"), screen(columns, &prepare));
+        }
+    }
+
+    #[test]
+    fn commands_are_offered() {
+        both("commands", |model| type_in(model, "/s"));
+    }
+
+    #[test]
+    fn prompts_that_wait_are_shown() {
+        both("queue", |model| {
+            for (text, from) in [("first", None), ("then\nmany lines", Some(ClientRef::new("phone", Door::A2a)))] {
+                model.state.queue.push_back(Queued { prompt: Prompt::text(text), from });
+            }
+        });
+    }
+
+    #[test]
+    fn a_choice_and_a_page_lie_over_the_screen() {
+        both("modes", |model| {
+            type_in(model, "/mode");
+            update(model, Msg::Key(crossterm::event::KeyCode::Enter.into()));
+        });
+        both("share", |model| {
+            let url = "http://127.0.0.1:4100".to_owned();
+            let note = "Programs of this machine can join. No token is needed.".to_owned();
+            update(model, Msg::Shared(Some(Address { url, token: None, note })));
+        });
+    }
+}
