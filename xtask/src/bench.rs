@@ -20,7 +20,9 @@ pub(crate) fn bench(args: &[String]) -> Result<()> {
         Some((name, options)) if name == "parse" => options,
         Some((name, options)) if name == "log" => return example("multitap-store", "bench_log", options),
         Some((name, options)) if name == "hub" => return example("multitap", "bench_hub", options),
-        Some((name, _)) if !name.starts_with('-') => bail!("no bench named {name}; there are parse, log and hub"),
+        Some((name, options)) if name == "door" => return example("multitap", "bench_door", options),
+        Some((name, options)) if name == "tui" => return tui(options),
+        Some((name, _)) if !name.starts_with('-') => bail!("no bench {name}: there are parse, log, hub, door and tui"),
         _ => args,
     };
     parse(options)
@@ -29,6 +31,21 @@ pub(crate) fn bench(args: &[String]) -> Result<()> {
 fn example(package: &str, example: &str, options: &[String]) -> Result<()> {
     let run = ["run", "--quiet", "--release", "--package", package, "--example", example, "--"];
     succeed(cargo(&run).args(options))
+}
+
+/// The screen by itself, and the whole program until it shows one.
+fn tui(options: &[String]) -> Result<()> {
+    let build =
+        ["build", "--quiet", "--release", "--package", "multitap", "--bin", "multitap", "--message-format=json"];
+    let output = cargo(&build).stderr(Stdio::inherit()).output().context("build the program")?;
+    ensure!(output.status.success(), "the program does not build ({})", output.status);
+    // Cargo tells where it is, wherever that is set.
+    let told = String::from_utf8(output.stdout)?;
+    let program = told.lines().find_map(|line| line.split_once("\"executable\":\"")?.1.split('"').next());
+    let program = program.context("cargo did not tell where the program is")?;
+    let mut all = vec!["--start".to_owned(), program.to_owned()];
+    all.extend_from_slice(options);
+    example("multitap-tui", "bench_tui", &all)
 }
 
 fn parse(options: &[String]) -> Result<()> {

@@ -130,12 +130,17 @@ impl Host {
         Ok(session)
     }
 
+    /// The sessions that are live here.
+    pub(crate) fn live(&self) -> Vec<Session> {
+        self.hub.live()
+    }
+
     /// A session that is live here.
     pub(crate) fn find(&self, session: &SessionId) -> Option<Session> {
         self.hub.find(session)
     }
 
-    /// Ends a session that is live here, and comes back when nothing of its agent is left.
+    /// Ends a session, and comes back when nothing of its agent is left.
     pub(crate) async fn close(&self, session: &SessionId) {
         self.hub.close(session).await;
     }

@@ -5,6 +5,7 @@
 //! them.
 
 mod card;
+mod coders;
 mod cursor;
 mod decode;
 mod encode;
@@ -12,12 +13,16 @@ mod follow;
 mod frame;
 mod history;
 mod keep;
+mod mend;
 mod name;
+mod past;
 mod project;
 mod rpc;
 mod service;
 mod sse;
 mod stage;
+#[cfg(test)]
+mod tests;
 mod ws;
 
 use axum::Router;

@@ -24,12 +24,14 @@
 pub mod cli;
 pub mod fake;
 pub mod fixture;
+pub mod http;
 pub mod install;
 pub mod interop;
 pub mod model;
 pub mod peer;
 pub mod record;
 mod scratch;
+pub mod script;
 mod shell;
 pub mod terminal;
 pub mod wait;

@@ -2,6 +2,8 @@
 
 mod ask;
 mod command;
+mod context;
+mod look;
 mod overlay;
 #[cfg(test)]
 mod tests;
@@ -12,16 +14,18 @@ use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSu
 use multitap_hub::State;
 
 pub(crate) use self::ask::Asking;
+pub(crate) use self::context::Context;
+pub(crate) use self::look::Search;
 pub(crate) use self::overlay::{Overlay, Page, Picker};
 use crate::commands::{self, Offered};
 use crate::complete::{Completion, Item};
 use crate::composer::{Composer, Move};
 use crate::effect::{Edited, Effect, Outcome};
 use crate::history::History;
-use crate::keys::{self, Action};
+use crate::keys::{self, Action, Copied};
 use crate::msg::Msg;
 use crate::theme::Theme;
-use crate::transcript::{Scroll, Transcript};
+use crate::transcript::{Mark, Scroll, Shape, Transcript};
 
 /// The modes that Shift+Tab goes through.
 const MODES: [ApprovalMode; 4] = [ApprovalMode::Ask, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::AutoAll];
@@ -41,11 +45,19 @@ pub(crate) struct Model {
     pub(crate) state: State,
     pub(crate) transcript: Transcript,
     pub(crate) scroll: Scroll,
+    /// Where the end was when the screen went away from it.
+    pub(crate) left: Option<Mark>,
+    pub(crate) search: Option<Search>,
+    /// What came before is on its way.
+    pub(crate) fetching: bool,
+    pub(crate) context: Option<Context>,
     pub(crate) composer: Composer,
     pub(crate) asking: Option<Asking>,
     pub(crate) help: bool,
     /// What lies over the screen.
     pub(crate) overlay: Option<Overlay>,
+    /// The first line of it.
+    pub(crate) help_top: usize,
     /// A line for whoever sits here, until the next key.
     pub(crate) notice: Option<String>,
     /// What was sent before.
@@ -72,7 +84,6 @@ pub(crate) struct Model {
 impl Model {
     pub(crate) fn new(me: ClientRef, folder: String, theme: Theme) -> Self {
         Self {
-            me,
             folder,
             branch: None,
             door: None,
@@ -80,12 +91,18 @@ impl Model {
             columns: 80,
             rows: 24,
             state: State::default(),
-            transcript: Transcript::default(),
+            transcript: Transcript::of(&me),
+            me,
             scroll: Scroll::Latest,
+            left: None,
+            search: None,
+            fetching: false,
+            context: None,
             composer: Composer::default(),
             asking: None,
             help: false,
             overlay: None,
+            help_top: 0,
             notice: None,
             history: History::default(),
             completion: None,
@@ -102,13 +119,21 @@ impl Model {
         }
     }
 
+    /// Begins with what the session is, where its beginning is not told.
+    pub(crate) fn begin(&mut self, state: State) {
+        self.transcript.expect(state.questions.open());
+        self.state = state;
+        ask::follow(self);
+    }
+
     /// The rows that the transcript has.
     pub(crate) fn page(&self) -> usize {
         usize::from(self.rows).saturating_sub(crate::view::below(self)).max(1)
     }
 
-    fn scrolled(&self, by: isize) -> Scroll {
-        self.transcript.scrolled(self.scroll, by, usize::from(self.columns), self.page(), self.theme)
+    /// What the lines of the transcript are made for.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape { columns: usize::from(self.columns), rows: self.page(), theme: self.theme }
     }
 }
 
@@ -121,18 +146,21 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Key(key) => pressed(model, key),
-        Msg::Paste(text) => match (&mut model.overlay, &mut model.asking) {
-            (Some(_), _) => Vec::new(),
-            (None, Some(asking)) => {
-                asking.paste(&text);
-                Vec::new()
+        Msg::Paste(text) => {
+            if model.search.is_some() {
+                return look::paste(model, &text);
             }
-            (None, None) => typing::paste(model, text),
-        },
-        Msg::Wheel(by) => {
-            model.scroll = model.scrolled(by);
-            Vec::new()
+            match (&mut model.overlay, &mut model.asking) {
+                (Some(_), _) => Vec::new(),
+                (None, Some(asking)) => {
+                    asking.paste(&text);
+                    Vec::new()
+                }
+                (None, None) => typing::paste(model, text),
+            }
         }
+        Msg::Wheel(by) => look::scroll(model, by),
+        Msg::Fetched(fetched) => look::fetched(model, fetched),
         Msg::Resized { columns, rows } => {
             (model.columns, model.rows) = (columns, rows);
             Vec::new()
@@ -189,8 +217,12 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
 }
 
 fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
-    model.state.apply(event);
+    // Whoever joins late begins with a state that knows the latest events.
+    if event.seq > model.state.seq {
+        model.state.apply(event);
+    }
     model.transcript.apply(event);
+    model.context = Context::told(event).or(model.context);
     let mut effects = Vec::new();
     match &event.kind {
         EventKind::PermissionAsked(question) if !model.focused => {
@@ -220,11 +252,16 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let twice = model.again.take() == Some(action);
     model.notice = None;
     if model.help {
-        model.help = false;
+        read_help(model, action);
         return Vec::new();
     }
     if model.overlay.is_some() {
         return overlay::pressed(model, action);
+    }
+    if model.search.is_some()
+        && let Some(effects) = look::pressed(model, action)
+    {
+        return effects;
     }
     if model.asking.is_some()
         && let Some(effects) = ask::pressed(model, key, action)
@@ -250,6 +287,10 @@ fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
     match action {
         Action::Send => return typing::send(model),
         Action::Newline => model.composer.insert("\n"),
+        // As in a pager, when one reads and does not type.
+        Action::Insert('/') if model.composer.is_empty() && model.scroll != Scroll::Latest => {
+            model.search = Some(Search::default());
+        }
         Action::Insert('?') if model.composer.is_empty() => model.help = true,
         Action::Insert(letter) => model.composer.insert(letter.encode_utf8(&mut [0; 4])),
         Action::Go(way @ (Move::Up | Move::Down)) if model.composer.is_at_edge(way) => {
@@ -264,7 +305,7 @@ fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
         Action::Go(way) => model.composer.go(way),
         Action::Erase(what) => model.composer.erase(what),
         Action::Yank => model.composer.yank(),
-        Action::Search => model.history.search(&mut model.composer),
+        Action::Recall => model.history.search(&mut model.composer),
         Action::Complete => return typing::offer(model),
         Action::Interrupt => return typing::interrupt(model, twice),
         Action::Leave => return leave(model, twice),
@@ -272,18 +313,42 @@ fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
         Action::LeaveIfEmpty => model.composer.erase(crate::composer::Erase::Forward),
         Action::NextMode => return next_mode(model),
         Action::Unfold => model.transcript.unfolded = !model.transcript.unfolded,
-        Action::PageUp => model.scroll = model.scrolled(-page_step(model)),
-        Action::PageDown => model.scroll = model.scrolled(page_step(model)),
-        Action::Top => model.scroll = Scroll::At { cell: 0, line: 0 },
-        Action::Bottom => model.scroll = Scroll::Latest,
+        Action::PageUp => return look::page(model, -1),
+        Action::PageDown => return look::page(model, 1),
+        Action::Top => return look::go(model, model.transcript.top(model.shape())),
+        Action::Bottom => return look::go(model, Scroll::Latest),
+        Action::Search => model.search = Some(Search::default()),
+        Action::Copy(what) => return copy(model, what),
         Action::Editor => return vec![Effect::Edit { what: Edited::Composer, text: model.composer.whole() }],
         Action::Nothing => {}
     }
     Vec::new()
 }
 
-fn page_step(model: &Model) -> isize {
-    model.page().saturating_sub(2).max(1).cast_signed()
+/// What does not fit is scrolled to; any other key closes it.
+fn read_help(model: &mut Model, action: Action) {
+    let hidden = crate::view::hidden_help(model);
+    let page = usize::from(model.rows).saturating_sub(3).max(1);
+    let top = model.help_top.min(hidden);
+    let to = match action {
+        Action::Go(Move::Up) => Some(top.saturating_sub(1)),
+        Action::Go(Move::Down) => Some(top + 1),
+        Action::PageUp => Some(top.saturating_sub(page)),
+        Action::PageDown => Some(top + page),
+        _ => None,
+    };
+    model.help = to.is_some() && hidden > 0;
+    model.help_top = to.filter(|_| model.help).unwrap_or(0).min(hidden);
+}
+
+fn copy(model: &mut Model, what: Copied) -> Vec<Effect> {
+    let (text, name) = match what {
+        Copied::Answer => (model.transcript.last_said(), "answer"),
+        Copied::Code => (model.transcript.last_code(), "code"),
+    };
+    let verb = if text.is_some() { "copied the last" } else { "there is no" };
+    model.notice = Some(format!("{verb} {name}"));
+    text.map(Effect::Copy).into_iter().collect()
 }
 
 fn leave(model: &mut Model, twice: bool) -> Vec<Effect> {

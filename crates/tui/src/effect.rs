@@ -35,6 +35,10 @@ pub(crate) enum Effect {
         what: Edited,
         text: String,
     },
+    /// Read what came before that event.
+    Fetch {
+        before: u64,
+    },
     /// Put that into the clipboard.
     Copy(String),
     /// Somebody who looks elsewhere should look here.

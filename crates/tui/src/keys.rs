@@ -22,10 +22,19 @@ pub(crate) enum Action {
     PageDown,
     Top,
     Bottom,
+    Search,
+    Copy(Copied),
     Editor,
     Complete,
-    Search,
+    Recall,
     Nothing,
+}
+
+/// What is put into the clipboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Copied {
+    Answer,
+    Code,
 }
 
 /// A key and what it does, as people are told.
@@ -39,20 +48,23 @@ pub(crate) struct Binding {
 pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "Enter", does: "send" },
     Binding { keys: "Shift+Enter, Alt+Enter, Ctrl+J", does: "new line" },
-    Binding { keys: "Esc", does: "interrupt the turn; twice: clear what is typed, or bring back what was sent last" },
+    Binding { keys: "Esc", does: "interrupt the turn; twice: clear what is typed or bring back what was sent" },
     Binding { keys: "Ctrl+C", does: "interrupt or clear; twice: quit" },
     Binding { keys: "Ctrl+D", does: "quit, when nothing is typed" },
     Binding { keys: "Shift+Tab", does: "next approval mode" },
     Binding { keys: "Up, Down", does: "what was typed before; Up takes back a prompt that waits" },
     Binding { keys: "Ctrl+R", does: "search what was typed before" },
     Binding { keys: "@, /", does: "mention a file, give a command; Tab or Enter takes what is offered, Esc closes it" },
-    Binding { keys: "PageUp, PageDown", does: "scroll" },
+    Binding { keys: "PageUp, PageDown", does: "scroll; in a question: through what is asked about" },
     Binding { keys: "Ctrl+Home, Ctrl+End", does: "to the beginning, to the latest" },
-    Binding { keys: "Ctrl+O", does: "show everything, or fold it again" },
+    Binding { keys: "Ctrl+F", does: "search; Enter and Up: earlier, Down: later, Esc: done (/ too, when scrolled up)" },
+    Binding { keys: "Ctrl+O", does: "show thoughts and output whole, or fold them again" },
+    Binding { keys: "Alt+C, Alt+X", does: "copy the last answer, the last code" },
     Binding { keys: "Ctrl+G", does: "write in your editor; in a question: edit before you allow" },
     Binding { keys: "Ctrl+A, Ctrl+E", does: "beginning and end of the line" },
     Binding { keys: "Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y", does: "cut a word, to the beginning, to the end; put it back" },
-    Binding { keys: "1-9, Up, Down, Enter", does: "answer a question" },
+    Binding { keys: "1-9, Up, Down, Enter", does: "answer a question; the first letter of an option does too" },
+    Binding { keys: "Left, Right", does: "in a question: the one before, the next, when several wait" },
     Binding { keys: "Tab", does: "in a question: say something with the answer" },
     Binding { keys: "?", does: "this help, when nothing is typed" },
 ];
@@ -89,6 +101,8 @@ pub(crate) fn action(key: KeyEvent) -> Action {
             'b' => Action::Go(Move::WordLeft),
             'f' => Action::Go(Move::WordRight),
             'd' => Action::Erase(Erase::WordForward),
+            'c' => Action::Copy(Copied::Answer),
+            'x' => Action::Copy(Copied::Code),
             _ => Action::Nothing,
         },
         KeyCode::Char(letter) => Action::Insert(letter),
@@ -104,7 +118,7 @@ fn control(letter: char) -> Action {
         'a' => Action::Go(Move::LineStart),
         'e' => Action::Go(Move::LineEnd),
         'b' => Action::Go(Move::Left),
-        'f' => Action::Go(Move::Right),
+        'f' => Action::Search,
         'p' => Action::Go(Move::Up),
         'n' => Action::Go(Move::Down),
         'w' => Action::Erase(Erase::WordBack),
@@ -114,7 +128,7 @@ fn control(letter: char) -> Action {
         'y' => Action::Yank,
         'o' => Action::Unfold,
         'g' => Action::Editor,
-        'r' => Action::Search,
+        'r' => Action::Recall,
         _ => Action::Nothing,
     }
 }

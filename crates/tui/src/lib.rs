@@ -12,14 +12,20 @@ mod commands;
 mod complete;
 mod composer;
 mod effect;
+mod figures;
 mod files;
+mod highlight;
 mod history;
 mod keys;
 mod markdown;
 mod msg;
 mod picture;
 mod run;
+#[doc(hidden)]
+pub mod stage;
 mod terminal;
+#[cfg(test)]
+mod tests;
 mod theme;
 mod transcript;
 mod view;

@@ -1,9 +1,13 @@
 //! Markdown to lines: what agents write, as far as a screen of characters can show it. Pure.
 
+mod part;
+
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+pub(crate) use self::part::{last_code, last_cut};
+use crate::highlight;
 use crate::theme::Theme;
 use crate::wrap::{clean, width, wrap};
 
@@ -30,7 +34,8 @@ struct Page {
     margins: Vec<Margin>,
     /// The numbers of the lists that are open; nothing for bullets.
     lists: Vec<Option<u64>>,
-    code: Option<String>,
+    /// The code under way, and its language.
+    code: Option<(String, String)>,
     table: Option<Table>,
     link: Option<String>,
     /// Whether an empty line has to come before the next block.
@@ -112,9 +117,7 @@ impl Page {
                     CodeBlockKind::Fenced(language) => language.to_string(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                // What language it is in is kept for whoever colours it.
-                tracing::trace!(language, "code");
-                self.code = Some(String::new());
+                self.code = Some((String::new(), language));
             }
             Tag::List(first) => {
                 self.end_line();
@@ -222,7 +225,7 @@ impl Page {
     }
 
     fn text(&mut self, text: &str) {
-        if let Some(code) = &mut self.code {
+        if let Some((code, _)) = &mut self.code {
             return code.push_str(text);
         }
         let style = self.styles.last().copied().unwrap_or_default();
@@ -297,13 +300,12 @@ impl Page {
     }
 
     fn end_code(&mut self) {
-        let Some(code) = self.code.take() else { return };
-        let style = self.theme.code();
+        let Some((code, language)) = self.code.take() else { return };
         let columns = self.columns.saturating_sub(self.indent() + 2);
-        for line in clean(&code).trim_end_matches('\n').split('\n') {
-            for piece in wrap(Line::styled(line.to_owned(), style), columns, 2) {
+        for line in highlight::lines(clean(&code).trim_end_matches('\n'), &language, self.theme) {
+            for piece in wrap(line, columns, 2) {
                 let mut spans = vec![Span::raw("  ")];
-                spans.extend(piece.spans.into_iter().map(|span| span.patch_style(style)));
+                spans.extend(piece.spans);
                 self.put(Line::from(spans));
             }
         }
@@ -349,7 +351,7 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn shown(text: &str, columns: usize) -> String {
+    pub(super) fn shown(text: &str, columns: usize) -> String {
         let lines = lines(text, columns, Theme::new(false));
         lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }

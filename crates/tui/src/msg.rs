@@ -16,6 +16,8 @@ pub(crate) enum Msg {
         after: u64,
         next: u64,
     },
+    /// What came before the first event that is known; nothing if that is the first there is.
+    Fetched(Result<Vec<Event>, String>),
     Key(KeyEvent),
     Paste(String),
     /// Lines up, or down where it is positive.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossterm::event::{Event as Input, EventStream, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
 use multitap_event::{ClientRef, Query};
-use multitap_hub::{Feed, FeedEnd, Join, JoinError, JoinFrom, Session, Told, WhenBusy};
+use multitap_hub::{Edge, Feed, FeedEnd, Join, JoinError, JoinFrom, Part, Session, Told, WhenBusy};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
@@ -31,6 +31,9 @@ const FRAME: Duration = Duration::from_millis(16);
 const AGAIN: Duration = Duration::from_secs(2);
 /// How many events of the past are on the screen at first.
 const TAIL: u64 = 2000;
+/// How many events are read at once when somebody scrolls up to the first, and how many bytes of them.
+const FETCH: usize = 1000;
+const FETCH_BYTES: usize = 4 * 1024 * 1024;
 /// How many answers may be under way.
 const ANSWERS: usize = 64;
 
@@ -84,6 +87,9 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
     let mut model = Model::new(joined.client, options.folder, Theme::new(options.colours));
+    if let Some(state) = joined.snapshot {
+        model.begin(*state);
+    }
     (model.branch, model.door) = (options.branch, options.door);
     (model.is_host, model.notice) = (options.is_host, options.greeting);
     model.session = Some(session.id().to_string());
@@ -236,6 +242,18 @@ impl Loop {
         self.on(msg);
     }
 
+    /// Reads what came before that event.
+    fn fetch(&mut self, before: u64) {
+        let (session, answers) = (self.session.clone(), self.answers.clone());
+        let part = Part { edge: Edge::Before(before), limit: FETCH, bytes: FETCH_BYTES };
+        self.tasks.spawn(async move {
+            let page = session.page(part).await;
+            let events = page.map(|page| page.entries.iter().filter_map(|entry| entry.event().cloned()).collect());
+            let fetched = events.map_err(|error| format!("what came before cannot be read: {error}"));
+            answers.send(Msg::Fetched(fetched)).await.ok(); // the screen is gone, and nobody wants to know
+        });
+    }
+
     /// What takes time is done by a task of its own, and what comes of it comes back as a message.
     fn carry_out(&mut self, effect: Effect) {
         let effect = match effect {
@@ -244,6 +262,7 @@ impl Loop {
                 return;
             }
             Effect::Edit { what, text } => return self.edit(what, &text),
+            Effect::Fetch { before } => return self.fetch(before),
             Effect::Copy(text) => return self.screen.copy(&text),
             Effect::Notify(words) => return self.screen.notify(&words),
             Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => return self.use_files(effect),
@@ -324,6 +343,7 @@ async fn ask(
         | Effect::Picture { .. }
         | Effect::Remember(_)
         | Effect::Edit { .. }
+        | Effect::Fetch { .. }
         | Effect::Copy(_)
         | Effect::Notify(_)
         | Effect::Leave(_) => None,

@@ -65,11 +65,10 @@ fn enter() -> io::Result<()> {
     if entered.is_err() {
         leave();
     }
-    // Shift+Enter is told apart only by terminals that know this; others do without.
-    if matches!(terminal::supports_keyboard_enhancement(), Ok(true)) {
-        let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
-        execute!(io::stdout(), PushKeyboardEnhancementFlags(flags)).ok();
-    }
+    // Shift+Enter is told apart only by terminals that know this; others take no notice. They are not asked first: one
+    // that does not answer would keep the first frame waiting for seconds.
+    let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
+    execute!(io::stdout(), PushKeyboardEnhancementFlags(flags)).ok();
     entered
 }
 

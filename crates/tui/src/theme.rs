@@ -18,9 +18,9 @@ impl Theme {
         if self.colours { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// What matters less.
+    /// What matters less. Dim, not grey: in some palettes that grey is the background.
     pub(crate) fn quiet(self) -> Style {
-        if self.colours { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
+        Style::new().add_modifier(Modifier::DIM)
     }
 
     pub(crate) fn accent(self) -> Style {
@@ -45,6 +45,32 @@ impl Theme {
 
     pub(crate) fn code(self) -> Style {
         self.colour(Color::Magenta)
+    }
+
+    /// A word of a programming language.
+    pub(crate) fn keyword(self) -> Style {
+        if self.colours { Style::new().fg(Color::Magenta) } else { Style::new().add_modifier(Modifier::BOLD) }
+    }
+
+    pub(crate) fn string(self) -> Style {
+        self.colour(Color::Green)
+    }
+
+    pub(crate) fn number(self) -> Style {
+        self.colour(Color::Yellow)
+    }
+
+    pub(crate) fn comment(self) -> Style {
+        self.thought()
+    }
+
+    /// What was searched for.
+    pub(crate) fn found(self) -> Style {
+        if self.colours {
+            Style::new().fg(Color::Black).bg(Color::Yellow)
+        } else {
+            Style::new().add_modifier(Modifier::REVERSED)
+        }
     }
 
     pub(crate) fn thought(self) -> Style {

@@ -1,37 +1,82 @@
 //! What has happened, as a list of cells: who said what, which tools ran and how they ended. Pure.
 //!
-//! Lines are made of a cell when it comes into view, and kept until it changes: so what a screen costs depends on the
-//! screen, not on how long the session is.
+//! Lines are made of a cell when it comes into view, and kept until it changes or is far away: so what a screen costs
+//! depends on the screen, not on how long the session is.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod cell;
 mod draw;
+mod find;
+mod older;
+mod said;
+mod scroll;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
-use multitap_event::{Event, EventKind, MessageId, PromptId, Role, ToolId};
+use multitap_event::{
+    ClientId, ClientRef, Event, EventKind, FileChange, MessageId, PromptId, Question, QuestionId, Role, SessionEnd,
+    ToolId, TurnEnd,
+};
 use ratatui::text::Line;
 
-pub(crate) use self::cell::{Cell, ToolCell};
+pub(crate) use self::cell::Cell;
+use self::cell::{ToolCell, ToolRun};
 pub(crate) use self::draw::diff_lines;
-use crate::theme::Theme;
+pub(crate) use self::find::mark;
+pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
 
-/// Everything so far.
+/// Everything so far, or the end of it.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
-    cells: Vec<Held>,
+    cells: VecDeque<Held>,
+    /// The number of the first cell. A cell keeps its number when older ones come before it.
+    base: i64,
+    /// Who sits here.
+    me: Option<ClientId>,
+    /// The first event that is in it.
+    first: Option<u64>,
     /// Where the tools are that have not ended.
-    tools: HashMap<ToolId, usize>,
+    tools: HashMap<ToolId, i64>,
     /// Where the prompts are that wait.
-    queued: HashMap<PromptId, usize>,
+    queued: HashMap<PromptId, i64>,
+    /// Where the plan is.
+    plan: Option<i64>,
+    /// The questions that are open.
+    questions: HashMap<QuestionId, Question>,
+    /// What went wrong last: it is told once, however often the agent tells it.
+    wrong: Option<String>,
     /// The message that goes on.
-    saying: Option<(Option<MessageId>, usize)>,
-    thinking: Option<(Option<MessageId>, usize)>,
+    saying: Option<(Option<MessageId>, i64)>,
+    thinking: Option<(Option<MessageId>, i64)>,
+    /// What is told of things that began before the first event.
+    strays: Strays,
+    /// How many cells have lines at hand.
+    made: std::cell::Cell<usize>,
     /// Thoughts and long output are shown whole.
     pub(crate) unfolded: bool,
+}
+
+/// Kept until the events are fetched with which those things began.
+#[derive(Debug, Default)]
+struct Strays {
+    tools: HashMap<ToolId, StrayRun>,
+    /// Prompts that wait no more.
+    sent: HashSet<PromptId>,
+    /// Questions that are not open any more, and where their rulings are.
+    closed: Vec<(QuestionId, Option<i64>)>,
+    /// The first cell goes on with this message.
+    saying: Option<Option<MessageId>>,
+    thinking: Option<Option<MessageId>>,
+}
+
+#[derive(Debug, Default)]
+struct StrayRun {
+    run: ToolRun,
+    /// Cells that tell what belongs to the tool call.
+    cells: Vec<i64>,
 }
 
 #[derive(Debug)]
@@ -51,28 +96,24 @@ struct Made {
     lines: Rc<Vec<Line<'static>>>,
 }
 
-/// Which part is on the screen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Scroll {
-    /// The latest, whatever comes.
-    #[default]
-    Latest,
-    /// That line of that cell is the first.
-    At { cell: usize, line: usize },
-}
-
 impl Transcript {
-    /// What the agent said last.
-    pub(crate) fn last_said(&self) -> Option<String> {
-        let said = |cell: &Cell| if let Cell::Said { text, .. } = cell { Some(text.clone()) } else { None };
-        self.cells.iter().rev().find_map(|held| said(&held.cell))
+    /// What happens from now on, for whoever sits here.
+    pub(crate) fn of(me: &ClientRef) -> Self {
+        Self { me: me.client_id.clone(), ..Self::default() }
+    }
+
+    /// Questions that are open though nothing here told of them.
+    pub(crate) fn expect(&mut self, open: &[Question]) {
+        self.questions.extend(open.iter().map(|question| (question.question_id.clone(), question.clone())));
     }
 
     /// Takes in what happened.
     pub(crate) fn apply(&mut self, event: &Event) {
+        self.first.get_or_insert(event.seq);
         match &event.kind {
             EventKind::TextChunk(chunk) if chunk.role == Some(Role::User) => {
-                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, waits: false });
+                let nested = chunk.parent_tool_id.is_some();
+                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, waits: false, nested });
             }
             EventKind::TextChunk(chunk) => {
                 self.thinking = None;
@@ -80,10 +121,14 @@ impl Transcript {
                     Some((id, at)) if *id == chunk.message_id && chunk.is_partial => {
                         let at = *at;
                         self.change(at, |cell| cell.append(&chunk.content));
+                        self.part(chunk.content.len());
                     }
                     _ => {
-                        let at = self
-                            .add(Cell::Said { text: chunk.content.clone(), nested: chunk.parent_tool_id.is_some() });
+                        if self.cells.is_empty() && chunk.is_partial {
+                            self.strays.saying = Some(chunk.message_id.clone());
+                        }
+                        let nested = chunk.parent_tool_id.is_some();
+                        let at = self.add(Cell::Said { text: chunk.content.clone(), nested, goes_on: false });
                         self.saying = chunk.is_partial.then(|| (chunk.message_id.clone(), at));
                     }
                 }
@@ -96,74 +141,78 @@ impl Transcript {
                         self.change(at, |cell| cell.append(&thought.content));
                     }
                     _ => {
-                        let at = self.add(Cell::Thought { text: thought.content.clone() });
+                        if self.cells.is_empty() && thought.is_partial {
+                            self.strays.thinking = Some(thought.message_id.clone());
+                        }
+                        let nested = thought.parent_tool_id.is_some();
+                        let at = self.add(Cell::Thought { text: thought.content.clone(), nested });
                         self.thinking = thought.is_partial.then(|| (thought.message_id.clone(), at));
                     }
                 }
             }
             EventKind::ToolStarted(tool) => {
-                let at = self.add(Cell::Tool(Box::new(ToolCell::new(tool.clone()))));
+                let at = self.add(Cell::Tool(Box::new(ToolCell { call: tool.clone(), run: ToolRun::default() })));
                 self.tools.insert(tool.tool_id.clone(), at);
             }
-            EventKind::ToolProgress(progress) => self.tool(&progress.tool_id, |tool| tool.progressed(progress)),
-            EventKind::FileChanged(change) => match change.tool_id.as_ref().filter(|id| self.tools.contains_key(*id)) {
-                Some(id) => self.tool(&id.clone(), |tool| tool.change = Some(change.clone())),
-                None => {
-                    self.add(Cell::Changed(Box::new(change.clone())));
-                }
-            },
+            EventKind::ToolProgress(progress) => self.tool(&progress.tool_id, |run| run.progressed(progress)),
+            EventKind::FileChanged(change) => self.file_changed(change),
             EventKind::ToolCompleted(done) => {
-                self.tool(&done.tool_id, |tool| tool.end = Some(done.clone()));
+                self.tool(&done.tool_id, |run| run.ended(done));
                 self.tools.remove(&done.tool_id);
             }
             EventKind::PermissionAsked(question) => {
+                self.questions.insert(question.question_id.clone(), question.clone());
                 if let Some(id) = &question.tool_id {
-                    self.tool(id, |tool| tool.asking = true);
+                    self.tool(id, |run| run.asking = true);
                 }
             }
             EventKind::PermissionSettled(ruling) => {
-                for at in self.tools.values().copied().collect::<Vec<_>>() {
-                    self.change(at, |cell| {
-                        if let Cell::Tool(tool) = cell {
-                            tool.asking = false;
-                        }
-                    });
+                let (id, own) = (&ruling.question_id, self.is_me(&ruling.settled_by));
+                let question = self.close(id).map(Box::new);
+                let is_stray = question.is_none();
+                let at = self.add(Cell::Ruled { ruling: Box::new(ruling.clone()), question, own });
+                if is_stray {
+                    self.strays.closed.push((id.clone(), Some(at)));
                 }
-                self.add(Cell::Ruled(Box::new(ruling.clone())));
             }
-            EventKind::PermissionWithdrawn(_) => {
-                self.add(Cell::Note("the question needs no answer any more".to_owned()));
+            EventKind::PermissionWithdrawn(gone) => {
+                if self.close(&gone.question_id).is_none() {
+                    self.strays.closed.push((gone.question_id.clone(), None));
+                }
+                let why = gone.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                self.add(Cell::Note(format!("the question needs no answer any more{why}")));
             }
             EventKind::UserMessage(message) => {
-                let waited = message.prompt_id.as_ref().and_then(|id| self.queued.remove(id));
-                if let Some(at) = waited {
-                    self.change(at, |cell| *cell = Cell::Gone);
+                if let Some(id) = &message.prompt_id {
+                    self.unqueue(id);
                 }
                 let (text, images) = (message.content.clone(), message.images.len());
-                self.add(Cell::User { text, from: message.from.clone(), images, waits: false });
+                self.add(Cell::User { text, from: message.from.clone(), images, waits: false, nested: false });
             }
             EventKind::PromptQueued { prompt, from, .. } => {
                 let (text, images) = (prompt.text.clone(), prompt.images.len());
-                let at = self.add(Cell::User { text, from: from.clone(), images, waits: true });
+                let at = self.add(Cell::User { text, from: from.clone(), images, waits: true, nested: false });
                 if let Some(id) = &prompt.prompt_id {
                     self.queued.insert(id.clone(), at);
                 }
             }
-            EventKind::PromptWithdrawn { prompt_id, .. } => {
-                if let Some(at) = self.queued.remove(prompt_id) {
-                    self.change(at, |cell| *cell = Cell::Gone);
-                }
-            }
+            EventKind::PromptWithdrawn { prompt_id, .. } => self.unqueue(prompt_id),
             EventKind::TodoList(list) => {
-                self.add(Cell::Plan(list.clone()));
+                if let Some(before) = self.plan.take() {
+                    self.change(before, |cell| *cell = Cell::Gone);
+                }
+                self.plan = Some(self.add(Cell::Plan(list.clone())));
             }
             EventKind::TurnCompleted(end) => {
-                self.add(Cell::TurnEnd(Box::new(end.clone())));
+                let error = self.news(end.error.as_ref());
+                self.add(Cell::TurnEnd(Box::new(TurnEnd { error, ..end.clone() })));
             }
             EventKind::SessionEnded(end) => {
-                self.add(Cell::Ended(Box::new(end.clone())));
+                let error = self.news(end.error.as_ref());
+                self.add(Cell::Ended(Box::new(SessionEnd { error, ..end.clone() })));
             }
             EventKind::Error(error) => {
+                self.wrong = Some(error.message.clone());
                 self.add(Cell::Wrong(Box::new(error.clone())));
             }
             EventKind::Retry(retry) => {
@@ -185,6 +234,8 @@ impl Transcript {
             EventKind::ModelChanged { model, by } => {
                 self.add(Cell::Note(cell::changed("model", model, by.as_ref())));
             }
+            // That one sits here oneself is no news.
+            EventKind::ClientJoined { client } | EventKind::ClientLeft { client, .. } if self.is_me(client) => {}
             EventKind::ClientJoined { client } => {
                 self.add(Cell::Note(format!("{} joined", cell::who(client))));
             }
@@ -199,7 +250,18 @@ impl Transcript {
         }
     }
 
-    fn add(&mut self, cell: Cell) -> usize {
+    /// What went wrong, unless that was told last.
+    fn news(&mut self, error: Option<&String>) -> Option<String> {
+        let error = error.filter(|error| self.wrong.as_ref() != Some(error))?;
+        self.wrong = Some(error.clone());
+        Some(error.clone())
+    }
+
+    fn is_me(&self, client: &ClientRef) -> bool {
+        client.client_id.is_some() && client.client_id == self.me
+    }
+
+    fn add(&mut self, cell: Cell) -> i64 {
         let (says, thinks) = (matches!(cell, Cell::Said { .. }), matches!(cell, Cell::Thought { .. }));
         if !says {
             self.saying = None;
@@ -207,107 +269,73 @@ impl Transcript {
         if !thinks {
             self.thinking = None;
         }
-        self.cells.push(Held { cell, version: 0, made: RefCell::default() });
-        self.cells.len() - 1
+        self.cells.push_back(Held { cell, version: 0, made: RefCell::default() });
+        self.end() - 1
     }
 
-    fn tool(&mut self, id: &ToolId, change: impl FnOnce(&mut ToolCell)) {
-        let Some(at) = self.tools.get(id).copied() else { return };
+    /// The number after the last.
+    fn end(&self) -> i64 {
+        self.base.saturating_add_unsigned(self.cells.len() as u64)
+    }
+
+    fn held(&self, at: i64) -> Option<&Held> {
+        self.cells.get(usize::try_from(at - self.base).ok()?)
+    }
+
+    fn file_changed(&mut self, change: &FileChange) {
+        let Some(id) = change.tool_id.as_ref() else {
+            self.add(Cell::Changed(Box::new(change.clone())));
+            return;
+        };
+        if !self.tools.contains_key(id) {
+            let at = self.add(Cell::Changed(Box::new(change.clone())));
+            let stray = self.strays.tools.entry(id.clone()).or_default();
+            if stray.run.end.is_none() {
+                stray.cells.push(at);
+            }
+        }
+        self.tool(id, |run| run.change = Some(change.clone()));
+    }
+
+    /// A question is not open any more.
+    fn close(&mut self, id: &QuestionId) -> Option<Question> {
+        let question = self.questions.remove(id)?;
+        if let Some(tool) = &question.tool_id {
+            self.tool(tool, |run| run.asking = false);
+        }
+        Some(question)
+    }
+
+    fn unqueue(&mut self, id: &PromptId) {
+        match self.queued.remove(id) {
+            Some(at) => self.change(at, |cell| *cell = Cell::Gone),
+            None => {
+                self.strays.sent.insert(id.clone());
+            }
+        }
+    }
+
+    /// What becomes of a tool call; once it is over nothing does.
+    fn tool(&mut self, id: &ToolId, change: impl FnOnce(&mut ToolRun)) {
+        let Some(at) = self.tools.get(id).copied() else {
+            let run = &mut self.strays.tools.entry(id.clone()).or_default().run;
+            if run.end.is_none() {
+                change(run);
+            }
+            return;
+        };
         self.change(at, |cell| {
             if let Cell::Tool(tool) = cell {
-                change(tool);
+                change(&mut tool.run);
             }
         });
     }
 
-    fn change(&mut self, at: usize, change: impl FnOnce(&mut Cell)) {
+    fn change(&mut self, at: i64, change: impl FnOnce(&mut Cell)) {
+        let Ok(at) = usize::try_from(at - self.base) else { return };
         if let Some(held) = self.cells.get_mut(at) {
             change(&mut held.cell);
             held.version += 1;
-        }
-    }
-
-    /// The lines of a cell.
-    fn lines(&self, at: usize, columns: usize, theme: Theme) -> Rc<Vec<Line<'static>>> {
-        let Some(held) = self.cells.get(at) else { return Rc::default() };
-        let mut made = held.made.borrow_mut();
-        let fits = |made: &&Made| (made.version, made.columns, made.unfolded) == (held.version, columns, self.unfolded);
-        if let Some(made) = made.as_ref().filter(fits) {
-            return made.lines.clone();
-        }
-        let lines = Rc::new(draw::lines(&held.cell, columns, self.unfolded, theme));
-        *made = Some(Made { version: held.version, columns, unfolded: self.unfolded, lines: lines.clone() });
-        lines
-    }
-
-    /// What is on a screen of that size.
-    pub(crate) fn visible(&self, scroll: Scroll, columns: usize, rows: usize, theme: Theme) -> Vec<Line<'static>> {
-        let Scroll::At { cell, line } = self.settle(scroll, columns, rows, theme) else { return Vec::new() };
-        let mut shown = Vec::with_capacity(rows);
-        for at in cell..self.cells.len() {
-            let lines = self.lines(at, columns, theme);
-            let skip = if at == cell { line } else { 0 };
-            shown.extend(lines.iter().skip(skip).take(rows - shown.len()).cloned());
-            if shown.len() >= rows {
-                break;
-            }
-        }
-        shown
-    }
-
-    /// Where a screen begins that shows the latest, or that would show less than it could.
-    fn settle(&self, scroll: Scroll, columns: usize, rows: usize, theme: Theme) -> Scroll {
-        let last = self.first_of_latest(columns, rows, theme);
-        match (scroll, last) {
-            (Scroll::At { cell, line }, Scroll::At { cell: last_cell, line: last_line })
-                if (cell, line) < (last_cell, last_line) =>
-            {
-                scroll
-            }
-            _ => last,
-        }
-    }
-
-    /// Where the last screen begins.
-    fn first_of_latest(&self, columns: usize, rows: usize, theme: Theme) -> Scroll {
-        let mut room = rows;
-        for at in (0..self.cells.len()).rev() {
-            let lines = self.lines(at, columns, theme).len();
-            if lines >= room {
-                return Scroll::At { cell: at, line: lines - room };
-            }
-            room -= lines;
-        }
-        Scroll::At { cell: 0, line: 0 }
-    }
-
-    /// Moves the screen by so many lines, up if they are negative.
-    pub(crate) fn scrolled(&self, scroll: Scroll, by: isize, columns: usize, rows: usize, theme: Theme) -> Scroll {
-        let Scroll::At { mut cell, mut line } = self.settle(scroll, columns, rows, theme) else { return scroll };
-        let mut left = by.unsigned_abs();
-        if by < 0 {
-            while left > line && cell > 0 {
-                left -= line;
-                cell -= 1;
-                line = self.lines(cell, columns, theme).len();
-            }
-            line = line.saturating_sub(left);
-        } else {
-            while cell < self.cells.len() {
-                let rest = self.lines(cell, columns, theme).len() - line.min(self.lines(cell, columns, theme).len());
-                if left < rest {
-                    break;
-                }
-                left -= rest;
-                (cell, line) = (cell + 1, 0);
-            }
-            line += left;
-        }
-        let moved = Scroll::At { cell, line };
-        if self.settle(moved, columns, rows, theme) == moved && moved != self.first_of_latest(columns, rows, theme) {
-            moved
-        } else {
-            Scroll::Latest
         }
     }
 }

@@ -9,9 +9,12 @@ mod status;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use crate::app::Model;
+use crate::transcript::{COUNTED, Shape, mark};
+use crate::wrap::width;
 
 /// The rows under the transcript.
 pub(crate) fn below(model: &Model) -> usize {
@@ -20,6 +23,16 @@ pub(crate) fn below(model: &Model) -> usize {
         None => above::rows(model) + composer::rows(model),
     };
     middle + 1
+}
+
+/// How many lines of what is asked about are not on the screen.
+pub(crate) fn hidden_details(model: &Model) -> usize {
+    model.asking.as_ref().map_or(0, |asking| question::hidden(model, asking))
+}
+
+/// How many lines of the help are not on the screen.
+pub(crate) fn hidden_help(model: &Model) -> usize {
+    help::hidden(model)
 }
 
 /// Draws everything.
@@ -50,7 +63,27 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
 }
 
 fn transcript(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let (columns, rows) = (usize::from(area.width), usize::from(area.height));
-    let lines = model.transcript.visible(model.scroll, columns, rows, model.theme);
+    let shape = Shape { columns: usize::from(area.width), rows: usize::from(area.height), theme: model.theme };
+    let mut lines = model.transcript.visible(model.scroll, shape);
+    if let Some(search) = &model.search {
+        lines.iter_mut().for_each(|line| mark(line, search.words.text(), model.theme.found()));
+    }
     frame.render_widget(Paragraph::new(lines), area);
+    if let Some(left) = model.left {
+        below_hint(model, model.transcript.since(left, shape), frame, area);
+    }
+}
+
+/// Says what is under the last line, in its right corner.
+fn below_hint(model: &Model, new: usize, frame: &mut Frame<'_>, area: Rect) {
+    let words = match new {
+        0 => " ↓ Ctrl+End ".to_owned(),
+        1 => " ↓ 1 new line below ".to_owned(),
+        2..=COUNTED => format!(" ↓ {new} new lines below "),
+        _ => format!(" ↓ more than {COUNTED} new lines below "),
+    };
+    let wide = u16::try_from(width(&words)).unwrap_or(u16::MAX).min(area.width);
+    let at =
+        Rect { x: area.right() - wide, y: area.bottom().saturating_sub(1), width: wide, height: area.height.min(1) };
+    frame.render_widget(Paragraph::new(Line::styled(words, model.theme.chosen())), at);
 }

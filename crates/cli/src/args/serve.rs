@@ -48,9 +48,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, help_heading = HOST)]
     pub(crate) trust_client_settings: bool,
 
-    /// How many sessions may be live at a time
+    /// How many sessions may be live at a time; for another one the one that has rested longest is ended
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..), help_heading = HOST)]
     pub(crate) max_sessions: u32,
+
+    /// End sessions that have rested for so many minutes; a message to one takes it up again
+    #[arg(long, value_name = "MINUTES", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..), help_heading = HOST)]
+    pub(crate) idle: u32,
 
     /// Deny a question that nobody answered for so many seconds
     #[arg(long, value_name = "S", value_parser = seconds, help_heading = HOST)]

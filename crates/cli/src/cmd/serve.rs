@@ -1,10 +1,12 @@
 //! `multitap serve`: a host for many sessions, which clients open and share over HTTP.
 
+mod idle;
 mod served;
 mod wish;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use multitap_serve::Door;
@@ -39,9 +41,13 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
         }
     };
     served.is_at(door::address(&door));
-    match Out::new().write(&format!("multitap listening on {}\n", door.url())).await {
+    let told = Out::new().write(&format!("multitap listening on {}\n", door.url())).await;
+    match told {
         // Whoever wanted to know may have seen enough.
-        Ok(()) | Err(Unwritten::ReaderGone) => signals.next().await,
+        Ok(()) | Err(Unwritten::ReaderGone) => tokio::select! {
+            () = signals.next() => {}
+            () = served.retire(Duration::from_secs(u64::from(args.idle) * 60)) => {}
+        },
         Err(error) => out::say(&format!("multitap: {error}")),
     }
     let stopped = async { tokio::join!(door.stop(), served.shutdown()) };

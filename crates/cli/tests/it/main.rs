@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 #[cfg(unix)]
+mod a2a;
+#[cfg(unix)]
 mod a2a_client;
 #[cfg(unix)]
 mod bad_programs;

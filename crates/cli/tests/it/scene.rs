@@ -271,7 +271,7 @@ pub(crate) fn asker() -> Fake {
     aborted["terminal_reason"] = "aborted_streaming".into();
     let withdrawn = json!({"type": "control_cancel_request", "request_id": "ask-1"});
     let initialized = json!({
-        "commands": [], "models": [], "account": {}, "claude_code_version": "2.1.325",
+        "commands": [{"name": "ask", "description": "Asks first"}], "models": [], "account": {}, "claude_code_version": "2.1.325",
         "current_permission_mode": "default",
     });
     let script = format!(

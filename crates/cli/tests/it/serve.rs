@@ -81,7 +81,13 @@ impl Served {
             message["contextId"] = context.into();
         }
         let params = json!({"message": message, "configuration": {"blocking": blocks}});
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
+        self.rpc_as(token, "message/send", &params)
+    }
+
+    /// Any call.
+    #[track_caller]
+    fn rpc_as(&self, token: &str, method: &str, params: &Value) -> Value {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let bearer = format!("Bearer {token}");
         let headers = [("Content-Type", "application/json"), ("Authorization", &bearer)];
         let (status, body) = self.send("POST /", &headers, &request.to_string());
@@ -284,9 +290,16 @@ fn no_more_sessions_than_it_takes() {
     let scene = Scene::bare();
     let served = scene.serve(&["--max-sessions", "1"]);
     let first = served.say("hello", None, &json!({}), true);
-    let refused = served.say("hello", None, &json!({}), true);
-    assert!(refused["error"]["message"].as_str().unwrap().contains("as many sessions"), "{refused}");
+    // The first rests: it makes room, and goes on when somebody speaks to it.
+    let second = served.say("run: sleep 30", None, &json!({}), false);
+    assert!(second["error"].is_null(), "{second}");
     let context = first["result"]["contextId"].as_str();
+    let refused = served.say("hello again", context, &json!({}), true);
+    let message = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("as many sessions"), "the second is at work: {refused}");
+    let task = second["result"]["id"].as_str().unwrap();
+    let cancelled = served.rpc_as("", "tasks/cancel", &json!({ "id": task }));
+    assert_eq!(cancelled["result"]["status"]["state"], "canceled", "{cancelled}");
     let again = served.say("hello again", context, &json!({}), true);
     assert_eq!(again["result"]["status"]["state"], "completed", "the first goes on: {again}");
     served.stop("-TERM", &scene);

@@ -4,7 +4,7 @@ mod tool;
 
 use std::sync::Arc;
 
-use multitap_a2a::devtool::{self, AgentThought, EventKind, EventMetadata, coder};
+use multitap_a2a::devtool::{self, AgentThought, EventKind, EventMetadata, Spelling, coder};
 use multitap_a2a::{
     Artifact, ArtifactUpdate, Content, Map, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus, Update,
 };
@@ -12,7 +12,6 @@ use multitap_event::{ClientRef, UserMessage};
 use serde_json::{Value, json};
 
 use super::frame::{Body, Ends, Frame, StateChange, ToolStatus, ToolView};
-use multitap_a2a::devtool::Spelling;
 
 /// Our own key in any `metadata`: what A2A and its extension have no word for.
 pub(crate) const OURS: &str = "https://github.com/multitap/multitap/blob/main/docs/a2a.md";
@@ -54,7 +53,7 @@ fn status_update(frame: &Frame, spelling: Spelling) -> StatusUpdate {
 /// What the frame has to say, as a message of the agent's.
 pub(crate) fn message(frame: &Frame, spelling: Spelling) -> Option<Message> {
     let (message_id, role, part) = match &frame.body {
-        Body::Prompted { message, .. } => return Some(said_by_user(frame, message)),
+        Body::Prompted { message, .. } | Body::Said(message) => return Some(said_by_user(frame, message)),
         Body::State(change) => (frame.own_id(), Role::Agent, Part::text(change.message.clone()?)),
         Body::Text { message_id, text, by_user, .. } => {
             let role = if *by_user { Role::User } else { Role::Agent };
@@ -95,8 +94,9 @@ fn said_by_user(frame: &Frame, message: &UserMessage) -> Message {
         media_type: Some(image.media_type.clone()),
         metadata: Map::new(),
     });
-    let given = message.sent_as.clone().or_else(|| message.prompt_id.as_ref().map(ToString::to_string));
-    let id = given.unwrap_or_else(|| frame.own_id());
+    let prompt = message.prompt_id.as_ref().map(|id| id.as_str());
+    let given = message.sent_as.as_deref().or(prompt).or(message.message_id.as_ref().map(|id| id.as_str()));
+    let id = given.map_or_else(|| frame.own_id(), str::to_owned);
     Message {
         message_id: id,
         role: Role::User,
@@ -121,7 +121,7 @@ fn ours(value: Value) -> Map {
 fn kind(frame: &Frame) -> (EventKind, EventKind) {
     match &frame.body {
         Body::Prompted { .. } | Body::State(_) => (EventKind::StateChange, EventKind::StateChange),
-        Body::Text { .. } => (EventKind::TextContent, EventKind::TextContent),
+        Body::Text { .. } | Body::Said(_) => (EventKind::TextContent, EventKind::TextContent),
         Body::Thought { .. } => (EventKind::Thought, EventKind::Thought),
         // The specification's example asks with an update, the shipped server with a confirmation.
         Body::Tool(tool) if tool.asked.is_some() => (EventKind::ToolCallUpdate, EventKind::ToolCallConfirmation),
@@ -165,7 +165,7 @@ fn own_metadata(frame: &Frame, change: Option<&StateChange>) -> Map {
     let parent = match &frame.body {
         Body::Text { parent, .. } | Body::Thought { parent, .. } => parent.as_deref().map(str::to_owned),
         Body::Tool(tool) => tool.call.parent_tool_id.as_ref().map(ToString::to_string),
-        Body::Prompted { .. } | Body::State(_) => None,
+        Body::Prompted { .. } | Body::Said(_) | Body::State(_) => None,
     };
     own.extend(parent.map(|parent| ("parentToolCallId".to_owned(), parent.into())));
     if let Body::Tool(ToolView { ruling: Some(ruling), .. }) = &frame.body {

@@ -61,6 +61,8 @@ pub(crate) enum Body {
         message: UserMessage,
         queued: bool,
     },
+    /// Words of a user that began no turn: they joined the running one, or the agent tells of an earlier conversation.
+    Said(UserMessage),
     /// The task's state, and perhaps why or what changed with it.
     State(StateChange),
     Text {
@@ -99,7 +101,8 @@ pub(crate) struct ToolView {
     pub(crate) asked: Option<Arc<Question>>,
     /// The answer it was given.
     pub(crate) ruling: Option<Arc<Ruling>>,
-    pub(crate) change: Option<Arc<FileChange>>,
+    /// The files it changed.
+    pub(crate) changes: Vec<Arc<FileChange>>,
     pub(crate) end: Option<Arc<ToolCompleted>>,
 }
 
@@ -145,7 +148,7 @@ impl Frame {
     /// About what it takes up in memory.
     pub(crate) fn bytes(&self) -> usize {
         let body = match &self.body {
-            Body::Prompted { message, .. } => {
+            Body::Prompted { message, .. } | Body::Said(message) => {
                 message.content.len() + message.images.iter().map(|image| image.data.len()).sum::<usize>()
             }
             Body::State(_) => 0,

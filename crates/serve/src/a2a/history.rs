@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use multitap_a2a::{Content, Message, Role};
-use multitap_event::{EventKind, SessionId};
+use multitap_a2a::devtool::Spelling;
+use multitap_a2a::{Content, Message, Role, TaskState};
+use multitap_event::{EventKind, SessionId, Timestamp};
 use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
 
-use super::encode;
 use super::frame::{Body, Frame};
 use super::project::Projector;
-use multitap_a2a::devtool::Spelling;
+use super::{encode, name};
 
 /// How many messages are shown if a client does not say.
 const MESSAGES: usize = 1000;
@@ -42,17 +42,27 @@ pub(crate) struct Told {
     pub(crate) history: Vec<Message>,
     /// The agent's last words, or what it asks.
     pub(crate) latest: Option<Message>,
+    /// Where it stood at the end.
+    pub(crate) end: Option<End>,
+}
+
+/// Where a task stood, since which event and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) state: TaskState,
+    pub(crate) seq: u64,
+    pub(crate) at: Timestamp,
 }
 
 impl Log {
-    fn session(&self) -> &SessionId {
+    pub(super) fn session(&self) -> &SessionId {
         match self {
             Self::Live(session) => session.id(),
             Self::Kept { session, .. } => session,
         }
     }
 
-    async fn page(&self, part: Part) -> Result<Vec<Entry>, JournalError> {
+    pub(super) async fn page(&self, part: Part) -> Result<Vec<Entry>, JournalError> {
         let page = match self {
             Self::Live(session) => session.page(part).await?,
             Self::Kept { journal, session } => journal.page(session.clone(), part).await?,
@@ -107,6 +117,11 @@ fn is_prompt(entry: &Entry) -> bool {
 
 impl Told {
     fn add(&mut self, frame: &Frame, spelling: Spelling) {
+        // A prompt that waits is no change of a task that lasts.
+        let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&frame.task);
+        if !waits && self.end.is_none_or(|end| end.state != frame.state) {
+            self.end = Some(End { state: frame.state, seq: frame.cursor.seq, at: frame.at });
+        }
         match &frame.body {
             Body::Text { text, .. } => {
                 let Some(message) = encode::message(frame, spelling) else { return };
@@ -116,6 +131,7 @@ impl Told {
                 self.history.extend(encode::message(frame, spelling));
                 self.latest = None;
             }
+            Body::Said(_) => self.history.extend(encode::message(frame, spelling)),
             Body::Tool(tool) => {
                 let message = encode::message(frame, spelling);
                 if tool.asked.is_some() {

@@ -7,6 +7,7 @@ use multitap_a2a::TaskState;
 use multitap_event::{SessionId, Timestamp};
 use multitap_hub::{Journal, Session, TaskRecord};
 
+use super::coders::Coders;
 use super::frame::{Body, Frame};
 use super::name;
 use super::stage::Listen;
@@ -19,6 +20,7 @@ const KNOWN: usize = 64;
 pub(crate) struct Keeper {
     session: SessionId,
     journal: Arc<dyn Journal>,
+    coders: Arc<Coders>,
     /// Events up to this one were taken care of by an earlier process.
     from: u64,
     known: BTreeMap<String, TaskRecord>,
@@ -27,8 +29,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    pub(crate) fn new(session: SessionId, journal: Arc<dyn Journal>, from: u64) -> Self {
-        Self { session, journal, from, known: BTreeMap::new(), changed: Vec::new() }
+    pub(crate) fn new(session: SessionId, journal: Arc<dyn Journal>, coders: Arc<Coders>, from: u64) -> Self {
+        Self { session, journal, coders, from, known: BTreeMap::new(), changed: Vec::new() }
     }
 }
 
@@ -98,8 +100,9 @@ impl Listen for Keeper {
 
     async fn rest(&mut self) {
         for id in std::mem::take(&mut self.changed) {
-            if let Some(task) = self.known.get(&id) {
-                put_away(&self.journal, task.clone()).await;
+            if let Some(mut task) = self.known.get(&id).cloned() {
+                self.coders.mark(&mut task);
+                put_away(&self.journal, task).await;
             }
         }
     }

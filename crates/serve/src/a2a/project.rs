@@ -15,7 +15,7 @@ use std::sync::Arc;
 use multitap_a2a::TaskState;
 use multitap_event::{
     AgentError, ApprovalMode, Event, EventKind, MessageId, Prompt, PromptId, Reasoning, Role, SessionEnd, SessionStart,
-    SystemNote, SystemSubtype, TextChunk, Timestamp, ToolId, TurnEnd, TurnStatus, UserMessage,
+    Severity, SystemNote, SystemSubtype, TextChunk, Timestamp, ToolId, TurnEnd, TurnStatus, UserMessage,
 };
 use multitap_hub::State;
 use serde_json::{Value, json};
@@ -179,7 +179,10 @@ impl Projector {
                 self.tick(at, out);
             }
             EventKind::ToolCompleted(done) => {
-                for (part, view) in self.tools.completed(done) {
+                let views = self.tools.completed(done);
+                // Some agents tell only afterwards that they no longer ask.
+                self.answered();
+                for (part, view) in views {
                     self.emit(Cursor::new(event.seq, part), at, Body::Tool(view), out);
                 }
             }
@@ -251,10 +254,7 @@ impl Projector {
 
     fn prompted(&mut self, message: &UserMessage, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         let Some(id) = message.prompt_id.as_ref().filter(|_| !message.steering) else {
-            // It joined the running turn, or the agent tells of an earlier conversation.
-            let message_id = self.message_id(message.message_id.as_ref(), cursor);
-            let text = message.content.clone();
-            self.emit(cursor, at, Body::Text { message_id, text, by_user: true, parent: None }, out);
+            self.emit(cursor, at, Body::Said(message.clone()), out);
             return;
         };
         self.enter(id.as_str());
@@ -315,7 +315,8 @@ impl Projector {
     /// Shows the thought that was being thought.
     fn think(&mut self, out: &mut Vec<Frame>) {
         let Some(thought) = self.thought.take().filter(|thought| !thought.text.trim().is_empty()) else { return };
-        let message_id = self.message_id(thought.message.as_ref(), thought.cursor);
+        // The words that follow may be of the same message to the agent; to clients they are another.
+        let message_id = self.message_id(None, thought.cursor);
         let parent = thought.parent.map(|tool| tool.as_str().into());
         self.emit(thought.cursor, thought.at, Body::Thought { message_id, text: thought.text, parent }, out);
     }
@@ -360,7 +361,11 @@ impl Projector {
     }
 
     fn went_wrong(&mut self, error: &AgentError, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
-        let change = StateChange { error: Some(error.message.clone()), ..StateChange::default() };
+        let change = match error.severity {
+            Severity::Error => StateChange { error: Some(error.message.clone()), ..StateChange::default() },
+            // Nothing ends because of it, and nobody should think so.
+            Severity::Warning => more("warning", error.message.as_str().into()),
+        };
         self.emit(cursor, at, Body::State(change), out);
     }
 

@@ -4,6 +4,7 @@ use axum::body::Bytes;
 use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Dialect, Error, ErrorKind, Request, RequestId, devtool};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use super::service::{Answer, Call};
 use super::sse;
 use crate::guard::Caller;
 use crate::http::Shared;
-use multitap_a2a::devtool::Spelling;
 
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("a2a-version");
 static EXTENSIONS: [HeaderName; 2] =

@@ -8,7 +8,8 @@ mod task;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use multitap_a2a::Error;
+use multitap_a2a::devtool::Spelling;
+use multitap_a2a::{Error, ErrorKind};
 use multitap_event::{ClientId, ClientRef, Door, SessionId};
 use multitap_hub::Session;
 use tokio::sync::OnceCell;
@@ -16,15 +17,17 @@ use tokio::sync::OnceCell;
 pub(crate) use self::opening::{Beginning, Begun, Opening};
 pub(crate) use self::plan::shows_coder;
 pub(crate) use self::task::Subscription;
+use super::coders::Coders;
 use super::cursor::Cursor;
 use super::follow::{Follow, Step};
 use super::frame::{Form, Frame};
 use super::keep::Keeper;
+use super::mend;
+use super::past::Past;
 use super::stage::{Reader, Stage};
 use crate::error;
 use crate::guard::Caller;
 use crate::http::Shared;
-use multitap_a2a::devtool::Spelling;
 
 /// Who calls, and how they want to be answered.
 #[derive(Debug, Clone)]
@@ -63,10 +66,51 @@ pub(crate) enum Answer {
 pub(crate) struct Stream {
     /// What comes before them: a `result` as JSON.
     first: Option<String>,
-    reader: Reader,
+    frames: Frames,
     follow: Follow,
     pub(crate) form: Form,
     over: bool,
+}
+
+/// Where frames come from.
+#[derive(Debug)]
+pub(crate) enum Frames {
+    Live(Reader),
+    /// Of a session that is only kept: it has no more than its log.
+    Kept {
+        past: Past,
+        after: Cursor,
+    },
+}
+
+impl From<Reader> for Frames {
+    fn from(reader: Reader) -> Self {
+        Self::Live(reader)
+    }
+}
+
+impl Frames {
+    async fn next(&mut self) -> Option<Arc<Frame>> {
+        match self {
+            Self::Live(reader) => reader.next().await,
+            Self::Kept { past, after } => {
+                let frame = past.next(*after).await?;
+                *after = frame.cursor;
+                Some(Arc::new(frame))
+            }
+        }
+    }
+
+    fn try_next(&mut self) -> Option<Arc<Frame>> {
+        match self {
+            Self::Live(reader) => reader.try_next(),
+            Self::Kept { past, after } => {
+                let frame = past.try_next(*after)?;
+                *after = frame.cursor;
+                Some(Arc::new(frame))
+            }
+        }
+    }
 }
 
 /// One thing of a stream.
@@ -77,8 +121,16 @@ pub(crate) enum Item {
 }
 
 impl Stream {
-    pub(crate) fn new(first: Option<String>, reader: Reader, follow: Follow, form: Form) -> Self {
-        Self { first, reader, follow, form, over: false }
+    pub(crate) fn new(first: Option<String>, frames: impl Into<Frames>, follow: Follow, form: Form) -> Self {
+        Self { first, frames: frames.into(), follow, form, over: false }
+    }
+
+    /// The session, if it is live.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        match &self.frames {
+            Frames::Live(reader) => Some(reader.session()),
+            Frames::Kept { .. } => None,
+        }
     }
 
     /// What comes before the frames, if it is to be sent without them.
@@ -89,7 +141,7 @@ impl Stream {
     /// The next thing, if it is at hand.
     pub(crate) fn try_next(&mut self) -> Option<Item> {
         while !self.over && self.first.is_none() {
-            let frame = self.reader.try_next()?;
+            let frame = self.frames.try_next()?;
             if let Some(item) = self.step(frame) {
                 return Some(item);
             }
@@ -103,7 +155,7 @@ impl Stream {
             return Some(Item::First(first));
         }
         while !self.over {
-            let frame = self.reader.next().await?;
+            let frame = self.frames.next().await?;
             if let Some(item) = self.step(frame) {
                 return Some(item);
             }
@@ -126,12 +178,19 @@ impl Stream {
 pub(crate) struct Service {
     stages: Mutex<HashMap<SessionId, Arc<OnceCell<Arc<Stage>>>>>,
     /// Tasks of a client's own session that showed the shipped spelling.
-    coders: Mutex<std::collections::HashSet<SessionId>>,
+    coders: Arc<Coders>,
+    /// Tasks that an earlier process left unfinished were seen to.
+    mended: OnceCell<()>,
 }
 
 impl Service {
     pub(crate) fn new() -> Self {
-        Self { stages: Mutex::default(), coders: Mutex::default() }
+        Self { stages: Mutex::default(), coders: Arc::default(), mended: OnceCell::new() }
+    }
+
+    /// Before kept tasks are looked at: those of earlier processes stand as they should.
+    async fn mend(&self, door: &Shared) {
+        self.mended.get_or_init(|| mend::mend(door.host().journal())).await;
     }
 
     /// The frames of a session, from now on made for everybody.
@@ -140,7 +199,7 @@ impl Service {
         let opened = cell.get_or_try_init(|| async {
             let (stage, feed) = Stage::open(session.clone()).await?;
             let last = session.last();
-            let keeper = Keeper::new(session.id().clone(), door.host().journal(), last);
+            let keeper = Keeper::new(session.id().clone(), door.host().journal(), self.coders.clone(), last);
             door.tasks().spawn(stage.clone().run(feed, keeper, door.stop().clone()));
             stage.reached(last).await;
             Ok(stage)
@@ -164,18 +223,18 @@ impl Service {
         self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
     }
 
-    /// The client of a session of its own showed how it spells.
-    fn note_spelling(&self, session: &SessionId, spelling: Spelling) {
-        if spelling == Spelling::Coder {
-            self.coders.lock().unwrap_or_else(PoisonError::into_inner).insert(session.clone());
-        }
-    }
-
     /// How frames of that session are spelled for this call.
     fn form(&self, door: &Shared, call: &Call, session: &SessionId) -> Form {
         let is_shared = door.host().shared().is_some();
-        let coders = self.coders.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = !is_shared && coders.contains(session);
+        let shown = !is_shared && self.coders.has(session);
         Form { spelling: if shown { Spelling::Coder } else { call.form.spelling }, ..call.form }
     }
+}
+
+/// A client that counts on being called would wait in vain.
+fn no_push() -> Error {
+    Error::new(
+        ErrorKind::PushNotSupported,
+        "this agent calls nobody back: subscribe to the task, and come back with Last-Event-ID after a break",
+    )
 }

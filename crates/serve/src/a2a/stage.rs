@@ -9,13 +9,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use multitap_a2a::TaskState;
-use multitap_event::{ClientRef, Door, Event, Timestamp};
-use multitap_hub::{Edge, Feed, Join, JoinError, JoinFrom, Part, Session, Told};
+use multitap_event::{ClientRef, Door, Timestamp};
+use multitap_hub::{Feed, Join, JoinError, JoinFrom, Session, Told};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::cursor::Cursor;
 use super::frame::{Body, Frame};
+use super::history::Log;
+use super::past::Past;
 use super::project::Projector;
 
 /// How much of the latest frames is at hand.
@@ -24,9 +26,6 @@ const RING_BYTES: usize = 2 * 1024 * 1024;
 const STARTS: usize = 256;
 /// How long a log may be that is gone through from its start when its session is first asked for.
 const FROM_START: u64 = 20_000;
-/// How much of the log is read at a time.
-const AT_A_TIME: Part = Part { edge: Edge::After(0), limit: 256, bytes: 512 * 1024 };
-
 /// One session on show.
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -220,20 +219,6 @@ pub(crate) struct Reader {
     past: Option<Past>,
 }
 
-/// Frames made anew from the log.
-#[derive(Debug)]
-struct Past {
-    projector: Projector,
-    ready: VecDeque<Frame>,
-}
-
-impl Past {
-    /// The next of those that are made, after that one.
-    fn next(&mut self, after: Cursor) -> Option<Frame> {
-        std::iter::from_fn(|| self.ready.pop_front()).find(|frame| frame.cursor > after)
-    }
-}
-
 enum Found {
     Frame(Arc<Frame>),
     Nothing,
@@ -241,6 +226,10 @@ enum Found {
 }
 
 impl Reader {
+    pub(crate) fn session(&self) -> &Session {
+        self.stage.session()
+    }
+
     /// The next frame; nothing once the session is over and all was read. Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<Arc<Frame>> {
         loop {
@@ -265,7 +254,7 @@ impl Reader {
             Found::Frame(frame) => Some(self.took(frame)),
             Found::Nothing => None,
             Found::Behind => {
-                let frame = self.past.as_mut()?.next(self.after)?;
+                let frame = self.past.as_mut()?.try_next(self.after)?;
                 Some(self.took(Arc::new(frame)))
             }
         }
@@ -292,29 +281,16 @@ impl Reader {
     }
 
     async fn catch_up(&mut self) -> Option<Arc<Frame>> {
-        let mut past = self.past.take().unwrap_or_else(|| self.stage.past(self.after));
-        if let Some(frame) = past.next(self.after) {
-            self.past = Some(past);
-            return Some(Arc::new(frame));
-        }
-        let part = Part { edge: Edge::After(past.projector.seq()), ..AT_A_TIME };
-        let page = self.stage.session.page(part).await;
-        let entries = page.map(|page| page.entries).unwrap_or_else(|error| {
-            tracing::warn!(session = %self.stage.session.id(), %error, "cannot read the log");
-            Vec::new()
-        });
-        let events: Vec<&Event> = entries.iter().filter_map(|entry| entry.event()).collect();
-        let mut made = Vec::new();
-        for event in &events {
-            past.projector.apply(event, &mut made);
-        }
-        past.ready.extend(made);
-        if events.is_empty() {
+        let past = match &mut self.past {
+            Some(past) => past,
+            none => none.insert(self.stage.past(self.after)),
+        };
+        let frame = past.next(self.after).await;
+        if frame.is_none() {
             // The log has no more: the rest is at hand.
             self.after = self.after.max(self.stage.lock().before);
         }
-        self.past = Some(past);
-        None
+        frame.map(Arc::new)
     }
 }
 
@@ -324,7 +300,7 @@ impl Stage {
         let ring = self.lock();
         let start = ring.starts.iter().rev().find(|start| start.seq() <= after.seq);
         let projector = start.cloned().unwrap_or_else(|| Projector::new(self.session.id().as_str()));
-        Past { projector, ready: VecDeque::new() }
+        Past::new(Log::Live(self.session.clone()), projector)
     }
 }
 

@@ -1,7 +1,7 @@
-//! The question on the screen: which option is chosen, what is said with it. Pure.
+//! The question on the screen: which of them, which option is chosen, what is said with it. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use multitap_event::{Decide, Details, Edit, Question};
+use multitap_event::{ChoiceKind, Decide, Details, Edit, Question};
 
 use super::Model;
 use crate::composer::{Composer, Move};
@@ -12,12 +12,20 @@ use crate::keys::Action;
 #[derive(Debug)]
 pub(crate) struct Asking {
     pub(crate) question: Question,
-    pub(crate) chosen: usize,
+    /// None as long as a key may still be meant for what was being typed when the question came.
+    pub(crate) chosen: Option<usize>,
     /// Words that go with the answer, while they are typed.
     pub(crate) words: Option<Composer>,
+    /// The first line that is shown of what is asked about.
+    pub(crate) top: usize,
 }
 
 impl Asking {
+    fn new(question: Question, is_typing: bool) -> Self {
+        let chosen = (!is_typing).then(|| allows(&question).unwrap_or(0));
+        Self { question, chosen, words: None, top: 0 }
+    }
+
     pub(super) fn paste(&mut self, text: &str) {
         self.words.get_or_insert_default().paste(text);
     }
@@ -48,11 +56,13 @@ pub(super) fn follow(model: &mut Model) {
     if model.asking.as_ref().is_some_and(is_open) {
         return;
     }
-    model.asking = open.first().map(|question| Asking { question: question.clone(), chosen: 0, words: None });
+    let is_typing = !model.composer.is_empty();
+    model.asking = open.first().map(|question| Asking::new(question.clone(), is_typing));
 }
 
 /// What a key does to a question; nothing if it is not for it.
 pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Option<Vec<Effect>> {
+    let hidden = crate::view::hidden_details(model);
     let asking = model.asking.as_mut()?;
     let options = asking.question.options.len();
     if let Some(words) = &mut asking.words {
@@ -64,7 +74,7 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Optio
             Action::Erase(what) => words.erase(what),
             Action::Yank => words.yank(),
             Action::Interrupt => asking.words = None,
-            Action::Send => return Some(answer(asking, asking.chosen)),
+            Action::Send => return Some(answer_chosen(asking)),
             _ => return None,
         }
         return Some(Vec::new());
@@ -72,26 +82,68 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Optio
     match (action, key.code) {
         (_, KeyCode::Tab) => asking.words = Some(Composer::default()),
         (Action::Go(way @ (Move::Up | Move::Down)), _) => choose(asking, way, options),
-        (Action::Insert(digit @ '1'..='9'), _) => {
-            let at = digit.to_digit(10).map_or(0, |number| number as usize - 1);
-            return Some(if at < options { answer(asking, at) } else { Vec::new() });
-        }
-        (Action::Insert('y'), _) => return Some(answer(asking, allows(&asking.question)?)),
-        (Action::Insert('n'), _) | (Action::Interrupt, _) => return Some(answer(asking, rejects(&asking.question)?)),
-        (Action::Send, _) => return Some(answer(asking, asking.chosen)),
+        (Action::Go(way @ (Move::Left | Move::Right)), _) => turn_to_other(model, way),
+        (Action::Insert(letter), _) => return Some(by_letter(asking, letter)),
+        (Action::Interrupt, _) => return Some(answer(asking, rejects(&asking.question)?)),
+        (Action::Send, _) => return Some(answer_chosen(asking)),
         (Action::Editor, _) => return Some(edit(asking)),
+        (Action::PageUp, _) if hidden > 0 => asking.top = asking.top.min(hidden).saturating_sub(PAGE),
+        (Action::PageDown, _) if hidden > 0 => asking.top = (asking.top + PAGE).min(hidden),
         // Scrolling, folding and leaving go on as ever; nothing else is typed now.
-        (Action::Insert(_) | Action::Newline | Action::Erase(_), _) => {}
+        (Action::Newline | Action::Erase(_), _) => {}
         _ => return None,
     }
     Some(Vec::new())
 }
 
+/// How many lines of what is asked about a page goes on.
+const PAGE: usize = 5;
+
+/// The question before or after the one that is shown.
+fn turn_to_other(model: &mut Model, way: Move) {
+    let open = model.state.questions.open();
+    let Some(asking) = model.asking.as_mut().filter(|_| open.len() > 1) else { return };
+    let now = open.iter().position(|open| open.question_id == asking.question.question_id).unwrap_or(0);
+    let next = if way == Move::Left { now + open.len() - 1 } else { now + 1 } % open.len();
+    // Whoever turns pages is not typing.
+    *asking = Asking::new(open[next].clone(), false);
+}
+
 fn choose(asking: &mut Asking, way: Move, options: usize) {
-    asking.chosen = match way {
-        Move::Up => (asking.chosen + options - 1) % options.max(1),
-        _ => (asking.chosen + 1) % options.max(1),
+    asking.chosen = match (way, asking.chosen) {
+        (_, None) => Some(0),
+        (Move::Up, Some(chosen)) => Some((chosen + options.saturating_sub(1)) % options.max(1)),
+        (_, Some(chosen)) => Some((chosen + 1) % options.max(1)),
     };
+}
+
+/// An option by its number, by the letter it begins with, or by yes and no. Where that leaves a choice, or the letter
+/// may be meant for something else, it is chosen and not yet answered.
+fn by_letter(asking: &mut Asking, letter: char) -> Vec<Effect> {
+    let options = &asking.question.options;
+    let begins = |name: &str| name.chars().next().is_some_and(|first| first.to_lowercase().eq(letter.to_lowercase()));
+    let mut named: Vec<usize> = (0..options.len()).filter(|at| begins(&options[*at].name)).collect();
+    if named.is_empty() {
+        let meant = match letter {
+            'y' => allows(&asking.question),
+            'n' => rejects(&asking.question),
+            _ => letter.to_digit(10).and_then(|number| (number as usize).checked_sub(1)),
+        };
+        named.extend(meant.filter(|at| *at < options.len()));
+    }
+    match named[..] {
+        [] => Vec::new(),
+        [only] if asking.chosen.is_some() => answer(asking, only),
+        [first, ..] => {
+            let after = |at: &&usize| asking.chosen.is_some_and(|chosen| **at > chosen);
+            asking.chosen = Some(named.iter().find(after).copied().unwrap_or(first));
+            Vec::new()
+        }
+    }
+}
+
+fn answer_chosen(asking: &Asking) -> Vec<Effect> {
+    asking.chosen.map(|at| answer(asking, at)).unwrap_or_default()
 }
 
 fn answer(asking: &Asking, at: usize) -> Vec<Effect> {
@@ -104,8 +156,10 @@ fn edit(asking: &Asking) -> Vec<Effect> {
     edited.into_iter().collect()
 }
 
+/// Just this once, where that is offered: who wants it for good says so.
 fn allows(question: &Question) -> Option<usize> {
-    question.options.iter().position(|choice| choice.kind.allows())
+    let once = question.options.iter().position(|choice| choice.kind == ChoiceKind::AllowOnce);
+    once.or_else(|| question.options.iter().position(|choice| choice.kind.allows()))
 }
 
 fn rejects(question: &Question) -> Option<usize> {

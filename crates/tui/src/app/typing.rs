@@ -3,7 +3,7 @@
 use multitap_event::{PromptId, Query};
 use multitap_hub::State;
 
-use super::{Model, command};
+use super::{Model, command, look};
 use crate::commands::{self, Own};
 use crate::complete::{self, Completion, Wanted, What};
 use crate::composer::{Composer, Erase, Move};
@@ -49,7 +49,7 @@ pub(super) fn pressed_in_search(model: &mut Model, action: Action) -> Option<Vec
     model.history.search.as_ref()?;
     let (history, composer) = (&mut model.history, &mut model.composer);
     match action {
-        Action::Search => history.search(composer),
+        Action::Recall => history.search(composer),
         Action::Insert(letter) => history.search_for(composer, |words| words.push(letter)),
         Action::Erase(Erase::Back) => history.search_for(composer, |words| {
             words.pop();
@@ -114,7 +114,7 @@ pub(super) fn send(model: &mut Model) -> Vec<Effect> {
     }
     model.composer.clear();
     (model.completion, model.dismissed) = (None, None);
-    model.scroll = Scroll::Latest;
+    look::go(model, Scroll::Latest);
     let kept = model.history.add(&prompt.text).then(|| Effect::Remember(prompt.text.clone()));
     let own = commands::find(&prompt.text).filter(|(own, _)| *own != Own::Clear || !agent_clears(model));
     let done = match own {

@@ -1,8 +1,8 @@
 //! What a transcript is made of.
 
 use multitap_event::{
-    AgentError, ClientRef, Door, FileChange, Retry, Ruling, SessionEnd, TodoList, ToolCompleted, ToolProgress,
-    ToolStarted, TurnEnd,
+    AgentError, ClientRef, Door, FileChange, Question, Retry, Ruling, SessionEnd, TodoList, ToolCompleted,
+    ToolProgress, ToolStarted, TurnEnd,
 };
 
 /// How much of a tool's output is at hand; all of it is in the log.
@@ -16,17 +16,27 @@ pub(crate) enum Cell {
         from: Option<ClientRef>,
         images: usize,
         waits: bool,
+        nested: bool,
     },
     Said {
         text: String,
         nested: bool,
+        /// It is the rest of the message before it.
+        goes_on: bool,
     },
     Thought {
         text: String,
+        nested: bool,
     },
     Tool(Box<ToolCell>),
     Changed(Box<FileChange>),
-    Ruled(Box<Ruling>),
+    Ruled {
+        ruling: Box<Ruling>,
+        /// What it rules on, where it is known.
+        question: Option<Box<Question>>,
+        /// Whoever sits here gave the answer.
+        own: bool,
+    },
     Plan(TodoList),
     Wrong(Box<AgentError>),
     Retry(Retry),
@@ -39,7 +49,7 @@ pub(crate) enum Cell {
 
 impl Cell {
     pub(super) fn append(&mut self, more: &str) {
-        if let Self::Said { text, .. } | Self::Thought { text } = self {
+        if let Self::Said { text, .. } | Self::Thought { text, .. } = self {
             text.push_str(more);
         }
     }
@@ -49,6 +59,12 @@ impl Cell {
 #[derive(Debug)]
 pub(crate) struct ToolCell {
     pub(crate) call: ToolStarted,
+    pub(crate) run: ToolRun,
+}
+
+/// What became of a tool call.
+#[derive(Debug, Default)]
+pub(crate) struct ToolRun {
     pub(crate) output: String,
     pub(crate) message: Option<String>,
     pub(crate) asking: bool,
@@ -56,22 +72,38 @@ pub(crate) struct ToolCell {
     pub(crate) end: Option<ToolCompleted>,
 }
 
-impl ToolCell {
-    pub(super) fn new(call: ToolStarted) -> Self {
-        Self { call, output: String::new(), message: None, asking: false, change: None, end: None }
-    }
-
+impl ToolRun {
     pub(super) fn progressed(&mut self, progress: &ToolProgress) {
         if let Some(output) = &progress.output {
-            self.output.push_str(output);
+            self.put_out(output);
         }
         if progress.message.is_some() {
             self.message.clone_from(&progress.message);
         }
+    }
+
+    fn put_out(&mut self, output: &str) {
+        self.output.push_str(output);
         // Cut only now and then, so that many small pieces cost no more than a few large ones.
         if self.output.len() > 2 * OUTPUT {
             let cut = (self.output.len() - OUTPUT..).find(|at| self.output.is_char_boundary(*at));
             self.output.drain(..cut.unwrap_or_default());
+        }
+    }
+
+    pub(super) fn ended(&mut self, done: &ToolCompleted) {
+        self.end = Some(done.clone());
+        self.asking = false;
+    }
+
+    /// What became of it afterwards.
+    pub(super) fn follow(&mut self, rest: Self) {
+        self.put_out(&rest.output);
+        self.message = rest.message.or(self.message.take());
+        self.asking |= rest.asking;
+        self.change = rest.change.or(self.change.take());
+        if let Some(done) = &rest.end {
+            self.ended(done);
         }
     }
 }

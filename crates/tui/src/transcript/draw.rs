@@ -1,10 +1,13 @@
 //! Cells to lines. Pure.
 
-use multitap_event::{FileChange, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus};
+use multitap_event::{
+    ChoiceKind, FileChange, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus,
+};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::cell::{self, Cell, ToolCell};
+use crate::figures;
 use crate::markdown;
 use crate::theme::Theme;
 use crate::wrap::{clean, wrap};
@@ -19,70 +22,12 @@ const THOUGHT_LINES: usize = 3;
 /// The lines of a cell, with an empty one before it where it begins something.
 pub(super) fn lines(cell: &Cell, columns: usize, unfolded: bool, theme: Theme) -> Vec<Line<'static>> {
     let draw = Draw { columns, unfolded, theme };
-    match cell {
-        Cell::User { text, from, images, waits } => {
-            let mut first = Vec::new();
-            if let Some(mark) = from.as_ref().filter(|from| cell::mark(from.door).is_some()) {
-                first.push(Span::styled(format!("{} ", cell::who(mark)), theme.accent()));
-            }
-            if *waits {
-                first.push(Span::styled("(queued) ", theme.warning()));
-            }
-            let mut text = clean(text);
-            if *images > 0 {
-                text.push_str(&format!(" [{images} image{}]", if *images == 1 { "" } else { "s" }));
-            }
-            draw.spoken("> ", theme.user(), &first, &text, Style::new())
-        }
-        Cell::Said { text, nested } => {
-            let indent = if *nested { 2 } else { 0 };
-            let mut lines = vec![Line::default()];
-            let said = markdown::lines(text.trim_end(), columns.saturating_sub(indent), theme);
-            lines.extend(said.into_iter().map(|line| indented(line, indent)));
-            lines
-        }
-        Cell::Thought { text } => draw.folded(text.trim(), THOUGHT_LINES, "∴ ", theme.thought()),
-        Cell::Tool(tool) => draw.tool(tool),
-        Cell::Changed(change) => draw.change(change),
-        Cell::Ruled(ruling) => {
-            let sign = if ruling.kind.allows() { ("✓ ", theme.good()) } else { ("✗ ", theme.bad()) };
-            let words = format!("{} by {}", ruling.selected_option_id, cell::who(&ruling.settled_by));
-            let why = ruling.feedback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            draw.marked(sign.0, sign.1, &format!("{words}{why}"), theme.quiet())
-        }
-        Cell::Plan(list) => {
-            let mut lines = vec![Line::default(), Line::styled("Plan", theme.heading())];
-            for item in &list.items {
-                let (sign, style) = match item.status {
-                    TodoStatus::Pending => ("☐ ", Style::new()),
-                    TodoStatus::InProgress => ("▸ ", theme.accent()),
-                    TodoStatus::Completed => ("☑ ", theme.quiet()),
-                    TodoStatus::Cancelled => ("☒ ", theme.quiet()),
-                };
-                lines.extend(draw.marked(sign, style, &item.text, style));
-            }
-            lines
-        }
-        Cell::Wrong(error) => {
-            let (sign, style) = match error.severity {
-                Severity::Warning => ("! ", theme.warning()),
-                Severity::Error => ("✗ ", theme.bad()),
-            };
-            draw.marked(sign, style, &error.message, style)
-        }
-        Cell::Retry(retry) => {
-            let of = retry.max_attempts.map(|max| format!(" of {max}")).unwrap_or_default();
-            let why = retry.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            draw.marked("↻ ", theme.warning(), &format!("attempt {}{of}{why}", retry.attempt), theme.quiet())
-        }
-        Cell::TurnEnd(end) => draw.turn_end(end),
-        Cell::Ended(end) => {
-            let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
-            draw.marked("■ ", theme.quiet(), &why, theme.quiet())
-        }
-        Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
-        Cell::Gone => Vec::new(),
+    let lines = draw.cell(cell);
+    // Whatever stands before a line, on a narrow screen it may be too much.
+    if lines.iter().all(|line| line.width() <= columns) {
+        return lines;
     }
+    lines.into_iter().flat_map(|line| wrap(line, columns, 0)).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -93,6 +38,92 @@ struct Draw {
 }
 
 impl Draw {
+    fn cell(self, cell: &Cell) -> Vec<Line<'static>> {
+        let (draw, columns, theme) = (self, self.columns, self.theme);
+        match cell {
+            Cell::User { text, from, images, waits, nested } => {
+                let mut first = Vec::new();
+                if let Some(mark) = from.as_ref().filter(|from| cell::mark(from.door).is_some()) {
+                    first.push(Span::styled(format!("{} ", cell::who(mark)), theme.accent()));
+                }
+                if *waits {
+                    first.push(Span::styled("(queued) ", theme.warning()));
+                }
+                let mut text = clean(text);
+                if *images > 0 {
+                    text.push_str(&format!(" [{images} image{}]", if *images == 1 { "" } else { "s" }));
+                }
+                let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
+                let lines = draw.spoken("> ", theme.user(), &first, &text, Style::new());
+                lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
+            }
+            Cell::Said { text, nested, .. } => {
+                let indent = indent(*nested);
+                let mut lines = vec![Line::default()];
+                let said = markdown::lines(text.trim_end(), columns.saturating_sub(indent), theme);
+                lines.extend(said.into_iter().map(|line| indented(line, indent)));
+                lines
+            }
+            Cell::Thought { text, nested } => {
+                let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
+                let lines = draw.folded(text.trim(), THOUGHT_LINES, "∴ ", theme.thought());
+                lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
+            }
+            Cell::Tool(tool) => {
+                let indent = indent(tool.call.parent_tool_id.is_some());
+                let draw = Draw { columns: columns.saturating_sub(indent), ..draw };
+                draw.tool(tool).into_iter().map(|line| indented(line, indent)).collect()
+            }
+            Cell::Changed(change) => draw.change(change),
+            Cell::Ruled { ruling, question, own } => draw.ruled(ruling, question.as_deref(), *own),
+            Cell::Plan(list) => {
+                let mut lines = vec![Line::default(), Line::styled("Plan", theme.heading())];
+                for item in &list.items {
+                    let (sign, style) = match item.status {
+                        TodoStatus::Pending => ("☐ ", Style::new()),
+                        TodoStatus::InProgress => ("▸ ", theme.accent()),
+                        TodoStatus::Completed => ("☑ ", theme.quiet()),
+                        TodoStatus::Cancelled => ("☒ ", theme.quiet()),
+                    };
+                    lines.extend(draw.marked(sign, style, &item.text, style));
+                }
+                lines
+            }
+            Cell::Wrong(error) => {
+                let (sign, style) = match error.severity {
+                    Severity::Warning => ("! ", theme.warning()),
+                    Severity::Error => ("✗ ", theme.bad()),
+                };
+                draw.marked(sign, style, &error.message, style)
+            }
+            Cell::Retry(retry) => {
+                let of = retry.max_attempts.map(|max| format!(" of {max}")).unwrap_or_default();
+                let why = retry.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                let wait = retry.delay_ms.map(|millis| format!(" in {}", figures::time(millis))).unwrap_or_default();
+                let words = format!("attempt {}{of}{wait}{why}", retry.attempt);
+                draw.marked("↻ ", theme.warning(), &words, theme.quiet())
+            }
+            Cell::TurnEnd(end) => draw.turn_end(end),
+            Cell::Ended(end) => {
+                let why = end.error.clone().unwrap_or_else(|| "the agent has ended".to_owned());
+                draw.marked("■ ", theme.quiet(), &why, theme.quiet())
+            }
+            Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
+            Cell::Gone => Vec::new(),
+        }
+    }
+
+    /// Who answered, and what: whoever sits here sees it when somebody else was first.
+    fn ruled(self, ruling: &Ruling, question: Option<&Question>, own: bool) -> Vec<Line<'static>> {
+        let (sign, style) = if ruling.kind.allows() { ("✓ ", self.theme.good()) } else { ("✗ ", self.theme.bad()) };
+        let option = question.and_then(|question| question.choice(&ruling.selected_option_id));
+        let option = option.map_or(by_kind(ruling.kind), |choice| choice.name.as_str());
+        let by = if own { String::new() } else { format!(" by {}", cell::who(&ruling.settled_by)) };
+        let edited = if ruling.edited { ", edited" } else { "" };
+        let why = ruling.feedback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        self.marked(sign, style, &format!("answered{by}: {option}{edited}{why}"), self.theme.quiet())
+    }
+
     /// Words with a sign before them.
     fn marked(self, sign: &str, sign_style: Style, words: &str, style: Style) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
@@ -138,19 +169,23 @@ impl Draw {
 
     fn tool(self, tool: &ToolCell) -> Vec<Line<'static>> {
         let theme = self.theme;
-        let (sign, style) = match tool.end.as_ref().map(|end| end.outcome) {
-            None if tool.asking => ("? ", theme.warning()),
+        let (sign, style) = match tool.run.end.as_ref().map(|end| end.outcome) {
+            None if tool.run.asking => ("? ", theme.warning()),
             None => ("● ", theme.accent()),
             Some(ToolOutcome::Completed) => ("✓ ", theme.good()),
             Some(ToolOutcome::Failed) => ("✗ ", theme.bad()),
             Some(ToolOutcome::Denied | ToolOutcome::Cancelled) => ("⊘ ", theme.quiet()),
         };
-        let title = tool.call.title.clone().unwrap_or_default();
-        let words =
-            if title.is_empty() { tool.call.tool_name.clone() } else { format!("{} {title}", tool.call.tool_name) };
+        let name = &tool.call.tool_name;
+        let words = match tool.call.title.as_deref().unwrap_or_default() {
+            "" => name.clone(),
+            // The name is not said twice.
+            title if title.starts_with(name.as_str()) => title.to_owned(),
+            title => format!("{name} {title}"),
+        };
         let mut lines = vec![Line::default()];
         lines.extend(self.marked(sign, style, &words, Style::new()));
-        if let Some(change) = &tool.change {
+        if let Some(change) = &tool.run.change {
             lines.extend(self.diff(change));
             return lines;
         }
@@ -163,8 +198,12 @@ impl Draw {
 
     /// What a tool put out, or why it did not.
     fn said(self, tool: &ToolCell) -> String {
-        let Some(end) = &tool.end else {
-            return if tool.output.is_empty() { tool.message.clone().unwrap_or_default() } else { tool.output.clone() };
+        let Some(end) = &tool.run.end else {
+            return if tool.run.output.is_empty() {
+                tool.run.message.clone().unwrap_or_default()
+            } else {
+                tool.run.output.clone()
+            };
         };
         if let Some(error) = &end.error {
             return error.clone();
@@ -174,7 +213,7 @@ impl Draw {
         match &end.result {
             _ if reads => String::new(),
             Some(serde_json::Value::String(text)) => text.clone(),
-            Some(serde_json::Value::Null) | None => tool.output.clone(),
+            Some(serde_json::Value::Null) | None => tool.run.output.clone(),
             Some(other) => other.to_string(),
         }
     }
@@ -201,11 +240,11 @@ impl Draw {
         };
         let mut parts: Vec<String> = Vec::new();
         parts.extend((!words.is_empty()).then(|| words.to_owned()));
-        parts.extend(end.duration_ms.map(|millis| format!("{:.1} s", millis as f64 / 1000.0)));
-        parts.extend(end.usage.map(|usage| format!("{} tokens", usage.total_tokens)));
-        parts.extend(end.cost_usd.map(|cost| format!("${cost:.4}")));
-        let words = format!("── {} ", parts.join(" · "));
-        let rest = self.columns.saturating_sub(crate::wrap::width(&words)).min(60);
+        parts.extend(end.duration_ms.map(figures::time));
+        parts.extend(end.usage.map(|usage| format!("{} tokens", figures::tokens(usage.total_tokens))));
+        parts.extend(end.cost_usd.filter(|cost| *cost > 0.0).map(figures::cost));
+        let words = if parts.is_empty() { String::new() } else { format!("── {} ", parts.join(" · ")) };
+        let rest = self.columns.min(72).saturating_sub(crate::wrap::width(&words));
         let mut lines = vec![Line::default(), Line::styled(format!("{words}{}", "─".repeat(rest)), style)];
         if let Some(error) = &end.error {
             lines.extend(self.marked("✗ ", theme.bad(), error, theme.bad()));
@@ -214,8 +253,23 @@ impl Draw {
     }
 }
 
+/// What an answer does, where it is not known how it was offered.
+fn by_kind(kind: ChoiceKind) -> &'static str {
+    match kind {
+        ChoiceKind::AllowOnce => "Allow once",
+        ChoiceKind::AllowAlways => "Always allow",
+        ChoiceKind::RejectOnce => "Deny",
+        ChoiceKind::RejectAlways => "Always deny",
+    }
+}
+
+/// How far in things of a sub-agent stand.
+fn indent(nested: bool) -> usize {
+    if nested { 2 } else { 0 }
+}
+
 fn indented(mut line: Line<'static>, by: usize) -> Line<'static> {
-    if by > 0 {
+    if by > 0 && !line.spans.is_empty() {
         line.spans.insert(0, Span::raw(" ".repeat(by)));
     }
     line

@@ -1,52 +1,90 @@
-//! The last line: where, with whom, in which mode, and who else is there; or a notice.
+//! The last line: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
+//! is searched for.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use crate::app::Model;
-use crate::wrap::width;
+use super::composer::field;
+use crate::app::{Context, Model, Search};
+use crate::figures;
+use crate::wrap::{clean, width};
+
+const BETWEEN: &str = " · ";
 
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let theme = model.theme;
+    if let Some(search) = &model.search {
+        return searching(model, search, frame, area);
+    }
     let line = match (&model.over, &model.notice) {
         (Some(over), _) => Line::styled(format!("{over} · Ctrl+D leaves"), theme.warning()),
-        (None, Some(notice)) => Line::styled(notice.clone(), theme.warning()),
-        (None, None) => fitting(&parts(model), usize::from(area.width), theme.quiet()),
+        (None, Some(notice)) => Line::styled(clean(notice).replace('\n', " "), theme.warning()),
+        (None, None) => fitting(parts(model), usize::from(area.width), theme.quiet()),
     };
     frame.render_widget(Paragraph::new(line), area);
 }
 
-/// What there is to say, the most important first.
-fn parts(model: &Model) -> Vec<String> {
+fn searching(model: &Model, search: &Search, frame: &mut Frame<'_>, area: Rect) {
+    let hint = match (search.words.is_empty(), search.has_found(), search.is_last) {
+        (true, ..) => " Esc: done",
+        (_, _, false) if search.seeks() => " reading what came before",
+        (_, false, _) => " not found",
+        (_, true, true) => " no more that way",
+        (_, true, false) => " ↑ earlier · ↓ later",
+    };
+    let [words, told] =
+        Layout::horizontal([Constraint::Min(16), Constraint::Length(u16::try_from(width(hint)).unwrap_or(0))])
+            .areas(area);
+    field(&search.words, "search", model.theme, frame, words);
+    let style = if search.is_last && !search.words.is_empty() { model.theme.warning() } else { model.theme.quiet() };
+    frame.render_widget(Paragraph::new(Line::styled(hint, style)), told);
+}
+
+/// What there is to say, in order; each with how much it matters when there is not room for all.
+fn parts(model: &Model) -> Vec<(u8, String)> {
     let state = &model.state;
     let agent = state.start.as_ref().map(|start| start.agent_type.to_string());
     let mode = state.mode.map(|mode| mode.to_string()).or_else(|| state.native_mode.clone());
     let others = state.clients.iter().filter(|client| client.client_id != model.me.client_id).count();
     let branch = model.branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+    let tokens = || state.usage.map(|usage| format!("{} tokens", figures::tokens(usage.total_tokens)));
     let mut parts = Vec::new();
-    parts.extend(state.is_busy().then(|| "working".to_owned()));
-    parts.extend(agent);
-    parts.extend(state.model.clone());
-    parts.extend(mode);
-    parts.extend((!state.queue.is_empty()).then(|| format!("{} queued", state.queue.len())));
-    parts.extend((others > 0).then(|| format!("{others} connected")));
-    parts.extend(model.door.clone());
-    parts.push(format!("{}{branch}", model.folder));
-    parts.extend(state.usage.map(|usage| format!("{} tokens", usage.total_tokens)));
-    parts.extend(state.cost_usd.map(|cost| format!("${cost:.2}")));
+    let mut say = |matters: u8, words: Option<String>| parts.extend(words.map(|words| (matters, words)));
+    say(0, state.is_busy().then(|| "working".to_owned()));
+    say(7, Some(format!("{}{branch}", model.folder)));
+    say(2, agent);
+    say(3, state.model.clone());
+    say(1, mode);
+    say(5, model.context.map(context).or_else(tokens));
+    say(6, state.cost_usd.filter(|cost| *cost > 0.0).map(figures::cost));
+    say(0, (!state.queue.is_empty()).then(|| format!("{} queued", state.queue.len())));
+    say(4, (others > 0).then(|| format!("{others} connected")));
+    say(8, model.door.clone());
     parts
 }
 
-/// As many of them as fit.
-fn fitting(parts: &[String], columns: usize, style: ratatui::style::Style) -> Line<'static> {
-    let mut text = String::new();
-    for part in parts {
-        let joined = if text.is_empty() { part.clone() } else { format!(" · {part}") };
-        if width(&text) + width(&joined) <= columns {
-            text.push_str(&joined);
+fn context(context: Context) -> String {
+    match context.window {
+        Some(window) => format!("{}% context", context.used.saturating_mul(100) / window.max(1)),
+        None => format!("{} context", figures::tokens(context.used)),
+    }
+}
+
+/// As many of them as fit, those that matter most first, in their order.
+fn fitting(parts: Vec<(u8, String)>, columns: usize, style: Style) -> Line<'static> {
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|at| parts[*at].0);
+    let (mut used, mut fits) = (0, vec![false; parts.len()]);
+    for at in order {
+        let wide = width(&parts[at].1) + if used == 0 { 0 } else { width(BETWEEN) };
+        if used + wide <= columns {
+            used += wide;
+            fits[at] = true;
         }
     }
-    Line::from(Span::styled(text, style))
+    let shown = parts.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|((_, words), _)| clean(&words));
+    Line::from(Span::styled(shown.collect::<Vec<_>>().join(BETWEEN), style))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
@@ -11,12 +11,19 @@ use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, Sess
 use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
 
+use super::idle::{Resting, Seen};
 use super::wish;
 use crate::args::{AgentArgs, ServeArgs, SessionArgs};
 use crate::exit::Problem;
 use crate::host::{Host, about_log};
 use crate::{door, launch, settings};
+
+/// How often it is looked for sessions that rest.
+const LOOK: Duration = Duration::from_secs(60);
+/// How long a session that was ended may take to give its place back.
+const GIVEN_BACK: Duration = Duration::from_secs(5);
 
 /// A host whose sessions belong to its clients.
 #[derive(Debug, Clone)]
@@ -34,6 +41,7 @@ struct Inner {
     question_timeout: Option<Duration>,
     /// A place for each session that may be live.
     places: Arc<Semaphore>,
+    resting: Mutex<Resting>,
     /// One session is taken up at a time: whoever comes second finds it live.
     taking_up: Semaphore,
     address: OnceLock<String>,
@@ -54,6 +62,7 @@ impl Served {
             trust_client_settings: args.trust_client_settings,
             question_timeout: args.question_timeout,
             places: Arc::new(Semaphore::new(args.max_sessions as usize)),
+            resting: Mutex::default(),
             taking_up: Semaphore::new(1),
             address: OnceLock::new(),
         };
@@ -70,8 +79,20 @@ impl Served {
         self.inner.host.shutdown().await;
     }
 
+    /// Ends sessions that have rested that long, for as long as it is waited for.
+    pub(super) async fn retire(&self, idle: Duration) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let now = Instant::now();
+            for id in self.inner.look(now, |resting| resting.for_at_least(idle, now)).await {
+                tracing::info!(session = %id, "ends a session that rests");
+                self.inner.host.close(&id).await;
+            }
+        }
+    }
+
     async fn open_new(&self, wanted: Wanted) -> Result<Opened, HostError> {
-        let place = self.inner.place()?;
+        let place = self.inner.place().await?;
         let (inner, by) = (self.inner.clone(), wanted.by.clone());
         let Granted { config, notices } = blocking(move || inner.grant(wanted)).await?;
         let which = Which::New { id: SessionId::fresh(), forked_from: None, history: None };
@@ -87,7 +108,7 @@ impl Served {
         let found = self.inner.host.journal().find(id.to_string()).await.map_err(journal_error)?;
         let record = found.into_iter().find(|record| record.id == id);
         let record = record.ok_or_else(|| HostError::NoSuchSession(id.clone()))?;
-        let place = self.inner.place()?;
+        let place = self.inner.place().await?;
         let inner = self.inner.clone();
         let Granted { config, notices } = blocking(move || inner.grant_again(&record)).await?;
         let session = self.inner.start(Which::Stored(id), config, by, place).await?;
@@ -96,8 +117,29 @@ impl Served {
 }
 
 impl Inner {
-    fn place(&self) -> Result<OwnedSemaphorePermit, HostError> {
-        self.places.clone().try_acquire_owned().map_err(|_| HostError::TooMany)
+    /// A place for one more session: that of the one that has rested longest, if there is no other.
+    async fn place(&self) -> Result<OwnedSemaphorePermit, HostError> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        let longest = self.look(Instant::now(), Resting::longest).await.ok_or(HostError::TooMany)?;
+        self.host.close(&longest).await;
+        let given_back = timeout(GIVEN_BACK, self.places.clone().acquire_owned()).await;
+        given_back.map_err(|_| HostError::TooMany)?.map_err(|_| HostError::ShutDown)
+    }
+
+    /// Looks which sessions rest, and takes some of them.
+    async fn look<T>(&self, now: Instant, take: impl FnOnce(&Resting) -> T) -> T {
+        let mut all = Vec::new();
+        for session in self.host.live() {
+            let Some(state) = session.snapshot().await else { continue };
+            let rests = state.is_at_rest() && state.questions.open().is_empty() && state.clients.is_empty();
+            all.push(Seen { session: session.id().clone(), last: state.seq, rests });
+        }
+        // Nothing is left half done in there.
+        let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        resting.look(&all, now);
+        take(&resting)
     }
 
     /// The session that a client wishes for, as far as this host allows it.

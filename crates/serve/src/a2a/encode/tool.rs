@@ -6,13 +6,14 @@ use multitap_a2a::Map;
 use multitap_a2a::devtool::coder::{self, Beside};
 use multitap_a2a::devtool::{
     ConfirmationDetails, ConfirmationOption, ConfirmationRequest, ErrorDetails, ExecuteDetails, FileDiff,
-    GenericDetails, McpDetails, ToolCall, ToolOutput,
+    GenericDetails, McpDetails, Spelling, ToolCall, ToolOutput,
 };
-use multitap_event::{AskedQuestion, Details, FileChange, Question, ToolCompleted, ToolKind, ToolOutcome};
-use serde_json::Value;
+use multitap_event::{
+    AskedQuestion, Details, FileChange, FileChangeType, Question, ToolCompleted, ToolKind, ToolOutcome,
+};
+use serde_json::{Value, json};
 
 use super::super::frame::{ToolStatus, ToolView};
-use multitap_a2a::devtool::Spelling;
 
 /// The data part of a tool update.
 pub(super) fn data(view: &ToolView, turn: Option<&str>, spelling: Spelling) -> Value {
@@ -68,15 +69,28 @@ fn result(view: &ToolView) -> (Option<ToolOutput>, Option<ErrorDetails>) {
 }
 
 fn output(view: &ToolView) -> ToolOutput {
-    if let Some(change) = &view.change {
-        return ToolOutput::Diff(diff(change));
+    let diffs: Option<Vec<FileDiff>> = view.changes.iter().map(|change| diff(change)).collect();
+    match diffs.as_deref() {
+        Some([diff]) => return ToolOutput::Diff(diff.clone()),
+        // The specification has room for one.
+        Some(diffs @ [_, ..]) => {
+            return ToolOutput::StructuredData(Map::from_iter([("diffs".to_owned(), json!(diffs))]));
+        }
+        Some([]) | None => {}
     }
     match view.end.as_ref().and_then(|end| end.result.as_ref()) {
         Some(Value::String(text)) => ToolOutput::Text(text.clone()),
         Some(Value::Object(fields)) => ToolOutput::StructuredData(fields.clone()),
+        Some(Value::Null) | None if !view.changes.is_empty() => ToolOutput::Text(lines_changed(view)),
         Some(Value::Null) | None => ToolOutput::Text(answer(view)),
         Some(other) => ToolOutput::StructuredData(Map::from_iter([("result".to_owned(), other.clone())])),
     }
+}
+
+/// What changed, where the agent does not tell the files' whole text.
+fn lines_changed(view: &ToolView) -> String {
+    let told = view.changes.iter().map(|change| change.diff.as_deref().unwrap_or(&change.file_path));
+    told.collect::<Vec<_>>().join("\n")
 }
 
 /// What was answered, where the answer is all there is.
@@ -91,6 +105,9 @@ fn error(view: &ToolView) -> ErrorDetails {
     let message = said.unwrap_or_else(|| refusal(view));
     let kind = match (view.status, end.map(|end| end.outcome)) {
         (_, Some(ToolOutcome::Denied)) => Some("denied"),
+        (ToolStatus::Cancelled, None) if view.ruling.as_ref().is_some_and(|ruling| ruling.kind.rejects()) => {
+            Some("denied")
+        }
         (ToolStatus::Cancelled, _) => Some("cancelled"),
         _ => None,
     };
@@ -163,14 +180,16 @@ fn generic<const N: usize>(parts: [Option<&str>; N]) -> ConfirmationDetails {
     ConfirmationDetails::GenericDetails(GenericDetails { description: parts.join("\n\n") })
 }
 
-fn diff(change: &FileChange) -> FileDiff {
-    FileDiff {
+/// Without the new text it is no file diff, unless the file is gone.
+fn diff(change: &FileChange) -> Option<FileDiff> {
+    let is_gone = change.change_type == FileChangeType::Deleted;
+    Some(FileDiff {
         file_name: file_name(&change.file_path),
         file_path: change.file_path.clone(),
         old_content: change.before.clone(),
-        new_content: change.after.clone().unwrap_or_default(),
+        new_content: change.after.clone().or(is_gone.then(String::new))?,
         formatted_diff: change.diff.clone(),
-    }
+    })
 }
 
 fn file_name(path: &str) -> String {

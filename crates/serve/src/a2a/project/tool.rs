@@ -58,7 +58,7 @@ pub(super) struct Due {
 impl Call {
     fn new(call: ToolStarted, cursor: Cursor, at: Timestamp) -> Self {
         let (call, status) = (Arc::new(call), ToolStatus::Pending);
-        let view = ToolView { call, status, live: None, asked: None, ruling: None, change: None, end: None };
+        let view = ToolView { call, status, live: None, asked: None, ruling: None, changes: Vec::new(), end: None };
         Self { view, cursor, at, shown: Shown::Nothing, question: None }
     }
 
@@ -154,7 +154,7 @@ impl Tools {
     pub(super) fn changed(&mut self, change: &FileChange) {
         let Some(id) = &change.tool_id else { return };
         if let Some(call) = self.find(id) {
-            call.view.change = Some(Arc::new(change.clone()));
+            call.view.changes.push(Arc::new(change.clone()));
         }
     }
 

@@ -80,24 +80,46 @@ impl Service {
         call: &Call,
         execute: &CommandExecute,
     ) -> Result<Beginning, Error> {
-        let session = match self.command_session(door, call, execute.context_id.clone()).await? {
-            Some(session) => session,
-            None => {
-                let opened = door.host().open(plan::bare(call.client())).await;
-                opened.map_err(|error| error::from_host(&error))?.session
-            }
-        };
         let id = name::fresh_command();
-        let commands = self.list_commands(door, Some(&session)).await?;
-        if let Err(why) = check(&commands, execute) {
-            return Ok(Beginning::Result(not_started(&id, why)));
-        }
+        let session = match self.command_session(door, call, execute.context_id.clone()).await? {
+            Some(session) => check(&self.list_commands(door, Some(&session)).await?, execute).map(|()| session),
+            None => self.open_for(door, call, execute).await?,
+        };
+        let session = match session {
+            Ok(session) => session,
+            Err(why) => return Ok(Beginning::Result(not_started(&id, why))),
+        };
         let stage = self.stage(door, &session).await?;
         let form = self.form(door, call, session.id());
         let after = stage.now().cursor;
         let (line, by, journal) = (line(execute), call.client(), door.host().journal());
         let execution = Execution { stage, form, after, id, line, by, journal };
         Ok(Beginning::Opening(Opening::Command(execution)))
+    }
+
+    /// A session for a command that comes without one; none for a command that there is not.
+    async fn open_for(
+        &self,
+        door: &Shared,
+        call: &Call,
+        execute: &CommandExecute,
+    ) -> Result<Result<Session, String>, Error> {
+        let known = door.host().commands();
+        // Some agents tell their commands only once they run.
+        if !known.is_empty()
+            && let Err(why) = check(&known, execute)
+        {
+            return Ok(Err(why));
+        }
+        let opened = door.host().open(plan::bare(call.client())).await;
+        let session = opened.map_err(|error| error::from_host(&error))?.session;
+        if known.is_empty()
+            && let Err(why) = check(&self.list_commands(door, Some(&session)).await?, execute)
+        {
+            close(&session).await;
+            return Ok(Err(why));
+        }
+        Ok(Ok(session))
     }
 
     /// Runs a command to its end, and gives back what it said; or why it did not run.
@@ -107,6 +129,7 @@ impl Service {
         call: Call,
         execute: CommandExecute,
     ) -> Result<Result<String, String>, Error> {
+        let is_bare = execute.context_id.is_none();
         let mut stream = match self.answer(door, call, Request::ExecuteCommand(execute)).await? {
             Answer::Command(stream) => stream,
             Answer::Stream(_) => return Err(Error::internal("a command has no other stream")),
@@ -122,6 +145,10 @@ impl Service {
             {
                 said.push_str(text);
             }
+        }
+        // Nobody was told of the session that was opened for it, and nobody answers what it may ask.
+        if let Some(session) = stream.session().filter(|_| is_bare && door.host().shared().is_none()) {
+            close(session).await;
         }
         Ok(Ok(said))
     }
@@ -149,6 +176,13 @@ impl Service {
         let ruling = session.decide(decide, call.client()).await.map_err(|error| error::from_decide(&error))?;
         let status = if ruling.kind.allows() { "EXECUTING" } else { "CANCELLED" };
         Ok(json!({ "taskId": &*task, "status": status }))
+    }
+}
+
+/// Lets a session end that nobody needs any more.
+async fn close(session: &Session) {
+    if let Err(error) = session.stop().await {
+        tracing::debug!(session = %session.id(), %error, "it has ended already");
     }
 }
 

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use multitap_a2a::{Error, ErrorKind, Request};
+use multitap_a2a::{Error, Request};
 
 use super::command::Execution;
 use super::plan::Plan;
 use super::task::Subscription;
-use super::{Answer, Call, Service, Stream};
+use super::{Answer, Call, Service, Stream, no_push};
 use crate::a2a::card;
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::Follow;
@@ -132,17 +132,18 @@ impl Service {
             Request::CreatePushConfig { .. }
             | Request::GetPushConfig { .. }
             | Request::ListPushConfigs { .. }
-            | Request::DeletePushConfig { .. } => {
-                let why = "this agent calls nobody back: subscribe to the task, \
-                           and come back with Last-Event-ID after a break";
-                return Err(Error::new(ErrorKind::PushNotSupported, why));
-            }
+            | Request::DeletePushConfig { .. } => return Err(no_push()),
         };
         Ok(Beginning::Result(result))
     }
 
     /// Does what a client asks, with a way through the frames of its own.
     pub(crate) async fn answer(&self, door: &Shared, call: Call, request: Request) -> Result<Answer, Error> {
+        if let Request::Subscribe { id } = &request
+            && let Some(missed) = self.replay(door, &call, id).await?
+        {
+            return Ok(Answer::Stream(missed));
+        }
         let opening = match self.begin(door, call, request).await? {
             Beginning::Result(result) => return Ok(Answer::Result(result)),
             Beginning::Opening(opening) => opening,

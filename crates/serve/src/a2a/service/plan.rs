@@ -5,13 +5,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use multitap_a2a::devtool::{self, AgentSettings, ToolCallConfirmation};
+use multitap_a2a::devtool::{self, AgentSettings, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
-use multitap_event::{ClientRef, Decide, Prompt, PromptId, Question, QuestionId, SessionId};
+use multitap_event::{
+    AgentError, AgentErrorKind, ClientRef, Decide, Prompt, PromptId, Question, QuestionId, SessionId, Severity,
+};
 use multitap_hub::{Journal, Session, WhenBusy};
 use serde_json::{Map, Value};
 
-use super::{Call, Service};
+use super::{Call, Service, no_push};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::decode::{self, Said};
 use crate::a2a::encode::OURS;
@@ -22,7 +24,6 @@ use crate::a2a::{keep, name};
 use crate::error;
 use crate::host::{Opened, Wanted};
 use crate::http::Shared;
-use multitap_a2a::devtool::Spelling;
 
 /// What is to be done, and how it will show.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ pub(crate) struct Plan {
 
 #[derive(Debug)]
 enum Act {
-    Prompt { prompt: Prompt, when_busy: WhenBusy },
+    Prompt { prompt: Prompt, when_busy: WhenBusy, notices: Vec<String> },
     Decide(Box<Decide>),
 }
 
@@ -53,6 +54,8 @@ struct Target {
     /// Whether the turns of this session are one lasting task.
     lasting: bool,
     is_new: bool,
+    /// What was wished for and is not granted.
+    notices: Vec<String>,
 }
 
 impl Plan {
@@ -60,14 +63,23 @@ impl Plan {
     pub(crate) async fn act(self) -> Result<(), Error> {
         let session = self.stage.session();
         match self.act {
-            Act::Prompt { prompt, when_busy } => {
+            Act::Prompt { prompt, when_busy, notices } => {
                 // Whoever hears of a task can ask for it.
                 keep::begin(&self.journal, session, &self.task).await;
                 let done = session.prompt(prompt, when_busy, self.by).await;
                 if done.is_err() {
                     keep::reject(&self.journal, session, &self.task).await;
                 }
-                done.map(drop).map_err(|error| error::from_prompt(&error))
+                done.map_err(|error| error::from_prompt(&error))?;
+                // In the turn that the wishes came with, where whoever wished hears of them.
+                for notice in notices {
+                    let kind = AgentErrorKind::PermissionDenied;
+                    let notice = AgentError { severity: Severity::Warning, ..AgentError::new(kind, notice) };
+                    if let Err(error) = session.report(notice).await {
+                        tracing::warn!(session = %session.id(), %error, "cannot tell what was not granted");
+                    }
+                }
+                Ok(())
             }
             Act::Decide(decide) => {
                 let done = session.decide(*decide, self.by).await;
@@ -80,6 +92,9 @@ impl Plan {
 impl Service {
     /// What a message means.
     pub(crate) async fn plan(&self, door: &Shared, call: Call, send: SendMessage) -> Result<Plan, Error> {
+        if send.configuration.push.is_some() {
+            return Err(no_push());
+        }
         let said = decode::message(&send.message)?;
         let settings = settings(&send)?;
         if door.about().extension_required && !call.extension && settings.is_none() {
@@ -93,7 +108,7 @@ impl Service {
         let id = target.session.id().clone();
         let showed = showed(settings.as_ref(), &said);
         if showed && door.host().shared().is_none() {
-            self.note_spelling(&id, Spelling::Coder);
+            self.coders.add(&id);
         }
         let mut form = self.form(door, &call, &id);
         if showed {
@@ -128,30 +143,34 @@ impl Service {
                 return Err(mismatch(task, session.id()));
             }
             check_folder(&session, settings).await?;
-            return Ok(Target { session, task: Some(task.to_owned()), lasting: is_lasting, is_new: false });
+            return Ok(Target {
+                session,
+                task: Some(task.to_owned()),
+                lasting: is_lasting,
+                is_new: false,
+                notices: Vec::new(),
+            });
         }
         if let Some(session) = host.shared() {
             if context.is_some_and(|context| context != session.id().as_str()) {
                 return Err(unknown_context(context.unwrap_or_default()));
             }
             check_folder(&session, settings).await?;
-            return Ok(Target { session, task: None, lasting: true, is_new: false });
+            return Ok(Target { session, task: None, lasting: true, is_new: false, notices: Vec::new() });
         }
         let in_use = call.extension || settings.is_some();
         if let Some(context) = context {
             let session = self.live(door, call, &context.into()).await?.ok_or_else(|| unknown_context(context))?;
             check_folder(&session, settings).await?;
+            self.recall(door, &session).await;
             let stage = self.stage(door, &session).await?;
             let had_own_tasks = name::is_own_task(&stage.now().task);
             let lasting = in_use || (!had_own_tasks && stage.now().cursor.seq > 0 && session_had_turns(&session).await);
-            return Ok(Target { session, task: None, lasting, is_new: false });
+            return Ok(Target { session, task: None, lasting, is_new: false, notices: Vec::new() });
         }
         let wanted = wanted(call.client(), settings);
         let Opened { session, notices } = host.open(wanted).await.map_err(|error| error::from_host(&error))?;
-        for notice in notices {
-            tracing::info!(session = %session.id(), notice, "a client's wish was not granted");
-        }
-        Ok(Target { session, task: None, lasting: in_use, is_new: true })
+        Ok(Target { session, task: None, lasting: in_use, is_new: true, notices })
     }
 
     /// A session that is live here, or can be taken up.
@@ -229,7 +248,7 @@ fn plan_prompt(
         after: call.after.filter(|_| !target.is_new).unwrap_or(now.cursor),
         task,
         by: call.client(),
-        act: Act::Prompt { prompt, when_busy },
+        act: Act::Prompt { prompt, when_busy, notices: target.notices.clone() },
         journal: door.host().journal(),
         stage,
     })

@@ -3,22 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Error, ErrorKind, ListTasks, Map, Task, TaskList, TaskState, TaskStatus, Update};
 use multitap_event::{PromptId, SessionId, Timestamp};
 use multitap_hub::{Session, TaskFilter, TaskRecord};
 use serde_json::json;
 
-use super::{Call, Service};
+use super::{Call, Frames, Service, Stream};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::encode::{self, OURS};
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::Form;
 use crate::a2a::history::{Log, Stretch};
+use crate::a2a::past::Past;
+use crate::a2a::project::Projector;
 use crate::a2a::stage::Stage;
 use crate::a2a::{keep, name};
 use crate::error;
 use crate::http::Shared;
-use multitap_a2a::devtool::Spelling;
 
 /// How long a turn may take to end after it was cancelled, before the client is told how things stand.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
@@ -70,6 +72,7 @@ impl Service {
     }
 
     async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
+        self.mend(door).await;
         let host = door.host();
         let shared = host.shared().map(|session| session.id().clone());
         let belongs = |session: &SessionId| shared.as_ref().is_none_or(|shared| shared == session);
@@ -77,10 +80,12 @@ impl Service {
             let session = SessionId::from(session);
             let is_known = host.find(&session).is_some() || self.is_kept(door, &session).await?;
             let record = host.journal().task(task.to_owned()).await.unwrap_or(None);
+            record.iter().for_each(|record| self.coders.recall(record));
             return if is_known && belongs(&session) { Ok(Known { session, record }) } else { Err(not_found(task)) };
         }
         let record = host.journal().task(task.to_owned()).await.map_err(|error| error::from_journal(&error))?;
         let record = record.filter(|record| belongs(&record.session)).ok_or_else(|| not_found(task))?;
+        self.coders.recall(&record);
         Ok(Known { session: record.session.clone(), record: Some(record) })
     }
 
@@ -118,6 +123,7 @@ impl Service {
     }
 
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
+        self.mend(door).await;
         let shared = door.host().shared().map(|session| session.id().clone());
         let context = list.context_id.as_deref().map(SessionId::from);
         let page_size = list.page_size.unwrap_or(PAGE_SIZE);
@@ -142,6 +148,7 @@ impl Service {
         let next = page.tasks.last().filter(|_| is_full).map(write_token).unwrap_or_default();
         let mut tasks = Vec::with_capacity(page.tasks.len());
         for record in &page.tasks {
+            self.coders.recall(record);
             let spelling = self.form(door, call, &record.session).spelling;
             let history = Some(list.history_length.unwrap_or(0));
             let log = match door.host().find(&record.session) {
@@ -195,12 +202,13 @@ impl Service {
 
     /// A task that somebody wants to follow, if it can be followed.
     pub(super) async fn subscription(&self, door: &Shared, call: &Call, id: &str) -> Result<Subscription, Error> {
-        let Known { session, .. } = self.known(door, id).await?;
-        let rests = || {
-            let why = format!("task {id} is not live: a message to it takes its session up again");
-            Error::new(ErrorKind::UnsupportedOperation, why)
-        };
-        let live = door.host().find(&session).ok_or_else(rests)?;
+        let Known { session, record } = self.known(door, id).await?;
+        let live = door.host().find(&session).ok_or_else(|| not_live(id))?;
+        // Whoever has its last frame would wait for ever.
+        let last = record.filter(|_| name::is_own_task(id)).and_then(|record| record.last_seq);
+        if last.is_some_and(|last| call.after.is_some_and(|after| after.seq >= last)) {
+            return Err(nothing_more(id, "over"));
+        }
         let stage = self.stage(door, &live).await?;
         let form = self.form(door, call, &session);
         Ok(Subscription { stage, task: id.into(), form, asked: call.after, epoch: None })
@@ -215,8 +223,7 @@ impl Service {
         let now = stage.now();
         let mut task = self.snapshot(door, stage, id, form.spelling, None).await?;
         if name::is_own_task(id) && task.status.state.is_terminal() && wanted.asked.is_none() {
-            let why = format!("task {id} is {}: nothing more comes", keep::word(task.status.state));
-            return Err(Error::new(ErrorKind::UnsupportedOperation, why));
+            return Err(nothing_more(id, keep::word(task.status.state)));
         }
         let mut ours = Map::from_iter([("cursor".to_owned(), now.cursor.to_string().into())]);
         if let Some(after) = wanted.asked {
@@ -228,6 +235,41 @@ impl Service {
         task.metadata.insert(OURS.to_owned(), ours.into());
         Ok((Some(form.dialect.write_update(&Update::Task(task))), now.cursor))
     }
+
+    /// What a client missed of a task whose session is only kept; none if it is live.
+    pub(super) async fn replay(&self, door: &Shared, call: &Call, id: &str) -> Result<Option<Stream>, Error> {
+        let Known { session, .. } = self.known(door, id).await?;
+        if door.host().find(&session).is_some() {
+            return Ok(None);
+        }
+        let form = self.form(door, call, &session);
+        let mut past = Past::new(
+            Log::Kept { journal: door.host().journal(), session: session.clone() },
+            Projector::new(session.as_str()),
+        );
+        let after = call.after.ok_or_else(|| not_live(id))?;
+        if !past.look(after).await {
+            return Err(not_live(id));
+        }
+        let follow = Follow::Task { task: id.into(), own: name::is_own_task(id) };
+        Ok(Some(Stream::new(None, Frames::Kept { past, after }, follow, form)))
+    }
+
+    /// How the session was told before a restart.
+    pub(super) async fn recall(&self, door: &Shared, session: &Session) {
+        let lasting = name::lasting(session.id().as_str());
+        let record = door.host().journal().task(lasting).await.unwrap_or(None);
+        record.iter().for_each(|record| self.coders.recall(record));
+    }
+}
+
+fn not_live(task: &str) -> Error {
+    let why = format!("task {task} is not live: a message to it takes its session up again");
+    Error::new(ErrorKind::UnsupportedOperation, why)
+}
+
+fn nothing_more(task: &str, state: &str) -> Error {
+    Error::new(ErrorKind::UnsupportedOperation, format!("task {task} is {state}: nothing more comes"))
 }
 
 async fn is_queued(session: &Session, prompt: &PromptId) -> bool {
@@ -246,10 +288,14 @@ async fn task(
     history: Option<u32>,
 ) -> Result<Task, Error> {
     let first = record.map_or(1, |record| record.first_seq);
+    let is_live = matches!(log, Log::Live(_));
     let stretch = Stretch { log, task: id.into(), first, last: record.and_then(|record| record.last_seq) };
     let told = stretch.read(history, spelling).await.map_err(|error| error::from_journal(&error))?;
     let kept = record.map_or(TaskState::Submitted, |record| keep::state(&record.state));
-    let state = state.unwrap_or(kept);
+    // Whoever saw its last frame may be quicker than what is kept.
+    let seen = told.end.filter(|_| is_live);
+    let state = state.or(seen.map(|end| end.state)).unwrap_or(kept);
+    let since = seen.map(|end| end.at).or(record.map(|record| record.updated));
     let rests = state.is_terminal() || state.is_interrupted();
     Ok(Task {
         id: id.to_owned(),
@@ -257,7 +303,7 @@ async fn task(
         status: TaskStatus {
             state: encode::state(state, spelling),
             message: told.latest.filter(|_| rests),
-            timestamp: record.map(|record| record.updated.to_string()),
+            timestamp: since.map(|since| since.to_string()),
         },
         history: if history == Some(0) { Vec::new() } else { told.history },
         artifacts: Vec::new(),

@@ -1,0 +1,230 @@
+//! A client that writes its requests by hand and reads answers byte by byte: what no library would send has to be
+//! refused too, and what libraries tidy away has to be seen. One request a connection; only to this machine.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::{Value, json};
+
+/// How long an answer may take; nothing waits this long when all is well.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where requests go.
+#[derive(Debug, Clone)]
+pub struct HttpClient {
+    port: u16,
+    headers: Vec<(String, String)>,
+}
+
+impl HttpClient {
+    #[must_use]
+    pub fn to(port: u16) -> Self {
+        Self { port, headers: Vec::new() }
+    }
+
+    /// The same, with one more header on every request. It stands in place of an earlier one of that name.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sends a request; what is in the body may be anything.
+    pub fn send(&self, method: &str, path: &str, body: &[u8]) -> Result<Response> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).context("connect")?;
+        stream.set_read_timeout(Some(PATIENCE)).context("set the patience")?;
+        let given = |name: &str| self.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        let mut head = format!("{method} {path} HTTP/1.1\r\n");
+        if !given("host") {
+            head += &format!("Host: 127.0.0.1:{}\r\n", self.port);
+        }
+        if !given("content-length") && (method != "GET" || !body.is_empty()) {
+            head += &format!("Content-Length: {}\r\n", body.len());
+        }
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += "Connection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).context("send the head")?;
+        // Who refuses a long body need not read it: the answer says why.
+        stream.write_all(body).ok();
+        Response::read(stream)
+    }
+
+    pub fn get(&self, path: &str) -> Result<Response> {
+        self.send("GET", path, b"")
+    }
+
+    /// Sends JSON.
+    pub fn post(&self, path: &str, body: &Value) -> Result<Response> {
+        let client = self.clone().with("Content-Type", "application/json");
+        client.send("POST", path, body.to_string().as_bytes())
+    }
+
+    /// Calls a JSON-RPC method at `/`.
+    pub fn call(&self, method: &str, params: &Value) -> Result<Response> {
+        self.post("/", &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+    }
+
+    /// The same; its answer, `result` or `error` and all. An answer that is a stream has to be one event.
+    pub fn answer(&self, method: &str, params: &Value) -> Result<Value> {
+        let response = self.call(method, params)?;
+        if !response.is_stream() {
+            return response.json();
+        }
+        let mut events = response.events()?;
+        ensure!(events.len() == 1, "one answer, not {events:#?}");
+        Ok(events.remove(0).json)
+    }
+}
+
+/// What comes back, as it comes.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    headers: Vec<(String, String)>,
+    body: Body,
+}
+
+#[derive(Debug)]
+struct Body {
+    input: BufReader<TcpStream>,
+    is_chunked: bool,
+    /// Of the chunk, or of the whole body, where its length was told.
+    left: Option<usize>,
+    over: bool,
+}
+
+/// One server-sent event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SseEvent {
+    pub id: Option<String>,
+    /// Its data, to the letter.
+    pub data: String,
+    pub json: Value,
+}
+
+impl Response {
+    fn read(stream: TcpStream) -> Result<Self> {
+        let mut input = BufReader::new(stream);
+        let mut line = String::new();
+        input.read_line(&mut line).context("read the status")?;
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.with_context(|| format!("no answer: {line:?}"))?;
+        let mut headers = Vec::new();
+        loop {
+            line.clear();
+            input.read_line(&mut line).context("read the headers")?;
+            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let header = |name: &str| headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str());
+        let is_chunked = header("transfer-encoding") == Some("chunked");
+        let left = header("content-length").and_then(|length| length.parse().ok());
+        let body = Body { input, is_chunked, left, over: false };
+        Ok(Self { status, headers, body })
+    }
+
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    #[must_use]
+    pub fn is_stream(&self) -> bool {
+        self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
+    }
+
+    /// All of the body.
+    pub fn text(mut self) -> Result<String> {
+        let mut bytes = Vec::new();
+        while let Some(byte) = self.body.next()? {
+            bytes.push(byte);
+        }
+        String::from_utf8(bytes).context("the body is text")
+    }
+
+    pub fn json(self) -> Result<Value> {
+        let text = self.text()?;
+        serde_json::from_str(&text).with_context(|| format!("not JSON: {text}"))
+    }
+
+    /// The next event of a stream; nothing at its end. Comments are passed over.
+    pub fn event(&mut self) -> Result<Option<SseEvent>> {
+        let (mut id, mut data) = (None, None);
+        loop {
+            let Some(line) = self.body.line()? else { return Ok(None) };
+            if let Some(value) = line.strip_prefix("id: ") {
+                id = Some(value.to_owned());
+            } else if let Some(value) = line.strip_prefix("data: ") {
+                ensure!(data.is_none(), "one line of data an event");
+                data = Some(value.to_owned());
+            } else if line.is_empty() {
+                if let Some(data) = data.take() {
+                    let json = serde_json::from_str(&data).with_context(|| format!("not JSON: {data}"))?;
+                    return Ok(Some(SseEvent { id, data, json }));
+                }
+            } else if !line.starts_with(':') {
+                bail!("neither id, data nor a comment: {line}");
+            }
+        }
+    }
+
+    /// All that is left of a stream, to its end.
+    pub fn events(mut self) -> Result<Vec<SseEvent>> {
+        let mut events = Vec::new();
+        while let Some(event) = self.event()? {
+            events.push(event);
+        }
+        Ok(events)
+    }
+}
+
+impl Body {
+    fn line(&mut self) -> Result<Option<String>> {
+        let mut bytes = Vec::new();
+        while let Some(byte) = self.next()? {
+            if byte == b'\n' {
+                return Ok(Some(String::from_utf8(bytes).context("a stream is text")?));
+            }
+            bytes.push(byte);
+        }
+        ensure!(bytes.is_empty(), "cut off in the middle of a line: {:?}", String::from_utf8_lossy(&bytes));
+        Ok(None)
+    }
+
+    fn next(&mut self) -> Result<Option<u8>> {
+        if self.is_chunked && matches!(self.left, None | Some(0)) {
+            self.next_chunk()?;
+        }
+        if self.over || self.left == Some(0) {
+            return Ok(None);
+        }
+        let mut byte = [0];
+        if self.input.read(&mut byte).context("read the body")? == 0 {
+            ensure!(self.left.is_none(), "cut off in the middle of a body");
+            return Ok(None);
+        }
+        self.left = self.left.map(|left| left - 1);
+        Ok(Some(byte[0]))
+    }
+
+    fn next_chunk(&mut self) -> Result<()> {
+        if self.over {
+            return Ok(());
+        }
+        let mut line = String::new();
+        // A chunk ends with a line end of its own.
+        while line.trim().is_empty() {
+            line.clear();
+            ensure!(self.input.read_line(&mut line).context("read the body")? > 0, "cut off between two chunks");
+        }
+        let length = usize::from_str_radix(line.trim(), 16).with_context(|| format!("no length: {line:?}"))?;
+        (self.left, self.over) = (Some(length), length == 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! Numbers as people read them. Pure.
+
+/// So many tokens: `950`, `12.3k`, `1.2M`.
+pub(crate) fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{}k", short(count as f64 / 1_000.0)),
+        _ => format!("{}M", short(count as f64 / 1_000_000.0)),
+    }
+}
+
+fn short(figure: f64) -> String {
+    if figure < 100.0 { format!("{figure:.1}") } else { format!("{figure:.0}") }
+}
+
+/// An amount of money; a small one to the hundredth of a cent.
+pub(crate) fn cost(usd: f64) -> String {
+    if usd < 0.1 { format!("${usd:.4}") } else { format!("${usd:.2}") }
+}
+
+/// A time: `0.4 s`, `12.0 s`, `3 min 20 s`.
+pub(crate) fn time(millis: u64) -> String {
+    match millis / 1000 {
+        0..60 => format!("{:.1} s", millis as f64 / 1000.0),
+        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            [0, 999, 1_000, 12_345, 999_999, 1_234_567].map(tokens),
+            ["0", "999", "1.0k", "12.3k", "1000k", "1.2M"]
+        );
+        assert_eq!([0.0123, 1.5].map(cost), ["$0.0123", "$1.50"]);
+        assert_eq!([400, 12_000, 200_000].map(time), ["0.4 s", "12.0 s", "3 min 20 s"]);
+    }
+}

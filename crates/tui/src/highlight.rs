@@ -1,0 +1,215 @@
+//! Code in colours: words of the language, strings, numbers and comments, told apart as far as a reader needs it. Pure.
+//!
+//! A small lexer with a table of languages, not a grammar: it costs nothing to start, is quick enough to be run again
+//! for each piece of a text that is still being written, and uses the terminal's own palette, so that light and dark
+//! both work. What it does not know it leaves as it is.
+
+mod language;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use self::language::{Language, Shape};
+use crate::theme::Theme;
+
+/// The lines of some code, in the language that its fence names.
+pub(crate) fn lines(code: &str, language: &str, theme: Theme) -> Vec<Line<'static>> {
+    match language::find(language) {
+        Some(language) if language.shape == Shape::Diff => code.split('\n').map(|line| diff(line, theme)).collect(),
+        Some(language) => {
+            let mut lexer = Lexer { language, theme, within: None };
+            code.split('\n').map(|line| lexer.line(line)).collect()
+        }
+        None => code.split('\n').map(|line| Line::raw(line.to_owned())).collect(),
+    }
+}
+
+fn diff(line: &str, theme: Theme) -> Line<'static> {
+    let style = match line.chars().next() {
+        Some('+') => theme.good(),
+        Some('-') => theme.bad(),
+        Some('@') => theme.accent(),
+        _ => Style::new(),
+    };
+    Line::styled(line.to_owned(), style)
+}
+
+struct Lexer {
+    language: &'static Language,
+    theme: Theme,
+    /// What the line before left open: how it ends, and how it looks.
+    within: Option<(&'static str, Style)>,
+}
+
+impl Lexer {
+    fn line(&mut self, line: &str) -> Line<'static> {
+        let mut spans: Vec<Span<'static>> = Vec::new();
+        let mut rest = line;
+        while !rest.is_empty() {
+            let before = &line[..line.len() - rest.len()];
+            let (length, style) = self.token(before, rest);
+            let (token, after) = rest.split_at(length);
+            match spans.last_mut() {
+                Some(last) if last.style == style => last.content.to_mut().push_str(token),
+                _ => spans.push(Span::styled(token.to_owned(), style)),
+            }
+            rest = after;
+        }
+        Line::from(spans)
+    }
+
+    /// How long the next token is, at least one character, and how it looks.
+    fn token(&mut self, before: &str, rest: &str) -> (usize, Style) {
+        if let Some((end, style)) = self.within {
+            return (self.until(rest, 0, end, style), style);
+        }
+        if self.comments(before, rest) {
+            return (rest.len(), self.theme.comment());
+        }
+        if let Some((start, end)) = self.language.block_comment
+            && rest.starts_with(start)
+        {
+            let style = self.theme.comment();
+            return (self.until(rest, start.len(), end, style), style);
+        }
+        if let Some(quote) = self.language.quotes.iter().find(|quote| rest.starts_with(**quote)) {
+            return self.string(rest, quote);
+        }
+        let first = rest.chars().next().unwrap_or_default();
+        if first.is_ascii_digit() {
+            let length = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.')).unwrap_or(rest.len());
+            return (length, self.theme.number());
+        }
+        if first.is_alphabetic() || first == '_' {
+            return self.word(rest);
+        }
+        (first.len_utf8(), Style::new())
+    }
+
+    fn comments(&self, before: &str, rest: &str) -> bool {
+        self.language.line_comments.iter().any(|sign| rest.starts_with(sign))
+            // A number sign within a word is none in a shell, nor in the languages that took it from there.
+            && (!rest.starts_with('#') || before.is_empty() || before.ends_with([' ', '(', '[', ',', ';']))
+    }
+
+    /// Up to the end of something that may go on over lines.
+    fn until(&mut self, rest: &str, from: usize, end: &'static str, style: Style) -> usize {
+        let found = find_unescaped(&rest[from..], end);
+        self.within = if found.is_none() { Some((end, style)) } else { None };
+        found.map_or(rest.len(), |at| from + at + end.len())
+    }
+
+    fn string(&mut self, rest: &str, quote: &'static str) -> (usize, Style) {
+        let style = self.theme.string();
+        // A lifetime is no character.
+        if quote == "'" && self.language.lifetimes && !is_character(rest) {
+            let length = rest[1..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(rest.len(), |at| at + 1);
+            return (length, self.theme.number());
+        }
+        let length = match find_unescaped(&rest[quote.len()..], quote) {
+            Some(at) => quote.len() + at + quote.len(),
+            None if quote.len() > 1 || self.language.long_quotes.contains(&quote) => {
+                self.within = Some((quote, style));
+                rest.len()
+            }
+            None => rest.len(),
+        };
+        if self.language.shape == Shape::Data && is_key(&rest[length..]) {
+            return (length, self.theme.accent());
+        }
+        (length, style)
+    }
+
+    fn word(&self, rest: &str) -> (usize, Style) {
+        let goes_on = |c: char| c.is_alphanumeric() || c == '_' || (c == '-' && self.language.shape == Shape::Data);
+        let length = rest.find(|c| !goes_on(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        let is_own = |known: &str| match self.language.any_case {
+            true => known.eq_ignore_ascii_case(word),
+            false => known == word,
+        };
+        let style = if self.language.words.split_ascii_whitespace().any(is_own) {
+            self.theme.keyword()
+        } else if self.language.shape == Shape::Data && is_key(after) {
+            self.theme.accent()
+        } else if self.language.constants.contains(&word) {
+            self.theme.number()
+        } else {
+            Style::new()
+        };
+        (length, style)
+    }
+}
+
+/// Whether what was just read is the name of something.
+fn is_key(after: &str) -> bool {
+    after.trim_start().starts_with([':', '=']) && !after.trim_start().starts_with("://")
+}
+
+/// Whether a quote begins a character, rather than a lifetime.
+fn is_character(rest: &str) -> bool {
+    let mut letters = rest.chars().skip(1);
+    matches!((letters.next(), letters.next()), (Some('\\'), _) | (Some(_), Some('\'')))
+}
+
+fn find_unescaped(text: &str, end: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, letter) in text.char_indices() {
+        if !escaped && text[at..].starts_with(end) {
+            return Some(at);
+        }
+        escaped = !escaped && letter == '\\' && end != "*/" && end != "-->";
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tokens with a letter for what they are taken for.
+    fn told(code: &str, language: &str) -> String {
+        let theme = Theme::new(true);
+        let letter = |style: Style| match style {
+            style if style == theme.keyword() => 'w',
+            style if style == theme.string() => 's',
+            style if style == theme.number() => 'n',
+            style if style == theme.comment() => 'c',
+            style if style == theme.accent() => 'k',
+            _ => '.',
+        };
+        let line = |line: &Line<'_>| {
+            let spans =
+                line.spans.iter().map(|span| letter(span.style).to_string().repeat(span.content.chars().count()));
+            spans.collect::<String>()
+        };
+        lines(code, language, theme).iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn words_strings_numbers_and_comments_are_told_apart() {
+        assert_eq!(told("fn f<'a>() -> char { 'x' } // why", "rust"), "ww...nn..............sss...cccccc");
+        assert_eq!(told("let s = \"a \\\" b\"; 0xff", "rs"), "www.....ssssssss..nnnn");
+        assert_eq!(told("x = 'it'  # no", "python"), "....ssss..cccc");
+        assert_eq!(told("echo ${#a}b # yes", "sh"), "wwww........ccccc");
+        assert_eq!(told("{\"key\": true, \"n\": [1.5]}", "json"), ".kkkkk..nnnn..kkk...nnn..");
+        assert_eq!(told("SELECT a from B", "sql"), "wwwwww...wwww..");
+        assert_eq!(told("+new\n-old", "diff").len(), 9);
+    }
+
+    #[test]
+    fn what_goes_on_over_lines_is_followed() {
+        assert_eq!(told("a /* one\ntwo */ b", "ts"), "..cccccc\ncccccc..");
+        assert_eq!(told("\"\"\"doc\nmore\"\"\" x", "py"), "ssssss\nsssssss..");
+        assert_eq!(told("`a\nb` c", "js"), "ss\nss..");
+    }
+
+    #[test]
+    fn nothing_is_added_and_nothing_lost() {
+        let code = "fn 日本() { '\u{1f600}' }\n\"unfinished \\";
+        for language in ["rust", "python", "js", "sh", "json", "toml", "html", "nothing of the sort", ""] {
+            let shown: Vec<String> = lines(code, language, Theme::new(true)).iter().map(ToString::to_string).collect();
+            assert_eq!(shown.join("\n"), code, "{language}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Screens as text: scripts of events and keys go in, what would be seen comes out.
+
+mod any;
+mod keys;
+mod screens;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use multitap_event::{ClientRef, Door, Draft, Event, EventKind, Timestamp};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use serde_json::Value;
+
+use crate::app::{Model, update};
+use crate::effect::Effect;
+use crate::msg::Msg;
+use crate::theme::Theme;
+use crate::view::view;
+
+/// A screen that is played on.
+struct Play {
+    model: Model,
+    seq: u64,
+}
+
+impl Play {
+    fn new(columns: u16, rows: u16) -> Self {
+        let me = ClientRef { client_id: Some("me".into()), ..ClientRef::new("terminal", Door::Terminal) };
+        let mut model = Model::new(me, "~/src/app".to_owned(), Theme::new(true));
+        model.branch = Some("main".to_owned());
+        (model.columns, model.rows) = (columns, rows);
+        Self { model, seq: 0 }
+    }
+
+    fn event(&mut self, kind: EventKind) -> Event {
+        self.seq += 1;
+        Draft::new(Timestamp::from_millis(0), kind).stamp("session".into(), self.seq)
+    }
+
+    /// An event as it stands in a log, without what is the same for all.
+    #[track_caller]
+    fn tell(&mut self, event: &Value) -> Vec<Effect> {
+        let kind = serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{event}: {error}"));
+        let event = self.event(kind);
+        self.on(Msg::Told(Box::new(event)))
+    }
+
+    fn on(&mut self, msg: Msg) -> Vec<Effect> {
+        update(&mut self.model, msg)
+    }
+
+    fn press(&mut self, code: KeyCode) -> Vec<Effect> {
+        self.on(Msg::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+    }
+
+    fn control(&mut self, letter: char) -> Vec<Effect> {
+        self.on(Msg::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)))
+    }
+
+    fn write(&mut self, text: &str) {
+        for letter in text.chars() {
+            self.press(KeyCode::Char(letter));
+        }
+    }
+
+    fn buffer(&self) -> Buffer {
+        let mut terminal = Terminal::new(TestBackend::new(self.model.columns, self.model.rows)).unwrap();
+        terminal.draw(|frame| view(&self.model, frame)).unwrap();
+        terminal.backend().buffer().clone()
+    }
+
+    /// What is seen, without the blanks at the end of lines.
+    fn screen(&self) -> String {
+        let buffer = self.buffer();
+        let area = buffer.area;
+        let mut rows = Vec::new();
+        for y in 0..area.height {
+            let (mut row, mut skip) = (String::new(), 0);
+            for x in 0..area.width {
+                // A wide character covers the cell after it.
+                if skip == 0 {
+                    row.push_str(buffer[(x, y)].symbol());
+                    skip = crate::wrap::width(buffer[(x, y)].symbol()).saturating_sub(1);
+                } else {
+                    skip -= 1;
+                }
+            }
+            rows.push(row.trim_end().to_owned());
+        }
+        rows.join("\n")
+    }
+}

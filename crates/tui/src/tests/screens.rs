@@ -1,0 +1,435 @@
+//! What people see, at three widths.
+
+use std::fmt::Write as _;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use multitap_event::{Event, EventKind};
+use multitap_testkit::script;
+use ratatui::style::Color;
+use serde_json::{Value, json};
+
+use super::Play;
+use crate::effect::Effect;
+use crate::msg::Msg;
+use crate::theme::Theme;
+
+const WIDTHS: [u16; 3] = [40, 80, 160];
+
+/// A screen at each width, after the same things happened.
+#[track_caller]
+fn check(name: &str, rows: u16, happen: impl Fn(&mut Play)) {
+    let mut shown = String::new();
+    for columns in WIDTHS {
+        let mut play = Play::new(columns, rows);
+        happen(&mut play);
+        writeln!(shown, "{}\n{}", "▔".repeat(usize::from(columns)), play.screen()).unwrap();
+    }
+    insta::assert_snapshot!(name, shown);
+}
+
+/// The sessions that all doors show: when something is asked, and when all is over.
+#[test]
+fn scripts() {
+    for name in script::names().unwrap() {
+        let events: Vec<Event> = script::events(&name).unwrap();
+        check(&format!("script_{name}"), 30, |play| {
+            for event in &events {
+                play.on(Msg::Told(Box::new(event.clone())));
+            }
+        });
+        let asked = events.iter().rposition(|event| matches!(event.kind, EventKind::PermissionAsked(_)));
+        if let Some(asked) = asked {
+            check(&format!("script_{name}_asks"), 30, |play| {
+                for event in &events[..=asked] {
+                    play.on(Msg::Told(Box::new(event.clone())));
+                }
+            });
+        }
+    }
+}
+
+fn said(text: &str) -> Value {
+    json!({ "type": "textChunk", "content": text })
+}
+
+fn asked(id: &str, command: &str) -> Value {
+    json!({
+        "type": "permissionAsked", "questionId": id, "title": format!("Run {command}"),
+        "options": [
+            { "id": "proceed_once", "name": "Allow once", "kind": "allowOnce" },
+            { "id": "proceed_always", "name": "Allow for this session", "kind": "allowAlways" },
+            { "id": "cancel", "name": "Deny", "kind": "rejectOnce" },
+        ],
+        "details": { "type": "command", "command": command, "directory": "/work" },
+    })
+}
+
+fn settled(id: &str, by: &Value) -> Value {
+    json!({
+        "type": "permissionSettled", "questionId": id, "selectedOptionId": "proceed_once", "kind": "allowOnce",
+        "settledBy": by, "at": "2026-01-31T12:00:00Z",
+    })
+}
+
+#[test]
+fn a_message_of_a_client_is_marked_with_its_door() {
+    // R003-30
+    let mut play = Play::new(60, 12);
+    for (door, mark) in [("a2a", "[A2A] phone fix it"), ("acp", "[ACP] phone fix it"), ("web", "[web] phone fix it")] {
+        play.tell(&json!({ "type": "userMessage", "content": "fix it", "from": { "client": "phone", "door": door } }));
+        assert!(play.screen().contains(mark), "{}", play.screen());
+    }
+    play.tell(
+        &json!({ "type": "userMessage", "content": "mine", "from": { "client": "terminal", "door": "terminal" } }),
+    );
+    assert!(play.screen().contains("> mine"), "{}", play.screen());
+}
+
+#[test]
+fn who_answered_first_is_said_by_name_and_the_dialog_closes() {
+    // R003-27, R003-28
+    let mut play = Play::new(60, 20);
+    play.tell(&asked("q", "ls"));
+    assert!(play.screen().contains("1. Allow once"), "{}", play.screen());
+    play.tell(&settled("q", &json!({ "client": "phone", "door": "a2a", "clientId": "x" })));
+    let screen = play.screen();
+    assert!(screen.contains("answered by [A2A] phone: Allow once"), "{screen}");
+    assert!(!screen.contains("1. Allow once"), "{screen}");
+    play.tell(&asked("r", "ls"));
+    play.tell(&settled("r", &json!({ "client": "terminal", "door": "terminal", "clientId": "me" })));
+    assert!(play.screen().contains("answered: Allow once"), "{}", play.screen());
+}
+
+#[test]
+fn a_question_from_before_the_first_event_is_asked_and_settled() {
+    let mut earlier = Play::new(60, 20);
+    earlier.tell(&asked("q", "ls"));
+    let mut play = Play::new(60, 20);
+    play.seq = earlier.seq;
+    play.model.begin(earlier.model.state);
+    assert!(play.screen().contains("1. Allow once"), "{}", play.screen());
+    play.tell(&settled("q", &json!({ "client": "phone", "door": "a2a", "clientId": "x" })));
+    assert!(play.screen().contains("answered by [A2A] phone: Allow once"), "{}", play.screen());
+}
+
+#[test]
+fn a_plan_takes_the_place_of_the_one_before() {
+    let mut play = Play::new(60, 20);
+    play.tell(&json!({ "type": "todoList", "items": [{ "text": "first", "status": "inProgress" }] }));
+    play.tell(&said("on it"));
+    play.tell(&json!({ "type": "todoList", "items": [{ "text": "first", "status": "completed" }] }));
+    let screen = play.screen();
+    assert_eq!(screen.matches("first").count(), 1, "{screen}");
+    assert!(screen.find("on it") < screen.find("first"), "{screen}");
+}
+
+fn many(play: &mut Play) {
+    for number in 1..=30 {
+        play.tell(&json!({ "type": "userMessage", "content": format!("question {number}"), "from": { "client": "phone", "door": "a2a" } }));
+        play.tell(&said(&format!("Answer **{number}**:\n\n```rust\nfn answer() -> u32 {{ {number} }}\n```")));
+    }
+}
+
+#[test]
+fn scrolled_up_it_says_what_came_below() {
+    check("scrolled_up", 14, |play| {
+        many(play);
+        play.press(KeyCode::PageUp);
+        play.tell(&said("one\n\ntwo"));
+    });
+    let mut play = Play::new(80, 14);
+    many(&mut play);
+    play.press(KeyCode::PageUp);
+    assert!(play.screen().contains("↓ Ctrl+End"), "{}", play.screen());
+    play.tell(&said("one\n\ntwo"));
+    assert!(play.screen().contains("↓ 4 new lines below"), "{}", play.screen());
+    play.on(Msg::Key(KeyEvent::new(KeyCode::End, KeyModifiers::CONTROL)));
+    assert!(!play.screen().contains('↓') && play.screen().contains("two"), "{}", play.screen());
+}
+
+#[test]
+fn words_are_found_before_and_after() {
+    check("search", 14, |play| {
+        many(play);
+        play.control('f');
+        play.write("QUESTION 7");
+    });
+    let mut play = Play::new(80, 14);
+    many(&mut play);
+    play.control('f');
+    play.write("question 1");
+    // The last of those that begin so.
+    assert!(play.screen().contains("question 19"), "{}", play.screen());
+    for _ in 0..9 {
+        play.press(KeyCode::Up);
+    }
+    assert!(play.screen().contains("question 10"), "{}", play.screen());
+    play.press(KeyCode::Up);
+    assert!(play.screen().contains("question 1\n"), "{}", play.screen());
+    play.press(KeyCode::Up);
+    assert!(play.screen().contains("no more that way"), "{}", play.screen());
+    play.press(KeyCode::Down);
+    assert!(play.screen().contains("question 10"), "{}", play.screen());
+    let found = play.buffer().content().iter().filter(|cell| cell.bg == Color::Yellow).count();
+    assert!(found >= "question 1".len(), "{found} cells are marked");
+    play.press(KeyCode::Esc);
+    assert!(play.screen().contains("question 10"), "it stays where it was found");
+    play.control('f');
+    play.write("nothing has this");
+    assert!(play.screen().contains("not found"), "{}", play.screen());
+}
+
+#[test]
+fn a_slash_searches_only_when_one_reads() {
+    let mut play = Play::new(80, 14);
+    many(&mut play);
+    play.write("/x");
+    assert_eq!(play.model.composer.text(), "/x");
+    play.control('u');
+    play.press(KeyCode::PageUp);
+    play.write("/x");
+    assert!(play.model.composer.is_empty() && play.model.search.is_some());
+}
+
+#[test]
+fn older_events_are_asked_for_at_the_top() {
+    let mut play = Play::new(80, 14);
+    play.seq = 100;
+    many(&mut play);
+    let home = || Msg::Key(KeyEvent::new(KeyCode::Home, KeyModifiers::CONTROL));
+    assert_eq!(play.on(home()), [Effect::Fetch { before: 101 }]);
+    assert_eq!(play.on(home()), [], "they are on their way");
+    let top = play.screen();
+    play.seq = 99;
+    let older = play.event(EventKind::Error(
+        serde_json::from_value(json!({ "kind": "unknown", "severity": "error", "message": "before all" })).unwrap(),
+    ));
+    play.on(Msg::Fetched(Ok(vec![older])));
+    assert_eq!(play.screen(), top, "what is read does not move");
+    assert_eq!(play.on(home()), [Effect::Fetch { before: 100 }]);
+    assert!(play.screen().contains("before all"), "{}", play.screen());
+    play.on(Msg::Fetched(Ok(Vec::new())));
+    assert_eq!(play.on(home()), [], "there are no more");
+}
+
+#[test]
+fn a_search_goes_on_in_what_came_before() {
+    let mut play = Play::new(80, 14);
+    play.seq = 100;
+    many(&mut play);
+    play.control('f');
+    let mut effects = Vec::new();
+    for letter in "needle".chars() {
+        effects.extend(play.press(KeyCode::Char(letter)));
+    }
+    assert_eq!(effects, [Effect::Fetch { before: 101 }]);
+    assert!(play.screen().contains("reading what came before"), "{}", play.screen());
+    let older = |play: &mut Play, seq: u64, content: &str| {
+        play.seq = seq - 1;
+        let kind = serde_json::from_value(said(content)).unwrap();
+        let event = play.event(kind);
+        play.on(Msg::Fetched(Ok(vec![event])))
+    };
+    assert_eq!(older(&mut play, 100, "hay"), [Effect::Fetch { before: 100 }]);
+    older(&mut play, 99, "a needle");
+    assert!(play.screen().contains("a needle"), "{}", play.screen());
+}
+
+#[test]
+fn the_last_answer_and_the_last_code_are_copied() {
+    let mut play = Play::new(80, 14);
+    let alt = |letter| Msg::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::ALT));
+    assert_eq!(play.on(alt('c')), []);
+    assert!(play.screen().contains("there is no answer"), "{}", play.screen());
+    play.tell(&said("See:\n\n```sh\nls\n```\n\nand\n\n```sh\ncargo test\n```\n"));
+    play.tell(&said("Done."));
+    assert_eq!(play.on(alt('c')), [Effect::Copy("Done.".to_owned())]);
+    assert_eq!(play.on(alt('x')), [Effect::Copy("cargo test\n".to_owned())]);
+}
+
+#[test]
+fn several_questions_are_turned_through() {
+    check("several_questions", 20, |play| {
+        play.tell(&asked("one", "ls"));
+        play.tell(&asked("two", "rm -rf build"));
+        play.press(KeyCode::Right);
+    });
+    let mut play = Play::new(80, 20);
+    play.tell(&asked("one", "ls"));
+    play.tell(&asked("two", "make"));
+    assert!(play.screen().contains("1 of 2 · Run ls"), "{}", play.screen());
+    play.press(KeyCode::Left);
+    assert!(play.screen().contains("2 of 2 · Run make"), "{}", play.screen());
+    let effects = play.press(KeyCode::Char('d'));
+    assert!(
+        matches!(&effects[..], [Effect::Decide(decide)] if decide.question_id == "two".into() && decide.option_id == "cancel".into()),
+        "{effects:?}"
+    );
+    // Two options begin with this letter: one is chosen, none is answered.
+    assert_eq!(play.press(KeyCode::Char('a')), []);
+    let effects = play.press(KeyCode::Enter);
+    assert!(
+        matches!(&effects[..], [Effect::Decide(decide)] if decide.option_id == "proceed_always".into()),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn a_key_that_was_meant_for_a_prompt_answers_nothing() {
+    check("asked_while_typing", 20, |play| {
+        play.write("and then ru");
+        play.tell(&asked("q", "rm -rf build"));
+    });
+    for key in [KeyCode::Enter, KeyCode::Char('1'), KeyCode::Char('y'), KeyCode::Char('d'), KeyCode::Char('n')] {
+        let mut play = Play::new(80, 20);
+        play.write("and then ru");
+        play.tell(&asked("q", "rm -rf build"));
+        assert_eq!(play.press(key), [], "{key}");
+    }
+}
+
+#[test]
+fn enter_and_yes_allow_once_whatever_comes_first() {
+    let mut question = asked("q", "ls");
+    question["options"].as_array_mut().unwrap().swap(0, 1);
+    for key in [KeyCode::Enter, KeyCode::Char('y')] {
+        let mut play = Play::new(80, 20);
+        play.tell(&question);
+        let effects = play.press(key);
+        assert!(
+            matches!(&effects[..], [Effect::Decide(decide)] if decide.option_id == "proceed_once".into()),
+            "{key}: {effects:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_asked_about_can_be_long() {
+    let command: String = (1..=40).map(|number| format!("echo line {number}\n")).collect();
+    check("long_question", 20, |play| {
+        play.tell(&asked("q", &command));
+        play.press(KeyCode::PageDown);
+    });
+    let mut play = Play::new(80, 20);
+    play.tell(&asked("q", &command));
+    assert!(play.screen().contains("echo line 1\n") || play.screen().contains("echo line 1 "), "{}", play.screen());
+    for _ in 0..20 {
+        play.press(KeyCode::PageDown);
+    }
+    assert!(play.screen().contains("in /work"), "the end is reached:\n{}", play.screen());
+    play.press(KeyCode::PageUp);
+    assert!(play.screen().contains("more lines"), "and left again:\n{}", play.screen());
+}
+
+#[test]
+fn a_question_of_a_sub_agent_says_so() {
+    let mut play = Play::new(80, 20);
+    let tool = |id: &str, parent: Option<&str>, title: &str| {
+        let mut tool = json!({ "type": "toolStarted", "toolId": id, "toolName": "Task", "toolKind": "agent", "title": title, "arguments": {} });
+        if let Some(parent) = parent {
+            tool["parentToolId"] = parent.into();
+        }
+        tool
+    };
+    play.tell(&tool("outer", None, "look into the tests"));
+    play.tell(&tool("inner", Some("outer"), "ls"));
+    let mut question = asked("q", "ls");
+    question["toolId"] = "inner".into();
+    play.tell(&question);
+    assert!(play.screen().contains("for the sub-agent: look into the tests"), "{}", play.screen());
+    assert!(play.screen().contains("\n  ? Task ls"), "{}", play.screen());
+}
+
+#[test]
+fn the_status_line_tells_what_matters_first() {
+    check("status", 8, |play| {
+        play.model.door = Some("http://127.0.0.1:41241".to_owned());
+        play.tell(&json!({ "type": "sessionStarted", "agentType": "claude", "config": { "agentType": "claude", "model": "claude-opus-5-5", "approvalMode": "autoEdit" } }));
+        play.tell(&json!({ "type": "clientJoined", "client": { "client": "phone", "door": "a2a", "clientId": "x" } }));
+        play.tell(&json!({ "type": "system", "subtype": "context", "data": { "usedTokens": 46_000, "contextWindow": 200_000 } }));
+        play.tell(&json!({ "type": "turnCompleted", "status": "completed", "durationMs": 8_400, "costUsd": 0.42, "usage": { "inputTokens": 12_000, "outputTokens": 345, "totalTokens": 12_345 } }));
+    });
+}
+
+#[test]
+fn help_and_an_empty_screen() {
+    check("help", 24, |play| drop(play.press(KeyCode::Char('?'))));
+    let mut play = Play::new(40, 12);
+    play.press(KeyCode::Char('?'));
+    for _ in 0..20 {
+        play.press(KeyCode::PageDown);
+    }
+    assert!(play.screen().contains("this help"), "the end is reached:\n{}", play.screen());
+    play.press(KeyCode::Char('x'));
+    assert!(!play.model.help && play.model.composer.is_empty());
+    check("empty", 8, |_| ());
+}
+
+#[test]
+fn thoughts_and_output_are_folded() {
+    let script = |play: &mut Play| {
+        play.tell(&json!({ "type": "reasoning", "content": "one\ntwo\nthree\nfour\nfive" }));
+        let output: String = (1..=20).map(|number| format!("line {number}\n")).collect();
+        play.tell(&json!({ "type": "toolStarted", "toolId": "t", "toolName": "shell", "toolKind": "shell", "title": "seq 20", "arguments": {} }));
+        play.tell(&json!({ "type": "toolCompleted", "toolId": "t", "success": true, "outcome": "completed", "result": output }));
+    };
+    check("folded", 30, script);
+    check("unfolded", 30, |play| {
+        script(play);
+        play.control('o');
+    });
+}
+
+#[test]
+fn a_long_answer_is_one_though_it_comes_in_pieces() {
+    let paragraph = |number| format!("Paragraph {number} has some words.\n\n");
+    let whole: String = (0..400).map(paragraph).collect();
+    let (mut pieces, mut one) = (Play::new(60, 2000), Play::new(60, 2000));
+    let first = |screen: &str| screen.lines().find(|line| line.starts_with("Paragraph")).map(str::to_owned);
+    let mut read = None;
+    for number in 0..400 {
+        pieces.tell(&json!({ "type": "textChunk", "content": paragraph(number), "isPartial": true, "messageId": "m" }));
+        if number == 200 {
+            // What somebody reads of it meanwhile does not move.
+            pieces.model.rows = 20;
+            pieces.press(KeyCode::PageUp);
+            read = first(&pieces.screen());
+        }
+        if number == 201 {
+            assert!(pieces.screen().contains("2 new lines below"), "{}", pieces.screen());
+        }
+    }
+    assert!(read.is_some());
+    assert_eq!(first(&pieces.screen()), read);
+    pieces.model.rows = 2000;
+    one.tell(&said(&whole));
+    let below = |screen: String| screen.lines().take(900).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(below(pieces.screen()), below(one.screen()));
+    let alt = || Msg::Key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::ALT));
+    assert_eq!(pieces.on(alt()), [Effect::Copy(whole.trim().to_owned())]);
+}
+
+#[test]
+fn what_went_wrong_is_told_once() {
+    let mut play = Play::new(80, 20);
+    play.tell(&json!({ "type": "error", "kind": "unknown", "severity": "error", "message": "no more credit" }));
+    play.tell(&json!({ "type": "turnCompleted", "status": "failed", "error": "no more credit" }));
+    play.tell(&json!({ "type": "sessionEnded", "reason": "failed", "error": "no more credit" }));
+    assert_eq!(play.screen().matches("no more credit").count(), 1, "{}", play.screen());
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let mut play = Play::new(80, 30);
+    play.model.theme = Theme::new(false);
+    many(&mut play);
+    play.tell(
+        &json!({ "type": "fileChanged", "filePath": "a", "changeType": "modified", "diff": "@@ -1 +1 @@\n-a\n+b\n" }),
+    );
+    play.tell(&asked("q", "ls"));
+    play.control('f');
+    play.write("answer");
+    for cell in play.buffer().content() {
+        assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{:?}", cell.symbol());
+    }
+}

@@ -1,0 +1,176 @@
+//! Which part of a transcript is on the screen. Pure.
+
+use std::rc::Rc;
+
+use ratatui::text::Line;
+
+use super::{Made, Transcript, draw};
+use crate::theme::Theme;
+
+/// How many cells keep their lines before those that are far away lose them.
+const KEPT: usize = 2000;
+/// How far away a cell may be from what is shown and keep them still.
+const NEAR: i64 = 250;
+/// Lines that came meanwhile are counted up to here.
+pub(crate) const COUNTED: usize = 999;
+
+/// Which part is on the screen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Scroll {
+    /// The latest, whatever comes.
+    #[default]
+    Latest,
+    /// That line of that cell is the first.
+    At { cell: i64, line: usize },
+}
+
+/// What the lines are made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+    pub(crate) theme: Theme,
+}
+
+/// Where the end was at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mark {
+    cell: i64,
+    lines: usize,
+}
+
+impl Transcript {
+    /// The lines of a cell.
+    pub(super) fn lines(&self, at: i64, shape: Shape) -> Rc<Vec<Line<'static>>> {
+        let Some(held) = self.held(at) else { return Rc::default() };
+        let mut made = held.made.borrow_mut();
+        let wanted = (held.version, shape.columns, self.unfolded);
+        if let Some(made) = made.as_ref().filter(|made| (made.version, made.columns, made.unfolded) == wanted) {
+            return made.lines.clone();
+        }
+        let lines = Rc::new(draw::lines(&held.cell, shape.columns, self.unfolded, shape.theme));
+        let (version, columns, unfolded) = wanted;
+        if made.replace(Made { version, columns, unfolded, lines: lines.clone() }).is_none() {
+            self.made.set(self.made.get() + 1);
+        }
+        lines
+    }
+
+    /// What is on a screen of that size.
+    pub(crate) fn visible(&self, scroll: Scroll, shape: Shape) -> Vec<Line<'static>> {
+        let (first, line) = self.settle(scroll, shape);
+        let mut shown = Vec::with_capacity(shape.rows);
+        let mut at = first;
+        while at < self.end() && shown.len() < shape.rows {
+            let lines = self.lines(at, shape);
+            let skip = if at == first { line } else { 0 };
+            shown.extend(lines.iter().skip(skip).take(shape.rows - shown.len()).cloned());
+            at += 1;
+        }
+        self.forget(first, at);
+        shown
+    }
+
+    /// Lines of cells that are far away are made again if somebody goes there.
+    fn forget(&self, first: i64, end: i64) {
+        if self.made.get() <= KEPT {
+            return;
+        }
+        let mut left = 0;
+        for (at, held) in (self.base..).zip(&self.cells) {
+            let is_near = at >= first - NEAR && at < end + NEAR;
+            let mut made = held.made.borrow_mut();
+            if !is_near {
+                *made = None;
+            }
+            left += usize::from(made.is_some());
+        }
+        self.made.set(left);
+    }
+
+    /// Where a screen begins; the last screen if it would show less than it could.
+    fn settle(&self, scroll: Scroll, shape: Shape) -> (i64, usize) {
+        let last = self.first_of_latest(shape);
+        match scroll {
+            Scroll::At { cell, line } if (cell, line) < last => self.within(cell.max(self.base), line, shape),
+            Scroll::At { .. } | Scroll::Latest => last,
+        }
+    }
+
+    /// The same line, if its cell was parted since.
+    fn within(&self, mut cell: i64, mut line: usize, shape: Shape) -> (i64, usize) {
+        loop {
+            let lines = self.lines(cell, shape).len();
+            if line < lines || cell + 1 >= self.end() {
+                return (cell, line);
+            }
+            (cell, line) = (cell + 1, line - lines);
+        }
+    }
+
+    /// Where the last screen begins.
+    fn first_of_latest(&self, shape: Shape) -> (i64, usize) {
+        let mut room = shape.rows;
+        for at in (self.base..self.end()).rev() {
+            let lines = self.lines(at, shape).len();
+            if lines >= room {
+                return (at, lines - room);
+            }
+            room -= lines;
+        }
+        (self.base, 0)
+    }
+
+    /// Moves the screen by so many lines, up if they are negative.
+    pub(crate) fn scrolled(&self, scroll: Scroll, by: isize, shape: Shape) -> Scroll {
+        let (mut cell, mut line) = self.settle(scroll, shape);
+        let mut left = by.unsigned_abs();
+        if by < 0 {
+            while left > line && cell > self.base {
+                left -= line;
+                cell -= 1;
+                line = self.lines(cell, shape).len();
+            }
+            line = line.saturating_sub(left);
+        } else {
+            while cell < self.end() {
+                let rest = self.lines(cell, shape).len().saturating_sub(line);
+                if left < rest {
+                    break;
+                }
+                left -= rest;
+                (cell, line) = (cell + 1, 0);
+            }
+            line += left;
+        }
+        self.at(cell, line, shape)
+    }
+
+    /// That line first; or the latest, if it is on the last screen anyway.
+    pub(super) fn at(&self, cell: i64, line: usize, shape: Shape) -> Scroll {
+        if (cell, line) < self.first_of_latest(shape) { Scroll::At { cell, line } } else { Scroll::Latest }
+    }
+
+    /// The beginning of what is here.
+    pub(crate) fn top(&self, shape: Shape) -> Scroll {
+        self.at(self.base, 0, shape)
+    }
+
+    /// Where the end is now.
+    pub(crate) fn mark(&self, shape: Shape) -> Mark {
+        let cell = self.end() - 1;
+        Mark { cell, lines: self.lines(cell, shape).len() }
+    }
+
+    /// How many lines came since then; not more than are worth counting.
+    pub(crate) fn since(&self, mark: Mark, shape: Shape) -> usize {
+        let mut lines = 0;
+        for at in mark.cell..self.end() {
+            if lines > COUNTED + mark.lines {
+                break;
+            }
+            lines += self.lines(at, shape).len();
+        }
+        lines.saturating_sub(mark.lines)
+    }
+}
