@@ -35,6 +35,7 @@ Examples:
   multitap -p --input-format stream-json --output-format stream-json
                                               many turns, driven by a program
   multitap serve --port 4100                  sessions for A2A clients, over HTTP
+  multitap attach                             sessions that run; join one of them
   multitap sessions                           conversations of this folder
   multitap doctor                             what is missing, how to mend it
 
@@ -59,7 +60,8 @@ Environment:
   MULTITAP_KEEP_RAW=1   the same as the setting `keepRaw`
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY
                         a model for the built-in agent; without one it rehearses
-  MULTITAP_TOKEN        a token that clients of `multitap serve` bring
+  MULTITAP_TOKEN        a token that clients of `multitap serve` bring, and that
+                        `multitap attach` brings
   MULTITAP_HOME         the folder for settings and for the log of sessions
   MULTITAP_LOG          what to log on stderr, such as `debug`
   NO_COLOR              no colors in the log";
@@ -82,6 +84,8 @@ pub(crate) struct Cli {
 pub(crate) enum Sub {
     /// Be a host for many sessions: A2A clients open, drive and share them over HTTP
     Serve(Box<ServeArgs>),
+    /// Show a session here that runs elsewhere: in another terminal, or behind `multitap serve`
+    Attach(AttachArgs),
     /// Which agents are installed, and what each can do here
     Agents(ReportArgs),
     /// Check everything, and say how to mend what is wrong
@@ -105,6 +109,33 @@ pub(crate) struct ReportArgs {
     /// Print JSON, for scripts
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const ATTACH: &str = "\
+Examples:
+  multitap attach                             what runs on this machine
+  multitap attach 0199a1                      the session whose id begins so
+  multitap attach http://127.0.0.1:1234       the one behind that door
+  multitap attach https://HOST/?session=ID    one of many on a host
+
+Ctrl+D leaves; the session goes on where it runs. If the connection breaks it is made again, and nothing is missed.
+A host that wants a token finds it in MULTITAP_TOKEN.";
+
+#[derive(Debug, Args)]
+#[command(after_long_help = ATTACH)]
+pub(crate) struct AttachArgs {
+    /// The address of a door, or the id of a session that runs on this machine, or how it begins [default: list what
+    /// runs]
+    #[arg(value_name = "URL | SESSION")]
+    pub(crate) to: Option<String>,
+
+    /// List what runs as JSON, for scripts
+    #[arg(long, conflicts_with = "to")]
+    pub(crate) json: bool,
+
+    /// What a prompt does that comes while a turn runs: wait, join the turn (where the agent can), or cancel it
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    pub(crate) when_busy: BusyArg,
 }
 
 const SESSIONS: &str = "\
@@ -371,6 +402,16 @@ pub(crate) enum BusyArg {
     Interrupt,
 }
 
+impl From<BusyArg> for WhenBusy {
+    fn from(word: BusyArg) -> Self {
+        match word {
+            BusyArg::Queue => Self::Queue,
+            BusyArg::Steer => Self::Steer,
+            BusyArg::Interrupt => Self::Interrupt,
+        }
+    }
+}
+
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(seconds) {
@@ -400,11 +441,7 @@ fn agent_type() -> impl clap::builder::TypedValueParser<Value = AgentType> {
 impl RunArgs {
     /// What a prompt does that comes while a turn runs.
     pub(crate) fn when_busy(&self) -> WhenBusy {
-        match self.session.when_busy {
-            BusyArg::Queue => WhenBusy::Queue,
-            BusyArg::Steer => WhenBusy::Steer,
-            BusyArg::Interrupt => WhenBusy::Interrupt,
-        }
+        self.session.when_busy.into()
     }
 
     /// The prompt, wherever it stands.

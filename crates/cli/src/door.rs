@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use multitap_a2a::devtool::{SlashArgument, SlashCommand};
 use multitap_event::{ClientRef, ClientRole, SessionId};
-use multitap_hub::{Journal, Session};
+use multitap_hub::{Journal, Session, SessionRecord};
 use multitap_serve::{
     Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Scheme, Tokens, Wanted,
 };
@@ -42,6 +42,11 @@ impl Shared {
         let shared = Arc::new(Self::new(journal, folder));
         let door = shared.open_at(port, args, settings).await?;
         Ok(Some((door, shared)))
+    }
+
+    /// The host of a session that has begun.
+    pub(crate) fn of(session: Session, journal: Arc<dyn Journal>) -> Self {
+        Self { session: Mutex::new(Some(session)), journal, folder: PathBuf::new() }
     }
 
     pub(crate) fn new(journal: Arc<dyn Journal>, folder: PathBuf) -> Self {
@@ -81,6 +86,11 @@ impl Host for Shared {
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(HostError::NoSuchSession(session)) })
+    }
+
+    fn shows(&self, _: &SessionRecord) -> bool {
+        // The one that is shared is live.
+        false
     }
 
     fn journal(&self) -> Arc<dyn Journal> {
@@ -133,7 +143,11 @@ pub(crate) fn own_token() -> Option<String> {
 pub(crate) fn not_opened(error: DoorError) -> Problem {
     let exit = match &error {
         DoorError::NeedsToken { .. } | DoorError::Access(_) => Exit::Usage,
-        DoorError::InUse { .. } | DoorError::Bind { .. } | DoorError::Unknown { .. } => Exit::Failed,
+        DoorError::InUse { .. }
+        | DoorError::Bind { .. }
+        | DoorError::Unknown { .. }
+        | DoorError::PrivateInUse { .. }
+        | DoorError::Private { .. } => Exit::Failed,
     };
     Problem::new(exit, format!("{:#}", anyhow::Error::new(error)))
 }

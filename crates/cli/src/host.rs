@@ -1,6 +1,6 @@
 //! Where the sessions of this process live: a hub over the log in the user's data folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::exit::Problem;
 use crate::launch::{HIDDEN_ENV, keeper};
 use crate::live::{self, LiveNote};
+use crate::private::Private;
 use crate::settings;
 
 /// How many events of an earlier conversation may wait to be taken in.
@@ -109,11 +110,11 @@ impl Host {
         let session = self.hub.open(Open { which, ..Open::new(config, me.clone()) }).await.map_err(not_opened)?;
         let from = JoinFrom::After { seq: session.opened_after(), epoch: None };
         let joined = session.join(Join::new(me).from(from)).await.map_err(|_| StartError::ShutDown)?;
-        let note = self.note(session.id(), address);
+        let note = self.note(session.id(), address, None);
         Ok(Started { session: AgentSession::new(session, joined.feed), note })
     }
 
-    /// Opens a session that clients at that address join; `place` is dropped when it is over.
+    /// Opens a session that clients at that address join, and programs of this user by a private door; `place` is dropped when it is over.
     pub(crate) async fn open_for_all(
         &self,
         open: Open,
@@ -121,11 +122,15 @@ impl Host {
         place: impl Send + 'static,
     ) -> Result<Session, OpenError> {
         let session = self.hub.open(open).await?;
-        let note = self.note(session.id(), address);
+        let private = self.private_door(&session).await;
+        let note = self.note(session.id(), address, private.as_ref().and_then(Private::socket));
         let watched = session.clone();
         self.tasks.spawn(async move {
             watched.over().await;
             drop((note, place));
+            if let Some(private) = private {
+                private.stop().await;
+            }
         });
         Ok(session)
     }
@@ -140,13 +145,26 @@ impl Host {
         self.hub.find(session)
     }
 
+    /// A session that has none is a session all the same.
+    async fn private_door(&self, session: &Session) -> Option<Private> {
+        let data = data().filter(|_| self.store.is_some())?;
+        match Private::open(&data, session.clone(), self.journal.clone()).await {
+            Ok(private) => Some(private),
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "`multitap attach` cannot join this session");
+                None
+            }
+        }
+    }
+
     /// Ends a session, and comes back when nothing of its agent is left.
     pub(crate) async fn close(&self, session: &SessionId) {
         self.hub.close(session).await;
     }
 
-    fn note(&self, session: &SessionId, address: Option<&str>) -> Option<LiveNote> {
-        let note = data().filter(|_| self.store.is_some()).map(|data| LiveNote::leave(&data, session, address));
+    fn note(&self, session: &SessionId, address: Option<&str>, socket: Option<&Path>) -> Option<LiveNote> {
+        let data = data().filter(|_| self.store.is_some());
+        let note = data.map(|data| LiveNote::leave(&data, session, address, socket));
         note.transpose().unwrap_or_else(|error| {
             tracing::warn!(%error, "others cannot find this session");
             None
@@ -187,8 +205,9 @@ impl Host {
 pub(crate) fn not_opened(error: OpenError) -> StartError {
     match error {
         OpenError::Journal(JournalError::LiveElsewhere { session, holder }) => {
-            let address = data().and_then(|data| live::address(&data, &session, holder.pid));
-            let join = address.map(|_| format!("join it there with `multitap attach {session}`, ")).unwrap_or_default();
+            let is_open = data().is_some_and(|data| live::takes_others(&data, &session, holder.pid));
+            let join =
+                if is_open { format!("join it there with `multitap attach {session}`, ") } else { String::new() };
             let message = format!(
                 "session {session} is live in process {}: {join}take it up when that process has ended, or, if its agent \
                  can fork, go on with a copy of it now with --fork",

@@ -18,15 +18,23 @@ pub(crate) struct LiveNote {
 }
 
 impl LiveNote {
-    /// Leaves the note, with the address at which others may join the session if there is one. A note that a process
-    /// left which was killed is overwritten.
-    pub(crate) fn leave(data: &Path, session: &SessionId, address: Option<&str>) -> io::Result<Self> {
+    /// Leaves the note, with the address at which others may join the session and the socket at which its user may, if
+    /// there are such. A note that a process left which was killed is overwritten.
+    pub(crate) fn leave(
+        data: &Path,
+        session: &SessionId,
+        address: Option<&str>,
+        socket: Option<&Path>,
+    ) -> io::Result<Self> {
         let run = data.join("run");
         fs::create_dir_all(&run)?;
         let path = place(data, session);
         let mut note = json!({ "sessionId": session, "pid": std::process::id(), "since": Timestamp::now() });
         if let Some(address) = address {
             note["address"] = address.into();
+        }
+        if let Some(socket) = socket {
+            note["socket"] = json!(socket);
         }
         // Never half a note, and never one that others may read.
         let mut file = tempfile::Builder::new().prefix(".note").tempfile_in(&run)?;
@@ -41,16 +49,41 @@ fn place(data: &Path, session: &SessionId) -> PathBuf {
     data.join("run").join(format!("{session}.json"))
 }
 
-/// Where others may join a session that is live in that process, if it takes them in.
-pub(crate) fn address(data: &Path, session: &SessionId, pid: u32) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Note {
-        pid: u32,
-        address: Option<String>,
-    }
-    let note: Note = serde_json::from_slice(&fs::read(place(data, session)).ok()?).ok()?;
+/// What such a note says.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Note {
+    pub(crate) session_id: SessionId,
+    pub(crate) pid: u32,
+    pub(crate) since: Timestamp,
+    /// Where clients join.
+    #[serde(default)]
+    pub(crate) address: Option<String>,
+    /// Where programs of this user join.
+    #[serde(default)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// Whether others can join a session that is live in that process.
+pub(crate) fn takes_others(data: &Path, session: &SessionId, pid: u32) -> bool {
     // One that was killed may have left its note behind.
-    note.address.filter(|_| note.pid == pid)
+    read(&place(data, session)).is_some_and(|note| note.pid == pid && (note.address.is_some() || note.socket.is_some()))
+}
+
+/// All the notes there are, the latest first; some may be of processes that were killed.
+pub(crate) fn notes(data: &Path) -> Vec<Note> {
+    let found = fs::read_dir(data.join("run")).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let mut notes: Vec<Note> = found.filter(|path| is_note(path)).filter_map(|path| read(&path)).collect();
+    notes.sort_by_key(|note| std::cmp::Reverse(note.since));
+    notes
+}
+
+fn read(path: &Path) -> Option<Note> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+fn is_note(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "json")
 }
 
 /// Removes the notes of processes that were killed: those of sessions that are kept and that no living process has.
@@ -59,14 +92,14 @@ pub(crate) async fn clear_away(journal: &dyn Journal) {
     // None are there before the first session.
     let Ok(notes) = fs::read_dir(run) else { return };
     for path in notes.filter_map(|note| Some(note.ok()?.path())) {
-        let is_note = path.extension().is_some_and(|end| end == "json");
-        let Some(name) = path.file_stem().filter(|_| is_note).and_then(|name| name.to_str()) else { continue };
+        let Some(name) = path.file_stem().filter(|_| is_note(&path)).and_then(|name| name.to_str()) else { continue };
         let Ok(left) = fs::read(&path) else { continue };
         let Ok(found) = journal.find(name.to_owned()).await else { return };
         let is_over = found.iter().any(|record| record.id.as_str() == name && record.live.is_none());
         // Somebody may have taken it up meanwhile, and left a note of its own.
         if is_over && fs::read(&path).is_ok_and(|now| now == left) {
             fs::remove_file(&path).ok(); // somebody else may have been quicker
+            fs::remove_file(path.with_extension("sock")).ok(); // and its socket, if it had one
         }
     }
 }

@@ -13,6 +13,7 @@ mod launch;
 mod live;
 mod logging;
 mod out;
+mod private;
 mod settings;
 mod signals;
 mod take_up;
@@ -54,6 +55,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
         Some(Sub::Decode(args)) => cmd::decode::decode(&args),
         Some(Sub::Sessions(args)) => cmd::sessions::sessions(args),
         Some(Sub::Serve(args)) => wait(cmd::serve::serve(*args)),
+        Some(Sub::Attach(args)) => wait(cmd::tui::attach::attach(args)),
         Some(Sub::Agents(args)) => wait(cmd::agents::agents(&args)),
         Some(Sub::Doctor(args)) => wait(cmd::doctor::doctor(&args)),
         None if cli.run.print.is_some() => wait(cmd::run::run(cli.run)),

@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::entry::Entry;
-use crate::journal::{Edge, Journal, Part};
+use crate::journal::{Edge, Part};
+use crate::past::Past;
 use crate::tail::{Found, Head, Reader, Tail};
 
 /// How many entries are taken at a time.
@@ -51,7 +52,7 @@ pub struct Feed {
     reader: Arc<Reader>,
     tail: Arc<Tail>,
     head: watch::Receiver<Head>,
-    journal: Option<Arc<dyn Journal>>,
+    past: Option<Past>,
     ready: VecDeque<Entry>,
     /// The number of the last event handed out.
     last: u64,
@@ -63,10 +64,10 @@ impl Feed {
         client: ClientRef,
         reader: Arc<Reader>,
         tail: Arc<Tail>,
-        journal: Option<Arc<dyn Journal>>,
+        past: Option<Past>,
     ) -> Self {
         let (head, last) = (tail.watch(), reader.cursor());
-        Self { session, client, reader, tail, head, journal, ready: VecDeque::new(), last }
+        Self { session, client, reader, tail, head, past, ready: VecDeque::new(), last }
     }
 
     /// Who reads.
@@ -157,18 +158,20 @@ impl Feed {
             self.ready.extend(entries);
             return None;
         }
-        let gap = Told::Gap { after: self.last, next: first };
-        self.last = first - 1;
+        // What is there after it is not lost with it.
+        let next = entries.first().map_or(first, |entry| entry.seq().min(first));
+        let gap = Told::Gap { after: self.last, next };
+        self.last = next - 1;
         self.tail.took(&self.reader, self.last);
         Some(gap)
     }
 
     /// What the journal has after our place. One that cannot be read now is asked again before it is given up.
     async fn page(&self) -> Vec<Entry> {
-        let Some(journal) = &self.journal else { return Vec::new() };
+        let Some(past) = &self.past else { return Vec::new() };
         let part = Part { edge: Edge::After(self.last), limit: AT_A_TIME, bytes: BYTES_AT_A_TIME };
         for attempt in 1..=ATTEMPTS {
-            match journal.page(self.session.clone(), part).await {
+            match past.page(&self.session, part).await {
                 Ok(page) => return page.entries,
                 Err(error) => tracing::warn!(session = %self.session, %error, attempt, "cannot read the log"),
             }

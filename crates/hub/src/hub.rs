@@ -19,6 +19,7 @@ pub use self::mend::rebuild;
 use self::mend::{mend, mend_and_release};
 use crate::journal::{Filter, Journal, JournalError, NewSession, SessionRecord};
 use crate::launch::{Launch, LaunchError};
+use crate::past::Past;
 use crate::session::Session;
 use crate::session::log::{Log, Right};
 use crate::session::task::{Beginning, History, INBOX, Linger, SessionTask};
@@ -177,9 +178,9 @@ impl Hub {
             tail.retain(Retain::Volatile);
         }
         let (inbox_tx, inbox) = mpsc::channel(INBOX);
-        let readable = log.as_ref().map(|log| log.journal.clone());
+        let past = log.as_ref().map(|log| Past::Journal(log.journal.clone()));
         let (native_tx, native) = watch::channel(state.native_id.clone());
-        let session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), readable, stop.clone());
+        let session = Session::new(id.clone(), epoch, native, inbox_tx, tail.clone(), past, stop.clone());
         inner.lock().insert(id.clone(), session.clone());
         let beginning = Beginning {
             id: id.clone(),

@@ -8,11 +8,14 @@
 
 mod arbiter;
 mod entry;
+mod far;
 mod feed;
 mod hub;
 mod journal;
 mod launch;
 mod live;
+mod past;
+mod reach;
 mod rule;
 mod session;
 mod state;
@@ -20,6 +23,7 @@ mod tail;
 
 pub use arbiter::Arbiter;
 pub use entry::Entry;
+pub use far::{Answer, Elsewhere, FarEnd, FarStart, FarTask, Left};
 pub use feed::{Feed, FeedEnd, Told};
 pub use hub::{Hub, Open, OpenError, Which, rebuild};
 pub use journal::{
@@ -28,6 +32,7 @@ pub use journal::{
 };
 pub use launch::{Launch, LaunchError, Launching};
 pub use live::LiveOutput;
+pub use reach::{Reach, Reached};
 pub use rule::Rule;
 pub use session::task::{History, Linger};
 pub use session::{

@@ -21,8 +21,10 @@ pub use self::error::{
 };
 use crate::entry::Entry;
 use crate::feed::Feed;
-use crate::journal::{Edge, Journal, JournalError, Page, Part};
+use crate::journal::{Edge, JournalError, Page, Part};
 use crate::launch::LaunchError;
+use crate::past::Past;
+use crate::reach::{Reach, Reached};
 use crate::rule::Rule;
 use crate::state::State;
 use crate::tail::{Found, Tail};
@@ -92,6 +94,31 @@ pub enum JoinFrom {
     Now,
 }
 
+/// Where in the log that is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// The event after which it reads.
+    pub(crate) after: u64,
+    /// Whether it needs to be told what the session is.
+    pub(crate) snapshot: bool,
+    pub(crate) gap: Option<ReplayGap>,
+}
+
+impl JoinFrom {
+    /// In a log of that epoch, which went up to `before` when the client came and goes up to `now` with it.
+    pub(crate) fn place(self, before: u64, now: u64, epoch: u64) -> Place {
+        match self {
+            Self::After { seq, epoch: of } if seq > before || of.is_some_and(|of| of != epoch) => {
+                Place { after: now, snapshot: true, gap: Some(ReplayGap { asked: seq, last: before, epoch }) }
+            }
+            Self::Start => Place { after: 0, snapshot: false, gap: None },
+            Self::After { seq, .. } => Place { after: seq, snapshot: false, gap: None },
+            Self::Tail(count) => Place { after: now.saturating_sub(count), snapshot: true, gap: None },
+            Self::Now => Place { after: now, snapshot: true, gap: None },
+        }
+    }
+}
+
 /// A client that has joined.
 #[derive(Debug)]
 pub struct Joined {
@@ -124,8 +151,9 @@ pub struct Session {
     native: watch::Receiver<Option<String>>,
     inbox: mpsc::Sender<Ask>,
     tail: Arc<Tail>,
-    journal: Option<Arc<dyn Journal>>,
+    past: Option<Past>,
     end: CancellationToken,
+    reached: Reached,
 }
 
 impl Session {
@@ -135,16 +163,22 @@ impl Session {
         native: watch::Receiver<Option<String>>,
         inbox: mpsc::Sender<Ask>,
         tail: Arc<Tail>,
-        journal: Option<Arc<dyn Journal>>,
+        past: Option<Past>,
         end: CancellationToken,
     ) -> Self {
         let opened_after = tail.head().last;
-        Self { id, epoch, opened_after, native, inbox, tail, journal, end }
+        Self { id, epoch, opened_after, native, inbox, tail, past, end, reached: Reached::always() }
     }
 
     /// The same, once it is known where this opening begins.
     pub(crate) fn opened_at(mut self, after: u64) -> Self {
         self.opened_after = after;
+        self
+    }
+
+    /// The same, for a session that may be out of reach.
+    pub(crate) fn reached(mut self, reached: Reached) -> Self {
+        self.reached = reached;
         self
     }
 
@@ -178,6 +212,16 @@ impl Session {
         self.tail.head().over
     }
 
+    /// Whether what is asked of it gets there.
+    pub fn reach(&self) -> Reach {
+        self.reached.now()
+    }
+
+    /// Tells when that changes.
+    pub fn reaches(&self) -> Reached {
+        self.reached.clone()
+    }
+
     /// Joins: the log from a place on, then what happens.
     pub async fn join(&self, join: Join) -> Result<Joined, JoinError> {
         self.ask(|reply| Ask::Join { join, reply }).await.ok_or(JoinError::SessionEnded)?
@@ -191,27 +235,27 @@ impl Session {
     /// Part of the log, such as what comes before the events a client has. What the journal does not have, because it
     /// cannot be written, is there too for as long as it is in memory; what is lost is left out.
     pub async fn page(&self, part: Part) -> Result<Page, JournalError> {
-        let entries = match (&self.journal, part.edge) {
-            (Some(journal), Edge::After(seq)) => self.after(journal, seq, part).await?,
-            (Some(journal), Edge::Before(seq)) => self.before(journal, seq, part).await?,
+        let entries = match (&self.past, part.edge) {
+            (Some(past), Edge::After(seq)) => self.after(past, seq, part).await?,
+            (Some(past), Edge::Before(seq)) => self.before(past, seq, part).await?,
             (None, Edge::After(seq)) => self.tail.at_hand(seq, part.limit, part.bytes),
             (None, Edge::Before(seq)) => self.tail.at_hand_before(seq, part.limit, part.bytes),
         };
         Ok(Page { entries, last_seq: self.last() })
     }
 
-    async fn after(&self, journal: &Arc<dyn Journal>, seq: u64, part: Part) -> Result<Vec<Entry>, JournalError> {
+    async fn after(&self, past: &Past, seq: u64, part: Part) -> Result<Vec<Entry>, JournalError> {
         match self.tail.after(seq, part.limit, part.bytes) {
             Found::Entries(entries) => return Ok(entries),
             Found::Nothing => return Ok(Vec::new()),
             Found::Behind { .. } => {}
         }
-        let kept = kept(journal.page(self.id.clone(), part).await)?;
+        let kept = kept(past.page(&self.id, part).await)?;
         // Between the end of the log and what is at hand everything is lost.
         Ok(if kept.is_empty() { self.tail.at_hand(seq, part.limit, part.bytes) } else { kept })
     }
 
-    async fn before(&self, journal: &Arc<dyn Journal>, seq: u64, part: Part) -> Result<Vec<Entry>, JournalError> {
+    async fn before(&self, past: &Past, seq: u64, part: Part) -> Result<Vec<Entry>, JournalError> {
         let at_hand = self.tail.at_hand_before(seq, part.limit, part.bytes);
         let first = at_hand.first().map_or(seq, Entry::seq);
         let rest = Part {
@@ -223,7 +267,7 @@ impl Session {
         if !at_hand.is_empty() && is_all {
             return Ok(at_hand);
         }
-        let mut entries = kept(journal.page(self.id.clone(), rest).await)?;
+        let mut entries = kept(past.page(&self.id, rest).await)?;
         entries.extend(at_hand);
         Ok(entries)
     }
@@ -297,12 +341,12 @@ impl Session {
 
     /// Ends the session when the running turn and the waiting prompts are done.
     pub async fn finish(&self) -> Result<(), CommandError> {
-        self.ask(|reply| Ask::Finish { reply }).await.ok_or(CommandError::SessionEnded)
+        self.ask(|reply| Ask::Finish { reply }).await.ok_or(CommandError::SessionEnded)?
     }
 
     /// Cancels the running turn, takes back the waiting prompts, and ends the session when the turn is over.
     pub async fn stop(&self) -> Result<(), CommandError> {
-        self.ask(|reply| Ask::Stop { reply }).await.ok_or(CommandError::SessionEnded)
+        self.ask(|reply| Ask::Stop { reply }).await.ok_or(CommandError::SessionEnded)?
     }
 
     /// Ends the session now; a running turn is cut off.

@@ -159,6 +159,16 @@ impl Tail {
         }
     }
 
+    /// What comes next has this number: whoever wants what is before it finds it elsewhere, or not at all.
+    pub(crate) fn skip_to(&self, next: u64) {
+        {
+            let mut inner = self.lock();
+            inner.entries.clear();
+            inner.bytes = 0;
+        }
+        self.head.send_modify(|head| head.last = head.last.max(next.saturating_sub(1)));
+    }
+
     /// Nothing more comes.
     pub(crate) fn close(&self) {
         self.head.send_modify(|head| head.over = true);
@@ -234,6 +244,14 @@ impl Tail {
             reader.cut.store(true, Ordering::Release);
         }
         self.moved.notify_one();
+    }
+
+    /// Cuts off everybody, at once.
+    pub(crate) fn cut_all(&self) {
+        for reader in &self.lock().readers {
+            reader.cut.store(true, Ordering::Release);
+        }
+        self.head.send_modify(|_| {});
     }
 
     /// What follows `after`, at most so many entries and about so many bytes.

@@ -25,7 +25,7 @@ pub(crate) fn from_prompt(error: &PromptError) -> Error {
         PromptError::CannotSteer | PromptError::Finishing | PromptError::SessionEnded => {
             ErrorKind::UnsupportedOperation
         }
-        PromptError::QueueFull | PromptError::Busy => ErrorKind::Internal,
+        PromptError::QueueFull | PromptError::Busy | PromptError::Elsewhere(_) => ErrorKind::Internal,
     };
     Error::new(kind, error.to_string())
 }
@@ -33,7 +33,7 @@ pub(crate) fn from_prompt(error: &PromptError) -> Error {
 pub(crate) fn from_decide(error: &DecideError) -> Error {
     match error {
         DecideError::SessionEnded => Error::new(ErrorKind::UnsupportedOperation, error.to_string()),
-        DecideError::Busy => Error::internal(error.to_string()),
+        DecideError::Busy | DecideError::Elsewhere(_) => Error::internal(error.to_string()),
         DecideError::Refused(refused) => from_refused(refused),
     }
 }
@@ -46,6 +46,7 @@ fn from_refused(refused: &Refused) -> Error {
             .with("questionId", ruling.question_id.as_str())
             .with("settledBy", json!({ "client": ruling.settled_by.client, "door": ruling.settled_by.door }))
             .with("selectedOptionId", ruling.selected_option_id.as_str())
+            .with("kind", json!(ruling.kind))
             .with("at", ruling.at.to_string()),
         Refused::NotOffered { question, offered, .. } => {
             let offered: Vec<&str> = offered.iter().map(|option| option.as_str()).collect();
@@ -68,7 +69,7 @@ pub(crate) fn from_command(error: &CommandError) -> Error {
     let kind = match error {
         CommandError::Observer => ErrorKind::NotController,
         CommandError::SessionEnded | CommandError::NoAgent => ErrorKind::UnsupportedOperation,
-        CommandError::Busy => ErrorKind::Internal,
+        CommandError::Busy | CommandError::Elsewhere(_) => ErrorKind::Internal,
     };
     Error::new(kind, error.to_string())
 }
@@ -78,6 +79,7 @@ pub(crate) fn from_withdraw(error: &WithdrawError) -> Error {
         WithdrawError::Observer => ErrorKind::NotController,
         WithdrawError::NotWaiting(_) => ErrorKind::InvalidParams,
         WithdrawError::SessionEnded => ErrorKind::UnsupportedOperation,
+        WithdrawError::Elsewhere(_) => ErrorKind::Internal,
     };
     Error::new(kind, error.to_string())
 }
@@ -87,6 +89,7 @@ pub(crate) fn from_revoke(error: &RevokeError) -> Error {
         RevokeError::Observer => ErrorKind::NotController,
         RevokeError::NoSuchRule(_) => ErrorKind::InvalidParams,
         RevokeError::Saved(_) | RevokeError::SessionEnded => ErrorKind::UnsupportedOperation,
+        RevokeError::Elsewhere(_) => ErrorKind::Internal,
     };
     Error::new(kind, error.to_string())
 }
@@ -96,6 +99,7 @@ pub(crate) fn from_kick(error: &KickError) -> Error {
         KickError::Observer => ErrorKind::NotController,
         KickError::NoSuchClient(_) => ErrorKind::InvalidParams,
         KickError::SessionEnded => ErrorKind::UnsupportedOperation,
+        KickError::Elsewhere(_) => ErrorKind::Internal,
     };
     Error::new(kind, error.to_string())
 }

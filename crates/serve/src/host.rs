@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{AgentError, ClientRef, SessionId};
-use multitap_hub::{Journal, Session};
+use multitap_hub::{Journal, Session, SessionRecord};
 use serde_json::{Map, Value};
 
 /// What a host answers, in its own time.
@@ -26,6 +26,10 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
 
     /// Goes on with a session that is kept and not live anywhere.
     fn take_up(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened>;
+
+    /// Whether clients of this door may see that session, which is kept and not live here. One log has all sessions of
+    /// its user, also those that are none of their business.
+    fn shows(&self, session: &SessionRecord) -> bool;
 
     /// Where the logs are kept.
     fn journal(&self) -> Arc<dyn Journal>;
@@ -70,7 +74,7 @@ pub enum HostError {
     /// Another process has it.
     #[error("session {session} is live in process {pid}")]
     LiveElsewhere { session: SessionId, pid: u32 },
-    #[error("this host has as many sessions as it takes: close one first")]
+    #[error("this host has as many sessions at work as it takes: try again when one of them rests")]
     TooMany,
     #[error("the session behind this door has not begun yet: try again in a moment")]
     NotYet,

@@ -2,23 +2,28 @@
 
 mod bind;
 mod connection;
+mod patient;
+mod private;
 mod route;
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use multitap_hub::STUCK;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::connection::Connections;
 pub(crate) use self::connection::Seat;
+use self::connection::{Connections, Listener};
+use self::private::SocketFile;
 use crate::a2a;
 use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
 use crate::host::Host;
@@ -43,6 +48,18 @@ pub struct DoorConfig {
     pub version: String,
 }
 
+/// A private door to open: on a socket of this machine, for programs of this user, who are its owner.
+#[derive(Debug, Clone)]
+pub struct PrivateConfig {
+    /// Where its socket is to be. The folder becomes private.
+    pub socket: PathBuf,
+    pub limits: Limits,
+    /// What the card calls this agent.
+    pub name: String,
+    /// And its version.
+    pub version: String,
+}
+
 /// How much is taken in.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -54,6 +71,8 @@ pub struct Limits {
     pub header_time: Duration,
     /// How long it may pause within a body.
     pub body_pause: Duration,
+    /// How long it may leave unread what it is sent.
+    pub unread: Duration,
 }
 
 impl Default for Limits {
@@ -63,6 +82,7 @@ impl Default for Limits {
             connections: 1024,
             header_time: Duration::from_secs(30),
             body_pause: Duration::from_secs(30),
+            unread: STUCK,
         }
     }
 }
@@ -80,6 +100,10 @@ pub enum DoorError {
     InUse { address: SocketAddr },
     #[error("cannot listen at {address}")]
     Bind { address: SocketAddr, source: io::Error },
+    #[error("another process listens at {}", path.display())]
+    PrivateInUse { path: PathBuf },
+    #[error("cannot listen at {}", path.display())]
+    Private { path: PathBuf, source: io::Error },
     #[error("cannot find an address of {host}")]
     Unknown { host: String, source: io::Error },
     #[error(transparent)]
@@ -92,6 +116,8 @@ pub struct Door {
     addresses: Vec<SocketAddr>,
     url: String,
     connections: Connections,
+    /// Of a private door; gone when nobody is let in any more.
+    socket: Option<SocketFile>,
 }
 
 /// What every handler gets. Cheap to clone.
@@ -183,29 +209,40 @@ impl Door {
         let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
         let port = addresses.first().map_or(config.port, SocketAddr::port);
         let url = bind::url(&config.host, port);
-        let connections = Connections::new(config.limits);
-        let shared = Shared {
-            inner: Arc::new(Inner {
-                host,
-                guard: Guard::new(config.access, &config.host, port)?,
-                about: About {
-                    name: config.name,
-                    version: config.version,
-                    url: url.clone(),
-                    extension_required: config.extension_required,
-                },
-                limits: config.limits,
-                stop: connections.stop.clone(),
-                tasks: connections.tasks.clone(),
-                a2a: a2a::Service::new(),
-                opened: httpdate::fmt_http_date(SystemTime::now()),
-            }),
+        let guard = Guard::new(config.access, &config.host, port)?;
+        let about = About {
+            name: config.name,
+            version: config.version,
+            url: url.clone(),
+            extension_required: config.extension_required,
         };
-        let router = route::router(shared);
-        for listener in listeners {
-            connections.accept(listener, router.clone());
-        }
-        Ok(Self { addresses, url, connections })
+        let listeners = listeners.into_iter().map(Listener::Tcp).collect();
+        let connections = take_in(listeners, host, guard, about, config.limits);
+        Ok(Self { addresses, url, connections, socket: None })
+    }
+
+    /// Listens at a private socket, and lets programs of the same user in to that host's sessions, as owners.
+    #[cfg(unix)]
+    #[expect(clippy::unused_async, reason = "as the other one, and a socket is registered with the runtime")]
+    pub async fn open_private(config: PrivateConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
+        let (listener, socket) = private::listen(&config.socket)?;
+        let url = format!("unix:{}", config.socket.display());
+        let PrivateConfig { limits, name, version, .. } = config;
+        let about = About { name, version, url: url.clone(), extension_required: false };
+        let connections = take_in(vec![Listener::Unix(listener)], host, Guard::private(), about, limits);
+        Ok(Self { addresses: Vec::new(), url, connections, socket: Some(socket) })
+    }
+
+    /// There are no such sockets here.
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_async, reason = "as where there are")]
+    pub async fn open_private(config: PrivateConfig, _: Arc<dyn Host>) -> Result<Self, DoorError> {
+        Err(private::not_there(&config.socket, io::ErrorKind::Unsupported.into()))
+    }
+
+    /// Where the socket of a private door is.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_ref().map(SocketFile::path)
     }
 
     /// Where it listens.
@@ -220,8 +257,29 @@ impl Door {
 
     /// Lets nobody in any more, ends the streams, and waits a while for answers that are under way.
     pub async fn stop(self) {
+        drop(self.socket);
         self.connections.end(STOP_PATIENCE).await;
     }
+}
+
+/// Takes in who comes to those sockets.
+fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: About, limits: Limits) -> Connections {
+    let connections = Connections::new(limits);
+    let inner = Inner {
+        host,
+        guard,
+        about,
+        limits,
+        stop: connections.stop.clone(),
+        tasks: connections.tasks.clone(),
+        a2a: a2a::Service::new(),
+        opened: httpdate::fmt_http_date(SystemTime::now()),
+    };
+    let router = route::router(Shared { inner: Arc::new(inner) });
+    for listener in listeners {
+        connections.accept(listener, router.clone());
+    }
+    connections
 }
 
 /// An error as JSON: what every client gets that went wrong before a protocol was clear.

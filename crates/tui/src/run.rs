@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossterm::event::{Event as Input, EventStream, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
 use multitap_event::{ClientRef, Query};
-use multitap_hub::{Edge, Feed, FeedEnd, Join, JoinError, JoinFrom, Part, Session, Told, WhenBusy};
+use multitap_hub::{Edge, Feed, FeedEnd, Join, JoinError, JoinFrom, Part, Reach, Session, Told, WhenBusy};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
@@ -144,6 +144,7 @@ impl Loop {
         let mut input = EventStream::new();
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
         let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
+        let mut reaches = self.session.reaches();
         loop {
             if let Some(outcome) = self.leaving.take() {
                 return Ok(outcome);
@@ -176,14 +177,24 @@ impl Loop {
                     }
                     None => {
                         over = true;
-                        let why = match self.feed.end() {
-                            FeedEnd::SessionOver => "the session is over",
-                            FeedEnd::CutOff { .. } => "this screen was sent away",
+                        let why = match (self.session.reach(), self.feed.end()) {
+                            (Reach::Gone(why), _) => why.to_string(),
+                            (_, FeedEnd::SessionOver) => "the session is over".to_owned(),
+                            (_, FeedEnd::CutOff { .. }) => "this screen was sent away".to_owned(),
                         };
-                        self.on(Msg::Over(why.to_owned()));
+                        self.on(Msg::Over(why));
                     }
                 },
                 Some(msg) = self.answered.recv() => self.on(msg),
+                reach = reaches.changed() => match reach {
+                    Reach::Lost(why) => self.on(Msg::Refused(format!("the connection is lost ({why}); trying again"))),
+                    Reach::Here => {
+                        self.model.me = reaches.client().unwrap_or_else(|| self.model.me.clone());
+                        self.on(Msg::Refused("connected again; nothing was missed".to_owned()));
+                    }
+                    // The end of the feed says it.
+                    Reach::Gone(_) => {}
+                },
                 () = at(again) => {
                     again = None;
                     self.on(Msg::Tick);

@@ -8,7 +8,7 @@ use multitap_event::{
     AgentEnd, AgentKind, AgentType, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig, SessionId,
     SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
 };
-use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Session};
+use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Session, SessionRecord};
 use multitap_serve::{Access, Door, DoorConfig, Host, HostError, Hosted, Limits, Opened, Wanted};
 use multitap_store::Store;
 use tokio_util::task::TaskTracker;
@@ -67,6 +67,10 @@ impl Host for One {
 
     fn journal(&self) -> Arc<dyn Journal> {
         self.journal.clone()
+    }
+
+    fn shows(&self, _: &SessionRecord) -> bool {
+        true
     }
 
     fn commands(&self) -> Vec<SlashCommand> {

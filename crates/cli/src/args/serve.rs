@@ -48,7 +48,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, help_heading = HOST)]
     pub(crate) trust_client_settings: bool,
 
-    /// How many sessions may be live at a time; for another one the one that has rested longest is ended
+    /// How many sessions may be live at a time
+    ///
+    /// Where there are as many, the one that has rested longest, with nobody connected, gives way to a new one. It is
+    /// kept, and taken up again when somebody asks for it.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..), help_heading = HOST)]
     pub(crate) max_sessions: u32,
 

@@ -1,6 +1,6 @@
 //! `multitap serve`: a host for many sessions, which clients open and share over HTTP.
 
-mod idle;
+mod room;
 mod served;
 mod wish;
 

@@ -1,5 +1,7 @@
 //! `multitap`: a session on this terminal, and beside it, with --a2a-port, for clients elsewhere.
 
+pub(crate) mod attach;
+
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal as _};

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Instant;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use multitap_testkit::wait::until_blocking;
 use serde_json::{Value, json};
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 use crate::scene::{Live, PATIENCE, Scene};
 
 const EXTENSION: &str = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+/// After this a session counts as one that rests.
+const RESTED: Duration = Duration::from_millis(1200);
 const BUILTIN: [&str; 4] = ["--agent", "builtin", "--model", "rehearsal"];
 
 /// A host that runs.
@@ -289,18 +292,31 @@ fn an_observer_opens_no_session_and_an_owner_brings_its_own_environment() {
 fn no_more_sessions_than_it_takes() {
     let scene = Scene::bare();
     let served = scene.serve(&["--max-sessions", "1"]);
-    let first = served.say("hello", None, &json!({}), true);
-    // The first rests: it makes room, and goes on when somebody speaks to it.
-    let second = served.say("run: sleep 30", None, &json!({}), false);
-    assert!(second["error"].is_null(), "{second}");
-    let context = first["result"]["contextId"].as_str();
-    let refused = served.say("hello again", context, &json!({}), true);
-    let message = refused["error"]["message"].as_str().unwrap_or_default();
-    assert!(message.contains("as many sessions"), "the second is at work: {refused}");
-    let task = second["result"]["id"].as_str().unwrap();
-    let cancelled = served.rpc_as("", "tasks/cancel", &json!({ "id": task }));
-    assert_eq!(cancelled["result"]["status"]["state"], "canceled", "{cancelled}");
-    let again = served.say("hello again", context, &json!({}), true);
-    assert_eq!(again["result"]["status"]["state"], "completed", "the first goes on: {again}");
+    let first = served.say("run: true", None, &json!({}), true);
+    assert_eq!(first["result"]["status"]["state"], "input-required", "{first}");
+    sleep(RESTED);
+    let refused = served.say("hello", None, &json!({}), true);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("as many sessions"), "{refused}");
+    served.stop("-TERM", &scene);
+}
+
+#[test]
+fn a_session_that_rests_gives_way_and_is_taken_up_again() {
+    let scene = Scene::bare();
+    let served = scene.serve(&["--max-sessions", "2"]);
+    let opened: Vec<Value> = (0..4)
+        .map(|number| {
+            let done = served.say(&format!("hello {number}"), None, &json!({}), true);
+            assert_eq!(done["result"]["status"]["state"], "completed", "{done}");
+            sleep(RESTED);
+            done["result"]["contextId"].clone()
+        })
+        .collect();
+    for (number, context) in opened.iter().enumerate() {
+        let done = served.say("again", context.as_str(), &json!({}), true);
+        assert_eq!(done["result"]["status"]["state"], "completed", "{number}: {done}");
+        assert_eq!(done["result"]["contextId"], *context, "{number}");
+        sleep(RESTED);
+    }
     served.stop("-TERM", &scene);
 }

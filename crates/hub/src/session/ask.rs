@@ -25,6 +25,6 @@ pub(crate) enum Ask {
     Kick { client: ClientId, by: ClientRef, reply: Reply<Result<(), KickError>> },
     Report { error: AgentError, reply: Reply<Result<(), CommandError>> },
     Restart { config: Option<Box<SessionConfig>>, reply: Reply<Result<(), RestartError>> },
-    Finish { reply: Reply<()> },
-    Stop { reply: Reply<()> },
+    Finish { reply: Reply<Result<(), CommandError>> },
+    Stop { reply: Reply<Result<(), CommandError>> },
 }

@@ -24,6 +24,9 @@ pub enum CommandError {
     NoAgent,
     #[error("too much is waiting for the agent or for the reader of its events")]
     Busy,
+    /// In the words of the process that has the session, or why it cannot be reached.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 /// The prompt was not accepted.
@@ -43,6 +46,9 @@ pub enum PromptError {
     CannotSteer,
     #[error("too much is waiting for the agent or for the reader of its events")]
     Busy,
+    /// In the words of the process that has the session, or why it cannot be reached.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 /// Nothing was cancelled.
@@ -63,6 +69,9 @@ pub enum WithdrawError {
     Observer,
     #[error("no prompt {0} is waiting")]
     NotWaiting(PromptId),
+    /// In the words of the process that has the session, or why it cannot be reached.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 /// The answer does not count.
@@ -74,6 +83,9 @@ pub enum DecideError {
     Busy,
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// In the words of the process that has the session, or why it cannot be reached.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 /// The rule still holds.
@@ -87,6 +99,9 @@ pub enum RevokeError {
     NoSuchRule(String),
     #[error("rule {0} stands in the agent's own settings: it can only be removed there")]
     Saved(String),
+    /// In the words of the process that has the session, or why it cannot be reached.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 /// The client is still there.
@@ -98,6 +113,9 @@ pub enum KickError {
     Observer,
     #[error("there is no client {0}")]
     NoSuchClient(ClientId),
+    /// In the words of the process that has the session, or why it cannot be reached.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 /// The agent was not started again.
@@ -109,6 +127,9 @@ pub enum RestartError {
     Running,
     #[error(transparent)]
     Launch(Box<LaunchError>),
+    /// In the words of the process that has the session, or why it cannot be reached.
+    #[error("{0}")]
+    Elsewhere(String),
 }
 
 impl From<CommandError> for PromptError {
@@ -117,6 +138,7 @@ impl From<CommandError> for PromptError {
             CommandError::SessionEnded | CommandError::NoAgent => Self::SessionEnded,
             CommandError::Observer => Self::Observer,
             CommandError::Busy => Self::Busy,
+            CommandError::Elsewhere(why) => Self::Elsewhere(why),
         }
     }
 }
@@ -127,6 +149,7 @@ impl From<CommandError> for DecideError {
             CommandError::SessionEnded | CommandError::NoAgent => Self::SessionEnded,
             CommandError::Observer => Self::Refused(Refused::Observer),
             CommandError::Busy => Self::Busy,
+            CommandError::Elsewhere(why) => Self::Elsewhere(why),
         }
     }
 }

@@ -27,8 +27,9 @@ use super::error::CommandError;
 use super::log::Log;
 use super::outbox::{Effect, Item, Landed, Outbox};
 use crate::entry::Entry;
-use crate::journal::{Journal, JournalError};
+use crate::journal::JournalError;
 use crate::launch::{Launch, LaunchError};
+use crate::past::Past;
 use crate::state::{Presence, State};
 use crate::tail::{Retain, Tail};
 
@@ -96,7 +97,7 @@ pub(crate) struct SessionTask {
     question_timeout: Option<Duration>,
     deadlines: Vec<(QuestionId, Instant)>,
     next_sweep: Option<Instant>,
-    journal: Option<Arc<dyn Journal>>,
+    past: Option<Past>,
     unkept: Option<JournalError>,
     launch: Arc<dyn Launch>,
     agent: Agent,
@@ -129,7 +130,7 @@ impl SessionTask {
         let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, .. } = beginning;
         let first = config.prompt.take();
         let waited = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
-        let journal = beginning.log.as_ref().map(|log| log.journal.clone());
+        let past = beginning.log.as_ref().map(|log| Past::Journal(log.journal.clone()));
         let outbox = Outbox::new(id.clone(), beginning.log, &state);
         Self {
             id,
@@ -144,7 +145,7 @@ impl SessionTask {
             question_timeout,
             deadlines: Vec::new(),
             next_sweep: None,
-            journal,
+            past,
             unkept: beginning.unkept,
             launch: beginning.launch,
             agent: Agent::Gone,

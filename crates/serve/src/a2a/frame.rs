@@ -1,6 +1,7 @@
 //! What a session's events are to A2A clients: frames, each made once for everybody and written once for each way of
 //! writing it.
 
+use std::io;
 use std::sync::{Arc, OnceLock};
 
 use multitap_a2a::devtool::Spelling;
@@ -8,6 +9,7 @@ use multitap_a2a::{Dialect, TaskState};
 use multitap_event::{
     FileChange, Question, QuestionId, Ruling, Timestamp, TokenUsage, ToolCompleted, ToolStarted, UserMessage,
 };
+use serde::Serialize;
 use serde_json::Value;
 
 use super::cursor::Cursor;
@@ -50,6 +52,8 @@ pub(crate) struct Frame {
     pub(crate) ends: Option<Ends>,
     /// The question it is about.
     pub(crate) question: Option<QuestionId>,
+    /// About what it takes up in memory.
+    bytes: usize,
     written: [OnceLock<Arc<str>>; 4],
 }
 
@@ -128,8 +132,10 @@ pub(crate) enum Ends {
 impl Frame {
     pub(super) fn new(cursor: Cursor, at: Timestamp, place: Place, body: Body) -> Self {
         let Place { context, task, turn, state, model, tier } = place;
+        // It may come to be written in more than one way.
+        let bytes = size_of::<Self>() + 3 * body.size() + 1024;
         let written = Default::default();
-        Self { cursor, at, context, task, turn, state, model, tier, body, ends: None, question: None, written }
+        Self { cursor, at, context, task, turn, state, model, tier, body, ends: None, question: None, bytes, written }
     }
 
     /// The frame as JSON, as it stands in `result` or `params.event`.
@@ -147,16 +153,45 @@ impl Frame {
 
     /// About what it takes up in memory.
     pub(crate) fn bytes(&self) -> usize {
-        let body = match &self.body {
-            Body::Prompted { message, .. } | Body::Said(message) => {
+        self.bytes
+    }
+}
+
+impl Body {
+    /// About how long it is when it is written.
+    fn size(&self) -> usize {
+        match self {
+            Self::Prompted { message, .. } | Self::Said(message) => {
                 message.content.len() + message.images.iter().map(|image| image.data.len()).sum::<usize>()
             }
-            Body::State(_) => 0,
-            Body::Text { text, .. } | Body::Thought { text, .. } => text.len(),
-            Body::Tool(tool) => tool.live.as_ref().map_or(0, |live| live.len()),
-        };
-        // It may come to be written in more than one way.
-        size_of::<Self>() + 3 * body + 1024
+            Self::State(_) => 0,
+            Self::Text { text, .. } | Self::Thought { text, .. } => text.len(),
+            Self::Tool(tool) => {
+                let parts = [written(&tool.call.arguments), written(&tool.asked), written(&tool.changes)];
+                tool.live.as_ref().map_or(0, |live| live.len()) + parts.iter().sum::<usize>() + written(&tool.end)
+            }
+        }
+    }
+}
+
+/// How long something is as JSON.
+fn written(value: &impl Serialize) -> usize {
+    let mut counted = Counted(0);
+    // Counting cannot fail, and what cannot be written takes up nothing.
+    serde_json::to_writer(&mut counted, value).ok();
+    counted.0
+}
+
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -6,15 +6,18 @@ use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Content, Message, Role, TaskState};
 use multitap_event::{EventKind, SessionId, Timestamp};
 use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
+use serde_json::Value;
 
 use super::frame::{Body, Frame};
-use super::project::Projector;
+use super::project::{Projector, VOID};
 use super::{encode, name};
 
 /// How many messages are shown if a client does not say.
 const MESSAGES: usize = 1000;
 /// How far back is looked for them.
 const EVENTS: usize = 50_000;
+/// And how much of the log is taken in for them: the rest of a long task is to be had by following it from its start.
+const BYTES: usize = 4 * 1024 * 1024;
 /// How much of the log is read at a time.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -94,14 +97,15 @@ impl Stretch {
     async fn entries(&self, messages: usize) -> Result<Vec<Entry>, JournalError> {
         let mut before = self.last.map_or(u64::MAX, |last| last.saturating_add(1));
         let mut pages: Vec<Vec<Entry>> = Vec::new();
-        let (mut prompts, mut events) = (0, 0);
-        while prompts < messages && events < EVENTS && before > self.first {
+        let (mut prompts, mut events, mut bytes) = (0, 0, 0);
+        while prompts < messages && events < EVENTS && bytes < BYTES && before > self.first {
             let part = Part { edge: Edge::Before(before), limit: PAGE, bytes: PAGE_BYTES };
             let mut page = self.log.page(part).await?;
             page.retain(|entry| entry.seq() >= self.first);
             let Some(first) = page.first() else { break };
             before = first.seq();
             events += page.len();
+            bytes += page.iter().map(|entry| entry.json().len()).sum::<usize>();
             prompts += page.iter().filter(|entry| is_prompt(entry)).count();
             pages.push(page);
         }
@@ -141,9 +145,20 @@ impl Told {
                     self.history.extend(message);
                 }
             }
+            Body::State(change) if change.more.iter().any(|(key, _)| *key == VOID) => self.discard(&change.more),
             Body::State(change) if change.message.is_some() => self.latest = encode::message(frame, spelling),
             Body::State(_) | Body::Thought { .. } => {}
         }
+    }
+
+    /// Forgets what is void.
+    fn discard(&mut self, told: &[(&'static str, Value)]) {
+        let void = |message: &Message| {
+            let mut ids = told.iter().filter(|(key, _)| *key == VOID).filter_map(|(_, ids)| ids.as_array()).flatten();
+            ids.any(|id| id.as_str() == Some(&message.message_id))
+        };
+        self.history.retain(|message| !void(message));
+        self.latest = self.latest.take().filter(|message| !void(message));
     }
 
     /// A piece of a message comes after the pieces before it.
@@ -154,5 +169,33 @@ impl Told {
             _ => self.history.push(message),
         }
         self.latest = self.history.last().filter(|last| last.role == Role::Agent).cloned();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{Draft, SystemNote, TextChunk};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_void_was_not_said() {
+        let said = |id: &str, content: &str| {
+            let (message_id, content) = (Some(id.into()), content.to_owned());
+            EventKind::TextChunk(TextChunk { content, is_partial: true, role: None, message_id, parent_tool_id: None })
+        };
+        let Value::Object(data) = json!({ "messageIds": ["b"] }) else { panic!("an object") };
+        let void = EventKind::System(SystemNote { subtype: "discarded".to_owned(), message: None, data });
+        let mut projector = Projector::new("session");
+        let mut frames = Vec::new();
+        for (seq, kind) in (1..).zip([said("a", "first"), said("b", "sec"), void, said("c", "second")]) {
+            let event = Draft::new(Timestamp::from_millis(0), kind).stamp("session".into(), seq);
+            projector.apply(&event, &mut frames);
+        }
+        let mut told = Told::default();
+        frames.iter().for_each(|frame| told.add(frame, Spelling::Specified));
+        let ids: Vec<&str> = told.history.iter().map(|message| message.message_id.as_str()).collect();
+        assert_eq!((ids, told.latest.unwrap().message_id), (vec!["a", "c"], "c".to_owned()));
     }
 }

@@ -28,6 +28,11 @@ use super::name;
 /// How many prompts may wait; no more are remembered.
 const QUEUE: usize = 64;
 
+/// How an agent says that words of its own are void.
+const DISCARDED: &str = "discarded";
+/// Under our key: the messages that are void.
+pub(super) const VOID: &str = "discardedMessageIds";
+
 /// More frames than one event makes: where a session is joined in its middle, it is not known how many were made.
 const AMID: u32 = 1 << 16;
 
@@ -129,6 +134,11 @@ impl Projector {
         self.turn.is_none() && self.thought.is_none()
     }
 
+    /// Lets go of what makes no frames any more. Those that come are the same with it and without.
+    pub(crate) fn forget(&mut self) {
+        self.tools.forget();
+    }
+
     /// When something is to be shown although nothing happened.
     pub(crate) fn due(&self) -> Option<Timestamp> {
         self.tools.due()
@@ -225,7 +235,12 @@ impl Projector {
             }
             EventKind::FileChanged(change) => self.tools.changed(change),
             EventKind::SessionStarted(start) => self.began(start),
-            EventKind::System(note) => self.noted(note),
+            EventKind::System(note) => {
+                self.noted(note);
+                if let Some(change) = news(note) {
+                    self.emit(first, at, Body::State(change), out);
+                }
+            }
             EventKind::RawDelta { .. }
             | EventKind::TodoList(_)
             | EventKind::Retry(_)
@@ -406,13 +421,15 @@ impl Projector {
 
 /// Whether clients are shown nothing when it happens: it only says what later frames carry, or has no form here.
 fn is_quiet(kind: &EventKind) -> bool {
+    if let EventKind::System(note) = kind {
+        return news(note).is_none();
+    }
     matches!(
         kind,
         EventKind::Reasoning(_)
             | EventKind::ToolStarted(_)
             | EventKind::FileChanged(_)
             | EventKind::SessionStarted(_)
-            | EventKind::System(_)
             | EventKind::RawDelta { .. }
             | EventKind::TodoList(_)
             | EventKind::Retry(_)
@@ -421,6 +438,21 @@ fn is_quiet(kind: &EventKind) -> bool {
             | EventKind::ClientLeft { .. }
             | EventKind::Unrecognized { .. }
     )
+}
+
+/// What clients have to know of what the session tells of itself: whether what happens is kept, and which words are void
+/// because the model begins them again.
+fn news(note: &SystemNote) -> Option<StateChange> {
+    match note.subtype.as_str() {
+        SystemSubtype::LOG => {
+            let durable = note.data.get("durable").and_then(Value::as_bool)?;
+            let mut change = more("durable", durable.into());
+            change.more.extend(note.message.clone().filter(|_| !durable).map(|message| ("warning", message.into())));
+            Some(change)
+        }
+        DISCARDED => Some(more(VOID, note.data.get("messageIds")?.clone())),
+        _ => None,
+    }
 }
 
 /// The call that a question is about.

@@ -4,6 +4,7 @@ mod command;
 mod opening;
 mod plan;
 mod task;
+mod wish;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

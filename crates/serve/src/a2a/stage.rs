@@ -157,6 +157,7 @@ impl Stage {
         let was_at_rest = ring.projector.is_at_rest();
         project(&mut ring.projector, &mut made);
         if !was_at_rest && ring.projector.is_at_rest() {
+            ring.projector.forget();
             ring.remember();
         }
         for frame in made {

@@ -18,6 +18,8 @@ pub enum Scheme {
     /// Whoever brings a token, as what the token says: `Authorization: Bearer TOKEN`, or of a browser's WebSocket the
     /// subprotocol `bearer.TOKEN`.
     Bearer(Tokens),
+    /// Whoever the system lets in, as the owner. Only for private doors.
+    SameUser,
 }
 
 /// What a scheme wants, as a card tells it: an HTTP authentication scheme.
@@ -41,7 +43,7 @@ impl Scheme {
     /// What clients have to bring; nothing at an open door.
     pub fn security_schemes(&self) -> Vec<SecurityScheme> {
         match self {
-            Self::Open => Vec::new(),
+            Self::Open | Self::SameUser => Vec::new(),
             Self::Bearer(_) => vec![SecurityScheme {
                 name: "bearer",
                 scheme: "Bearer",
@@ -58,6 +60,7 @@ impl Scheme {
     pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, Unauthenticated> {
         match self {
             Self::Open => Ok(Caller { name: None, role: ClientRole::Controller }),
+            Self::SameUser => Ok(Caller { name: None, role: ClientRole::Owner }),
             Self::Bearer(tokens) => {
                 let token = bearer(headers)?;
                 let (role, name) = tokens.find(&token).ok_or(Unauthenticated::Wrong)?;

@@ -1,6 +1,8 @@
-//! Connections: taken in one by one up to a number, each with a time limit on its heads, ended when the door closes.
+//! Connections: taken in one by one up to a number, each with a time limit on its heads and on what it leaves unread,
+//! ended when the door closes.
 
 use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,12 +14,18 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::patient::Patient;
+#[cfg(unix)]
+use super::private::is_same_user;
 use super::{Limits, problem};
 
 /// From this size on the head of a request is too large, if it is not whole by then.
@@ -35,6 +43,19 @@ const RECOVER: Duration = Duration::from_millis(100);
 pub(crate) struct Seat {
     _taken: Arc<OwnedSemaphorePermit>,
 }
+
+/// Where clients come to.
+#[derive(Debug)]
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener),
+}
+
+/// The other end of a connection.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for T {}
 
 /// All connections of a door.
 #[derive(Debug)]
@@ -61,7 +82,7 @@ impl Connections {
     }
 
     /// Takes in who comes to that socket.
-    pub(super) fn accept(&self, listener: TcpListener, router: Router) {
+    pub(super) fn accept(&self, listener: Listener, router: Router) {
         let accept = Accept {
             listener,
             router,
@@ -96,7 +117,7 @@ impl Drop for Connections {
 }
 
 struct Accept {
-    listener: TcpListener,
+    listener: Listener,
     router: Router,
     limits: Limits,
     seats: Arc<Semaphore>,
@@ -111,10 +132,10 @@ impl Accept {
         loop {
             let accepted = tokio::select! {
                 () = self.stop.cancelled() => return,
-                accepted = self.listener.accept() => accepted,
+                accepted = self.next() => accepted,
             };
             match accepted {
-                Ok((stream, _)) => self.take_in(stream),
+                Ok(()) => {}
                 Err(error) => {
                     tracing::warn!(%error, "cannot take in a connection");
                     sleep(RECOVER).await;
@@ -123,9 +144,28 @@ impl Accept {
         }
     }
 
-    fn take_in(&self, stream: TcpStream) {
-        // Frames are small and each is waited for.
-        stream.set_nodelay(true).ok(); // slower without it, not wrong
+    async fn next(&self) -> io::Result<()> {
+        match &self.listener {
+            Listener::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                // Frames are small and each is waited for.
+                stream.set_nodelay(true).ok(); // slower without it, not wrong
+                self.take_in(stream);
+            }
+            #[cfg(unix)]
+            Listener::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                if is_same_user(&stream) {
+                    self.take_in(stream);
+                } else {
+                    tracing::warn!("another user came to a private door, and was not let in");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in(&self, stream: impl Stream) {
         match self.seats.clone().try_acquire_owned() {
             Ok(seat) => {
                 let seat = Seat { _taken: Arc::new(seat) };
@@ -151,7 +191,7 @@ impl Accept {
     }
 }
 
-async fn serve(stream: TcpStream, seat: Seat, router: Router, limits: Limits, stop: CancellationToken) {
+async fn serve(stream: impl Stream, seat: Seat, router: Router, limits: Limits, stop: CancellationToken) {
     let service = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(seat.clone());
@@ -161,7 +201,7 @@ async fn serve(stream: TcpStream, seat: Seat, router: Router, limits: Limits, st
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_buf_size(HEAD)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(Patient::new(stream, limits.unread)), service)
         .with_upgrades();
     tokio::pin!(connection);
     let ended = tokio::select! {
@@ -178,7 +218,7 @@ async fn serve(stream: TcpStream, seat: Seat, router: Router, limits: Limits, st
 }
 
 /// Says that there are too many already.
-async fn turn_away(stream: TcpStream) {
+async fn turn_away(stream: impl Stream) {
     let service = service_fn(async |_: hyper::Request<Incoming>| Ok::<Response, Infallible>(too_many()));
     let connection = http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {

@@ -75,7 +75,7 @@ impl Connection {
         if let Some(first) = self.first.take() {
             socket.say(first).await?;
         }
-        let mut came = Instant::now();
+        let (mut came, mut ending) = (Instant::now(), false);
         loop {
             socket.flush().await?;
             if self.is_over && self.requests.is_empty() {
@@ -83,7 +83,13 @@ impl Connection {
             }
             let away = std::mem::replace(&mut came, Instant::now()).elapsed();
             tokio::select! {
-                () = stop.cancelled() => return Ok(Close::SHUT_DOWN),
+                () = stop.cancelled(), if !ending => {
+                    // Whoever listens to a session that is over hears its end, and that it is the end.
+                    ending = self.feed.is_some() && self.session.as_ref().is_some_and(Session::is_over);
+                    if !ending {
+                        return Ok(Close::SHUT_DOWN);
+                    }
+                }
                 told = next(&mut self.feed) => match told {
                     Ok(told) => self.tell(socket, told).await?,
                     Err(FeedEnd::SessionOver) => (self.feed, self.is_over) = (None, true),

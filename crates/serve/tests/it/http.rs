@@ -243,6 +243,23 @@ async fn one_connection_too_many_is_told_so() {
     panic!("the place was not given back");
 }
 
+#[tokio::test]
+async fn who_does_not_read_gives_its_place_back() {
+    let limits = Limits { connections: 1, unread: Duration::from_millis(300), ..Limits::default() };
+    let door = try_open(config("localhost", Access::default(), limits)).await.unwrap();
+    let host = format!("localhost:{}", port(&door));
+    // More cards than sockets take in by themselves.
+    let mut greedy = Line::to(port(&door)).await;
+    greedy.send(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").repeat(8000)).await;
+    for _ in 0..500 {
+        if ask(port(&door), "GET /healthz", &[("Host", &host)]).await.status == 200 {
+            return;
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the place was not given back");
+}
+
 /// A connection whose head is not whole, and which the server has begun to read.
 async fn half_a_head(port: u16) -> Line {
     let mut line = Line::to(port).await;

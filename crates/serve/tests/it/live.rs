@@ -11,7 +11,7 @@ use multitap_event::{
     Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp,
     TurnEnd, TurnId, TurnStatus, link, option,
 };
-use multitap_hub::{Hub, Journal, Launch, Launching, Open, Session};
+use multitap_hub::{Hub, Journal, Launch, Launching, Open, Session, SessionRecord};
 use multitap_serve::{Access, Door, Host, HostError, Hosted, Limits, Opened, Wanted};
 use multitap_store::Store;
 use serde_json::{Value, json};
@@ -81,6 +81,10 @@ impl Host for Sessions {
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(HostError::NoSuchSession(session)) })
+    }
+
+    fn shows(&self, _: &SessionRecord) -> bool {
+        true
     }
 
     fn journal(&self) -> Arc<dyn Journal> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{ClientRef, SessionId};
-use multitap_hub::{Journal, JournalError, Session, Unusable};
+use multitap_hub::{Journal, JournalError, Session, SessionRecord, Unusable};
 use multitap_serve::{Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Wanted};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -34,6 +34,10 @@ impl Host for Nobody {
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(async { Err(HostError::NoSuchSession(session)) })
+    }
+
+    fn shows(&self, _: &SessionRecord) -> bool {
+        true
     }
 
     fn journal(&self) -> Arc<dyn Journal> {

@@ -24,6 +24,9 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
         (Own::Mode, mode) => return vec![Effect::SetMode(mode.to_owned())],
         (Own::Agents, _) => return vec![Effect::Agents],
         (Own::Sessions, _) => return vec![Effect::Sessions],
+        (Own::New | Own::Clear, _) if !model.is_host => {
+            model.notice = Some("this session runs elsewhere: leave, and start another with `multitap`".to_owned());
+        }
         (Own::New | Own::Clear, _) => return leave(model, Outcome::New),
         (Own::Share, words) => match share(words) {
             Ok(share) => return vec![Effect::Share(share)],

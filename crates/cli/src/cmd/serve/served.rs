@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
@@ -11,10 +11,9 @@ use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, Sess
 use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use super::idle::{Resting, Seen};
-use super::wish;
+use super::{room, wish};
 use crate::args::{AgentArgs, ServeArgs, SessionArgs};
 use crate::exit::Problem;
 use crate::host::{Host, about_log};
@@ -22,8 +21,8 @@ use crate::{door, launch, settings};
 
 /// How often it is looked for sessions that rest.
 const LOOK: Duration = Duration::from_secs(60);
-/// How long a session that was ended may take to give its place back.
-const GIVEN_BACK: Duration = Duration::from_secs(5);
+/// How long the place of a session that has ended may take to be free.
+const PLACE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A host whose sessions belong to its clients.
 #[derive(Debug, Clone)]
@@ -41,7 +40,8 @@ struct Inner {
     question_timeout: Option<Duration>,
     /// A place for each session that may be live.
     places: Arc<Semaphore>,
-    resting: Mutex<Resting>,
+    /// Room is made for one session at a time.
+    making_room: Semaphore,
     /// One session is taken up at a time: whoever comes second finds it live.
     taking_up: Semaphore,
     address: OnceLock<String>,
@@ -62,7 +62,7 @@ impl Served {
             trust_client_settings: args.trust_client_settings,
             question_timeout: args.question_timeout,
             places: Arc::new(Semaphore::new(args.max_sessions as usize)),
-            resting: Mutex::default(),
+            making_room: Semaphore::new(1),
             taking_up: Semaphore::new(1),
             address: OnceLock::new(),
         };
@@ -83,11 +83,7 @@ impl Served {
     pub(super) async fn retire(&self, idle: Duration) {
         loop {
             tokio::time::sleep(LOOK).await;
-            let now = Instant::now();
-            for id in self.inner.look(now, |resting| resting.for_at_least(idle, now)).await {
-                tracing::info!(session = %id, "ends a session that rests");
-                self.inner.host.close(&id).await;
-            }
+            room::tidy(&self.inner.host, idle).await;
         }
     }
 
@@ -106,7 +102,7 @@ impl Served {
             return Ok(Opened { session, notices: Vec::new() });
         }
         let found = self.inner.host.journal().find(id.to_string()).await.map_err(journal_error)?;
-        let record = found.into_iter().find(|record| record.id == id);
+        let record = found.into_iter().find(|record| record.id == id && self.inner.shows(record));
         let record = record.ok_or_else(|| HostError::NoSuchSession(id.clone()))?;
         let place = self.inner.place().await?;
         let inner = self.inner.clone();
@@ -117,29 +113,26 @@ impl Served {
 }
 
 impl Inner {
-    /// A place for one more session: that of the one that has rested longest, if there is no other.
+    /// A place for one more session: a free one, or that of a session that rests.
     async fn place(&self) -> Result<OwnedSemaphorePermit, HostError> {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
         }
-        let longest = self.look(Instant::now(), Resting::longest).await.ok_or(HostError::TooMany)?;
-        self.host.close(&longest).await;
-        let given_back = timeout(GIVEN_BACK, self.places.clone().acquire_owned()).await;
-        given_back.map_err(|_| HostError::TooMany)?.map_err(|_| HostError::ShutDown)
+        let _turn = self.making_room.acquire().await.map_err(|_| HostError::ShutDown)?;
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        if !room::make(&self.host).await {
+            return Err(HostError::TooMany);
+        }
+        // It is given back when everything of that session is gone.
+        let place = timeout(PLACE_PATIENCE, self.places.clone().acquire_owned()).await;
+        place.map_err(|_| HostError::TooMany)?.map_err(|_| HostError::ShutDown)
     }
 
-    /// Looks which sessions rest, and takes some of them.
-    async fn look<T>(&self, now: Instant, take: impl FnOnce(&Resting) -> T) -> T {
-        let mut all = Vec::new();
-        for session in self.host.live() {
-            let Some(state) = session.snapshot().await else { continue };
-            let rests = state.is_at_rest() && state.questions.open().is_empty() && state.clients.is_empty();
-            all.push(Seen { session: session.id().clone(), last: state.seq, rests });
-        }
-        // Nothing is left half done in there.
-        let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
-        resting.look(&all, now);
-        take(&resting)
+    /// Only what was done in the folders of this host concerns its clients.
+    fn shows(&self, session: &SessionRecord) -> bool {
+        session.folder.as_deref().is_some_and(|folder| wish::is_inside(folder, &self.roots))
     }
 
     /// The session that a client wishes for, as far as this host allows it.
@@ -217,6 +210,10 @@ impl ServeHost for Served {
 
     fn take_up(&self, session: SessionId, by: ClientRef) -> Hosted<'_, Opened> {
         Box::pin(self.open_stored(session, by))
+    }
+
+    fn shows(&self, session: &SessionRecord) -> bool {
+        self.inner.shows(session)
     }
 
     fn journal(&self) -> Arc<dyn Journal> {

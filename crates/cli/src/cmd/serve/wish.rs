@@ -32,6 +32,12 @@ pub(super) fn workspace(wanted: Option<&Path>, roots: &[PathBuf]) -> Result<Path
     }
 }
 
+/// Whether a folder, which may be gone by now, lies in or under a root.
+pub(super) fn is_inside(folder: &Path, roots: &[PathBuf]) -> bool {
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    roots.iter().any(|root| real.starts_with(root)) && !real.components().any(|part| part == Component::ParentDir)
+}
+
 /// The agent of a session, in the words of `--agent`: one that this host knows by name, never a command of the client's.
 /// `own` is what this host was started with.
 pub(super) fn agent(

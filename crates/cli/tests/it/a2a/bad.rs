@@ -237,3 +237,40 @@ fn what_cannot_be_done() {
     assert_eq!(scene.file("a.txt").as_deref(), Some("hello\n"));
     served.stop(&scene);
 }
+
+#[test]
+fn what_is_refused_opens_no_session() {
+    let scene = Scene::bare();
+    let served = scene.a2a(&["--max-sessions", "1"]);
+    let said = Said::text("hi");
+    let nowhere = Said::data(&json!({ "tool_call_id": "call-0", "selected_option_id": "proceed_once" }));
+    let help = json!({ "command_path": ["help"], "args": "" });
+    for (name, path, code, method, params) in [
+        ("an observer's prompt", "/?role=observer", -32012, "message/send", &said.0),
+        ("an observer's command", "/?role=observer", -32012, "command/execute", &help),
+        ("an answer to nobody", "/", -32602, "message/send", &nowhere.0),
+        ("an observer's answer to nobody", "/?role=observer", -32602, "message/send", &nowhere.0),
+        (
+            "a busy word that is none",
+            "/",
+            -32602,
+            "message/send",
+            &said.clone().set(super::OURS, json!({ "whenBusy": 1 })).0,
+        ),
+    ] {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let answer = served.http.post(path, &request).unwrap().json().unwrap();
+        assert_eq!(answer["error"]["code"], code, "{name}: {answer}");
+    }
+    let shipped = served.http.post("/executeCommand?role=observer", &json!({ "command": "help" })).unwrap();
+    assert_eq!(shipped.status, 403);
+    // The one place is still free; and whoever looks on does not wake what rests.
+    let context = served.send(&said)["contextId"].as_str().unwrap().to_owned();
+    served.stop(&scene);
+    let served = scene.a2a(&[]);
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "commands/get", "params": { "contextId": context } });
+    let answer = served.http.post("/?role=observer", &request).unwrap().json().unwrap();
+    assert_eq!(answer["error"]["code"], -32012, "{answer}");
+    assert_eq!(served.send(&said.context(&context))["status"]["state"], "completed");
+    served.stop(&scene);
+}

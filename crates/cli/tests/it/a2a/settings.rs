@@ -92,6 +92,15 @@ fn wishes_for_more_rights_are_not_granted() {
         (json!({ "approvalMode": "auto-all" }), -32602),
         (json!({ "agent": "acp:/bin/sh" }), -32602),
         (json!({ "agent": "nobody" }), -32602),
+        // What is not understood could have been meant to be stricter.
+        (json!({ "approval_mode": ["plan"] }), -32602),
+        (json!({ "approvalMode": true }), -32602),
+        (json!({ "agent": 5 }), -32602),
+        (json!({ "model": {} }), -32602),
+        (json!({ "allowed_tools": "run_shell_command" }), -32602),
+        (json!({ "allowed_tools": [5] }), -32602),
+        (json!({ "mcp_servers": [] }), -32602),
+        (json!({ "environment": "A=b" }), -32602),
     ] {
         assert_eq!(served.refusal("message/send", &Said::text("hi").set(URI, wish.clone()).0).0, code, "{wish}");
     }
@@ -109,5 +118,41 @@ fn a_host_may_trust_its_clients() {
     let wish = json!({ "allowed_tools": ["run_shell_command"] });
     assert_eq!(served.send(&Said::text("run: touch made").set(URI, wish))["status"]["state"], "completed");
     assert!(scene.file("made").is_some());
+    served.stop(&scene);
+}
+
+#[test]
+fn what_was_done_in_other_folders_is_nobodys_business() {
+    let scene = Scene::bare();
+    let sub = scene.scratch.path("sub");
+    fs::create_dir(&sub).unwrap();
+    let served = scene.a2a(&[]);
+    let done = [served.send(&Said::text("my secret").dev()), served.send(&Said::text("my secret"))];
+    served.stop(&scene);
+    let served = scene.a2a(&["--root", sub.to_str().unwrap()]);
+    for task in &done {
+        let (id, context) = (task["id"].as_str().unwrap(), task["contextId"].as_str().unwrap());
+        let known = json!({ "id": id });
+        for (method, params, code) in [
+            ("tasks/get", &known, -32001),
+            ("tasks/cancel", &known, -32001),
+            ("GetTask", &known, -32001),
+            ("message/send", &Said::text("hi").task(id).0, -32001),
+            ("message/send", &Said::text("hi").context(context).0, -32602),
+            ("commands/get", &json!({ "context_id": context }), -32602),
+        ] {
+            let refused = served.refusal(method, params);
+            assert_eq!(refused.0, code, "{method} {params}: {refused:?}");
+            assert!(refused.1.contains("there is no"), "it says no more than of one that there is not: {refused:?}");
+        }
+        let http = served.http.clone().with("Last-Event-ID", "1");
+        let missed = http.call("tasks/resubscribe", &known).unwrap().events().unwrap();
+        assert_eq!(missed[0].json["error"]["code"], -32001, "{missed:?}");
+    }
+    let listed = served.result("ListTasks", &json!({ "historyLength": 10 }));
+    assert_eq!(listed["tasks"], json!([]));
+    served.stop(&scene);
+    let served = scene.a2a(&[]);
+    assert_eq!(served.result("ListTasks", &json!({}))["tasks"].as_array().unwrap().len(), 2, "there they are");
     served.stop(&scene);
 }

@@ -15,7 +15,7 @@ use crate::session::ask::{Ask, Reply};
 use crate::session::error::{
     CancelError, CommandError, DecideError, JoinError, KickError, PromptError, RestartError, RevokeError, WithdrawError,
 };
-use crate::session::{Join, JoinFrom, Joined, ReplayGap, WhenBusy};
+use crate::session::{Join, Joined, Place, WhenBusy};
 use crate::state::{PROMPT_QUEUE, Presence};
 use crate::tail::Reader;
 
@@ -68,11 +68,11 @@ impl SessionTask {
             Ask::Restart { config, reply } => self.restart(config, reply),
             Ask::Finish { reply } => {
                 self.finishing = true;
-                self.reply(reply, ());
+                self.reply(reply, Ok(()));
             }
             Ask::Stop { reply } => {
                 self.stop_turn();
-                self.reply(reply, ());
+                self.reply(reply, Ok(()));
             }
         }
     }
@@ -95,26 +95,14 @@ impl SessionTask {
             self.tell(EventKind::ClientJoined { client: client.clone() });
         }
         let now = self.state.seq;
-        let gap = match from {
-            JoinFrom::After { seq, epoch } if seq > before || epoch.is_some_and(|epoch| epoch != self.epoch) => {
-                Some(ReplayGap { asked: seq, last: before, epoch: self.epoch })
-            }
-            _ => None,
-        };
-        let (after, wants_snapshot) = match from {
-            _ if gap.is_some() => (now, true),
-            JoinFrom::Start => (0, false),
-            JoinFrom::After { seq, .. } => (seq, false),
-            JoinFrom::Tail(count) => (now.saturating_sub(count), true),
-            JoinFrom::Now => (now, true),
-        };
-        let snapshot = wants_snapshot.then(|| Box::new(self.state.clone()));
+        let Place { after, snapshot, gap } = from.place(before, now, self.epoch);
+        let snapshot = snapshot.then(|| Box::new(self.state.clone()));
         let reader = Arc::new(Reader::new(client_id, after, patience));
         self.tail.seat(reader.clone());
         if patience.is_some() {
             self.next_sweep.get_or_insert_with(|| Instant::now() + SWEEP);
         }
-        let feed = Feed::new(self.id.clone(), client.clone(), reader, self.tail.clone(), self.journal.clone());
+        let feed = Feed::new(self.id.clone(), client.clone(), reader, self.tail.clone(), self.past.clone());
         self.reply(reply, Ok(Joined { client, feed, snapshot, gap, epoch: self.epoch }));
     }
 

@@ -127,6 +127,11 @@ impl Tools {
         *self = Self::default();
     }
 
+    /// Lets go of calls that are over: nothing more is shown of them, whatever comes.
+    pub(super) fn forget(&mut self) {
+        self.calls.retain(|call| !call.is_over());
+    }
+
     pub(super) fn is_asking(&self) -> bool {
         self.calls.iter().any(|call| call.view.asked.is_some())
     }

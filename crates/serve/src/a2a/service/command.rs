@@ -10,7 +10,7 @@ use multitap_hub::{Join, JoinFrom, Journal, Session, Told, WhenBusy};
 use serde_json::{Value, json};
 
 use super::opening::{Beginning, Begun, Opening};
-use super::{Answer, Call, Item, Service, plan};
+use super::{Answer, Call, Item, Service, plan, wish};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Body, Ends, Form};
@@ -111,8 +111,7 @@ impl Service {
         {
             return Ok(Err(why));
         }
-        let opened = door.host().open(plan::bare(call.client())).await;
-        let session = opened.map_err(|error| error::from_host(&error))?.session;
+        let session = self.open(door, call, wish::bare(call.client())).await?.session;
         if known.is_empty()
             && let Err(why) = check(&self.list_commands(door, Some(&session)).await?, execute)
         {

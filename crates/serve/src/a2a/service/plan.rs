@@ -2,17 +2,18 @@
 //!
 //! That is known before anything is done: so whoever streams is ready for the first frame when it comes.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use multitap_a2a::devtool::{self, AgentSettings, Spelling, ToolCallConfirmation};
+use multitap_a2a::devtool::{self, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Decide, Prompt, PromptId, Question, QuestionId, SessionId, Severity,
+    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Prompt, PromptId, Question, QuestionId, SessionId,
+    Severity,
 };
 use multitap_hub::{Journal, Session, WhenBusy};
 use serde_json::{Map, Value};
 
+use super::wish::{Settings, check_folder, settings, wanted};
 use super::{Call, Service, no_push};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::decode::{self, Said};
@@ -97,6 +98,7 @@ impl Service {
         }
         let said = decode::message(&send.message)?;
         let settings = settings(&send)?;
+        let when_busy = when_busy(&send.message.metadata)?;
         if door.about().extension_required && !call.extension && settings.is_none() {
             let why = format!(
                 "this agent is used with the extension {}: name it in X-A2A-Extensions or A2A-Extensions",
@@ -104,7 +106,7 @@ impl Service {
             );
             return Err(Error::new(ErrorKind::ExtensionRequired, why));
         }
-        let target = self.target(door, &call, &send.message, settings.as_ref()).await?;
+        let target = self.target(door, &call, &send.message, &said, settings.as_ref()).await?;
         let id = target.session.id().clone();
         let showed = showed(settings.as_ref(), &said);
         if showed && door.host().shared().is_none() {
@@ -117,11 +119,12 @@ impl Service {
         let stage = self.stage(door, &target.session).await?;
         match said {
             Said::Answer(answer) => self.plan_answer(door, stage, &call, form, &answer, &send.message).await,
-            Said::Prompt(prompt) => {
+            Said::Prompt(mut prompt) => {
                 if let Some(decide) = plain_answer(&target, &stage, &prompt).await? {
                     return Ok(answering(door, stage, &call, form, decide));
                 }
-                plan_prompt(door, stage, &call, form, prompt, &target, &send.message)
+                prompt.sent_as = Some(send.message.message_id);
+                Ok(plan_prompt(door, stage, &call, form, prompt, when_busy, &target))
             }
         }
     }
@@ -132,7 +135,8 @@ impl Service {
         door: &Shared,
         call: &Call,
         message: &Message,
-        settings: Option<&(AgentSettings, Spelling)>,
+        said: &Said,
+        settings: Option<&Settings>,
     ) -> Result<Target, Error> {
         let context = message.context_id.as_deref().filter(|id| !id.is_empty());
         let task = message.task_id.as_deref().filter(|id| !id.is_empty());
@@ -168,9 +172,19 @@ impl Service {
             let lasting = in_use || (!had_own_tasks && stage.now().cursor.seq > 0 && session_had_turns(&session).await);
             return Ok(Target { session, task: None, lasting, is_new: false, notices: Vec::new() });
         }
-        let wanted = wanted(call.client(), settings);
-        let Opened { session, notices } = host.open(wanted).await.map_err(|error| error::from_host(&error))?;
+        if matches!(said, Said::Answer(_)) {
+            return Err(Error::invalid_params("message.taskId: say which task the answer is for"));
+        }
+        let Opened { session, notices } = self.open(door, call, wanted(call.client(), settings)?).await?;
         Ok(Target { session, task: None, lasting: in_use, is_new: true, notices })
+    }
+
+    /// Opens a session for a client. Whoever only looks on starts no agents.
+    pub(super) async fn open(&self, door: &Shared, call: &Call, wanted: Wanted) -> Result<Opened, Error> {
+        if call.caller.role == ClientRole::Observer {
+            return Err(Error::new(ErrorKind::NotController, "an observer may not open sessions"));
+        }
+        door.host().open(wanted).await.map_err(|error| error::from_host(&error))
     }
 
     /// A session that is live here, or can be taken up.
@@ -178,6 +192,10 @@ impl Service {
         let host = door.host();
         if let Some(session) = host.find(id) {
             return Ok(Some(session));
+        }
+        if call.caller.role == ClientRole::Observer {
+            let why = format!("session {id} is not live here, and an observer may not take sessions up");
+            return Err(Error::new(ErrorKind::NotController, why));
         }
         match host.take_up(id.clone(), call.client()).await {
             Ok(opened) => Ok(Some(opened.session)),
@@ -230,19 +248,17 @@ fn plan_prompt(
     call: &Call,
     form: Form,
     mut prompt: Prompt,
+    when_busy: WhenBusy,
     target: &Target,
-    message: &Message,
-) -> Result<Plan, Error> {
-    let when_busy = when_busy(&message.metadata)?;
+) -> Plan {
     let now = stage.now();
     let id = if target.lasting { PromptId::fresh() } else { name::fresh_turn() };
     prompt.prompt_id = Some(id.clone());
-    prompt.sent_as = Some(message.message_id.clone());
     // What joins the running turn is answered by that turn's frames.
     let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
     let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
     let task = name::task_of(stage.session().id().as_str(), &turn);
-    Ok(Plan {
+    Plan {
         follow: Follow::turn(turn),
         form,
         after: call.after.filter(|_| !target.is_new).unwrap_or(now.cursor),
@@ -251,7 +267,7 @@ fn plan_prompt(
         act: Act::Prompt { prompt, when_busy, notices: target.notices.clone() },
         journal: door.host().journal(),
         stage,
-    })
+    }
 }
 
 fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan {
@@ -348,54 +364,8 @@ pub(crate) fn shows_coder(request: &Request) -> bool {
     }
 }
 
-fn showed(settings: Option<&(AgentSettings, Spelling)>, said: &Said) -> bool {
+fn showed(settings: Option<&Settings>, said: &Said) -> bool {
     matches!(settings, Some((_, Spelling::Coder))) || matches!(said, Said::Answer(answer) if answer.is_coder)
-}
-
-fn settings(send: &SendMessage) -> Result<Option<(AgentSettings, Spelling)>, Error> {
-    for metadata in [&send.message.metadata, &send.metadata] {
-        if let Some(found) = AgentSettings::find(metadata)? {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
-}
-
-/// A session about which its client says nothing.
-pub(super) fn bare(by: ClientRef) -> Wanted {
-    wanted(by, None)
-}
-
-fn wanted(by: ClientRef, settings: Option<&(AgentSettings, Spelling)>) -> Wanted {
-    let settings = settings.map(|(settings, _)| settings.clone()).unwrap_or_default();
-    let text = |names: [&str; 2]| names.iter().find_map(|name| settings.more.get(*name)?.as_str().map(str::to_owned));
-    let map = |names: [&str; 2]| -> Map<String, Value> {
-        names.iter().find_map(|name| settings.more.get(*name)?.as_object().cloned()).unwrap_or_default()
-    };
-    let tools = ["allowed_tools", "allowedTools"].iter().find_map(|name| settings.more.get(*name)?.as_array());
-    Wanted {
-        by,
-        workspace: settings.workspace_path.clone().map(PathBuf::from),
-        agent: text(["agent", "agent"]),
-        model: text(["model", "model"]),
-        approval_mode: text(["approval_mode", "approvalMode"]),
-        allowed_tools: tools.into_iter().flatten().filter_map(|tool| tool.as_str().map(str::to_owned)).collect(),
-        mcp_servers: map(["mcp_servers", "mcpServers"]),
-        environment: map(["environment", "env"]),
-    }
-}
-
-/// A session has one folder: a client that names another means another session.
-async fn check_folder(session: &Session, settings: Option<&(AgentSettings, Spelling)>) -> Result<(), Error> {
-    let Some(path) = settings.and_then(|(settings, _)| settings.workspace_path.as_deref()) else { return Ok(()) };
-    let state = session.snapshot().await;
-    let folder = state.and_then(|state| state.start?.config?.working_directory);
-    let Some(folder) = folder else { return Ok(()) };
-    let real = |path: &str| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
-    if real(path) == real(&folder) {
-        return Ok(());
-    }
-    Err(Error::invalid_params(format!("workspace_path: this session works in {folder}")))
 }
 
 fn when_busy(metadata: &Map<String, Value>) -> Result<WhenBusy, Error> {

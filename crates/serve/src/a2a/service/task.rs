@@ -78,20 +78,30 @@ impl Service {
         let belongs = |session: &SessionId| shared.as_ref().is_none_or(|shared| shared == session);
         if let Some(session) = name::session_of(task) {
             let session = SessionId::from(session);
-            let is_known = host.find(&session).is_some() || self.is_kept(door, &session).await?;
             let record = host.journal().task(task.to_owned()).await.unwrap_or(None);
+            if !belongs(&session) || !self.is_shown(door, &session).await? {
+                return Err(not_found(task));
+            }
             record.iter().for_each(|record| self.coders.recall(record));
-            return if is_known && belongs(&session) { Ok(Known { session, record }) } else { Err(not_found(task)) };
+            return Ok(Known { session, record });
         }
         let record = host.journal().task(task.to_owned()).await.map_err(|error| error::from_journal(&error))?;
         let record = record.filter(|record| belongs(&record.session)).ok_or_else(|| not_found(task))?;
+        if !self.is_shown(door, &record.session).await? {
+            return Err(not_found(task));
+        }
         self.coders.recall(&record);
         Ok(Known { session: record.session.clone(), record: Some(record) })
     }
 
-    async fn is_kept(&self, door: &Shared, session: &SessionId) -> Result<bool, Error> {
-        let found = door.host().journal().find(session.to_string()).await;
-        Ok(found.map_err(|error| error::from_journal(&error))?.iter().any(|record| record.id == *session))
+    /// Whether there is such a session, for clients of this door.
+    async fn is_shown(&self, door: &Shared, session: &SessionId) -> Result<bool, Error> {
+        let host = door.host();
+        if host.find(session).is_some() {
+            return Ok(true);
+        }
+        let found = host.journal().find(session.to_string()).await.map_err(|error| error::from_journal(&error))?;
+        Ok(found.iter().any(|record| record.id == *session && host.shows(record)))
     }
 
     /// A task as it stands.
@@ -148,6 +158,9 @@ impl Service {
         let next = page.tasks.last().filter(|_| is_full).map(write_token).unwrap_or_default();
         let mut tasks = Vec::with_capacity(page.tasks.len());
         for record in &page.tasks {
+            if !self.is_shown(door, &record.session).await? {
+                continue;
+            }
             self.coders.recall(record);
             let spelling = self.form(door, call, &record.session).spelling;
             let history = Some(list.history_length.unwrap_or(0));
@@ -178,6 +191,7 @@ impl Service {
                 multitap_hub::WithdrawError::SessionEnded | multitap_hub::WithdrawError::NotWaiting(_) => {
                     Error::new(ErrorKind::TaskNotCancelable, error.to_string())
                 }
+                multitap_hub::WithdrawError::Elsewhere(_) => Error::internal(error.to_string()),
             })?;
             Follow::turn(id)
         } else {

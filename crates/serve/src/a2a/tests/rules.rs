@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use multitap_a2a::devtool::{URI, coder};
 use multitap_a2a::{Dialect, Update};
+use multitap_event::{Event, EventKind, SystemNote, SystemSubtype};
 use multitap_testkit::script;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{FORMS, script_frames, written};
+use super::{FORMS, frames, script_frames, written};
 use crate::a2a::encode::OURS;
 use crate::a2a::frame::Frame;
 
@@ -207,4 +208,38 @@ fn the_shipped_spelling_never_completes() {
             );
         }
     }
+}
+
+#[test]
+fn what_is_not_kept_and_what_is_void_is_told() {
+    let mut events: Vec<Event> = script::events("text").unwrap();
+    let said = events.iter().position(|event| matches!(event.kind, EventKind::TextChunk(_))).unwrap();
+    let notes = [
+        (SystemSubtype::LOG, json!({ "durable": false }), "the disk is full"),
+        (SystemSubtype::LOG, json!({ "durable": true }), "the log is kept again"),
+        ("discarded", json!({ "messageIds": ["m-1"] }), "the model begins this text again"),
+        ("compacted", json!({}), "there is room again"),
+    ];
+    for (subtype, data, message) in notes.into_iter().rev() {
+        let Value::Object(data) = data else { panic!("an object") };
+        let note = SystemNote { subtype: subtype.to_owned(), message: Some(message.to_owned()), data };
+        let event = Event { kind: EventKind::System(note), ..events[said].clone() };
+        events.insert(said + 1, event);
+    }
+    for (seq, event) in (1..).zip(&mut events) {
+        event.seq = seq;
+    }
+    let frames = written(&frames(&events), FORMS[0].1);
+    let told: Vec<Value> = frames
+        .iter()
+        .map(|frame| frame["metadata"][OURS].clone())
+        .filter(|ours| ["durable", "warning", "discardedMessageIds"].iter().any(|key| ours.get(key).is_some()))
+        .collect();
+    let at = |next: usize| (said + 1 + next).to_string();
+    let expected = json!([
+        { "cursor": at(1), "durable": false, "warning": "the disk is full" },
+        { "cursor": at(2), "durable": true },
+        { "cursor": at(3), "discardedMessageIds": ["m-1"] },
+    ]);
+    assert_eq!(json!(told), expected);
 }

@@ -74,6 +74,8 @@ impl Joining {
 pub(super) struct Paging {
     /// The events before this one; the last there are, if it is not given.
     before: Option<u64>,
+    /// Or the events after this one.
+    after: Option<u64>,
     limit: Option<usize>,
 }
 
@@ -205,8 +207,12 @@ async fn state(session: &Session) -> Result<Box<multitap_hub::State>, Error> {
 
 async fn page(session: &Session, paging: &Paging) -> Result<String, Error> {
     let limit = paging.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
-    let before = paging.before.unwrap_or_else(|| session.last() + 1);
-    let part = Part { edge: Edge::Before(before), limit, bytes: PAGE_BYTES };
+    let edge = match (paging.before, paging.after) {
+        (Some(_), Some(_)) => return Err(Error::invalid_params("params: before or after, not both")),
+        (None, Some(after)) => Edge::After(after),
+        (before, None) => Edge::Before(before.unwrap_or_else(|| session.last() + 1)),
+    };
+    let part = Part { edge, limit, bytes: PAGE_BYTES };
     let page = session.page(part).await.map_err(|error| error::from_journal(&error))?;
     let events: Vec<&str> = page.entries.iter().map(|entry| entry.json()).collect();
     Ok(format!(r#"{{"events":[{}],"last":{}}}"#, events.join(","), page.last_seq))

@@ -1,0 +1,207 @@
+//! `multitap attach`: a session that runs elsewhere on this terminal; and which run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use multitap_event::{ClientRef, Door as Way, Timestamp};
+use multitap_hub::{Journal as _, Reach, Session, SessionRecord};
+use multitap_remote::{Address, Attach, AttachError, Way as Road};
+use multitap_store::Store;
+use multitap_tui::{Elsewhere, Options, Outcome};
+use serde_json::{Value, json};
+
+use super::{branch, editor, is_possible, short, who};
+use crate::args::AttachArgs;
+use crate::cmd::sessions::age;
+use crate::exit::{Exit, Problem};
+use crate::host;
+use crate::live::{self, Note};
+use crate::logging::ToFile;
+use crate::out;
+use crate::signals::Signals;
+use crate::words::clean;
+
+/// What the door of a host wants to see, if it wants something.
+const TOKEN: &str = "MULTITAP_TOKEN";
+
+/// Shows a session, or lists what runs.
+pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
+    let Some(to) = &args.to else { return list(args.json).await };
+    if !is_possible() {
+        return Err(Problem::usage("attach shows a session on a terminal, and this is none"));
+    }
+    let found = find(to).await?;
+    show(found, &args).await
+}
+
+/// A session to attach to, and what is known of it here.
+struct Found {
+    address: Address,
+    folder: Option<PathBuf>,
+}
+
+/// Where the session is that somebody means.
+async fn find(to: &str) -> Result<Found, Problem> {
+    if to.contains("://") {
+        let address = Address::parse(to).map_err(|error| Problem::usage(error.to_string()))?;
+        return Ok(Found { address, folder: None });
+    }
+    let mut running = running().await?;
+    running.retain(|one| one.note.session_id.as_str().starts_with(to));
+    if running.len() > 1 && !running.iter().any(|one| one.note.session_id.as_str() == to) {
+        let ids: Vec<&str> = running.iter().map(|one| one.note.session_id.as_str()).collect();
+        return Err(Problem::usage(format!("more than one session that runs begins with {to}: {}", ids.join(", "))));
+    }
+    let exact = running.iter().position(|one| one.note.session_id.as_str() == to).unwrap_or(0);
+    if running.is_empty() {
+        let why = format!(
+            "no session that runs here begins with {to}: `multitap attach` lists those that do, and `multitap -r {to}` \
+             takes up one that has ended"
+        );
+        return Err(Problem::new(Exit::Failed, why));
+    }
+    let Running { note, record } = running.swap_remove(exact);
+    let id = note.session_id;
+    let address = match (note.socket, note.address) {
+        (Some(socket), _) => Address { way: Road::Unix(socket), session: Some(id) },
+        (None, Some(url)) => {
+            let address = Address::parse(&url).map_err(|error| Problem::new(Exit::Failed, error.to_string()))?;
+            Address { session: Some(id), ..address }
+        }
+        (None, None) => {
+            let why = format!("session {id} takes nobody in: it runs without a terminal and without a door");
+            return Err(Problem::new(Exit::Failed, why));
+        }
+    };
+    Ok(Found { address, folder: record.and_then(|record| record.folder) })
+}
+
+/// The same screen as if the session ran here.
+async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
+    let mut signals = Signals::new()?;
+    let token = match found.address.way {
+        Road::Unix(_) => None,
+        Road::Tcp { .. } => std::env::var(TOKEN).ok().filter(|token| !token.is_empty()),
+    };
+    let to = Attach { address: found.address.clone(), client: who(), token };
+    let attached = tokio::select! {
+        attached = multitap_remote::attach(to) => attached.map_err(not_attached)?,
+        () = signals.next() => return Ok(Exit::Interrupted),
+    };
+    let session = &attached.session;
+    let screen = Options {
+        me: ClientRef::new(who(), Way::Terminal),
+        folder: found.folder.as_deref().map_or_else(|| found.address.way.to_string(), short),
+        branch: found.folder.as_deref().and_then(branch),
+        door: matches!(found.address.way, Road::Tcp { .. }).then(|| found.address.way.to_string()),
+        colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        when_busy: args.when_busy.into(),
+        editor: editor(),
+        // Files that are here are there too only on the same machine.
+        root: found.folder.filter(|folder| folder.is_dir()),
+        history: host::data().map(|data| data.join("history.jsonl")),
+        around: Arc::new(Elsewhere),
+        is_host: false,
+        greeting: None,
+    };
+    let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
+    let shown = tokio::select! {
+        shown = multitap_tui::run(session.clone(), screen) => shown,
+        () = signals.next() => Ok(Outcome::Left),
+    };
+    drop(logs);
+    say_how_it_is(session);
+    attached.leave().await;
+    shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))))?;
+    Ok(Exit::Completed)
+}
+
+/// What became of the session, for whoever left it.
+fn say_how_it_is(session: &Session) {
+    let id = session.id();
+    out::say(&match session.reach() {
+        Reach::Gone(why) => format!("multitap: session {id}: {why}"),
+        Reach::Here | Reach::Lost(_) => {
+            format!("multitap: session {id} goes on where it runs; `multitap attach {id}` comes back to it")
+        }
+    });
+}
+
+fn not_attached(error: AttachError) -> Problem {
+    let hint = match &error {
+        AttachError::Refused { status: 401, .. } => "; bring one in MULTITAP_TOKEN",
+        AttachError::NotJoined(_) => "; for a host of many sessions the address is URL/?session=ID",
+        _ => "",
+    };
+    Problem::new(Exit::Failed, format!("{:#}{hint}", anyhow::Error::new(error)))
+}
+
+/// A session that runs on this machine.
+struct Running {
+    note: Note,
+    record: Option<SessionRecord>,
+}
+
+/// Those that left a note and whose process lives.
+async fn running() -> Result<Vec<Running>, Problem> {
+    let Some(data) = host::data() else { return Ok(Vec::new()) };
+    let store = tokio::task::spawn_blocking(host::open_store).await.context("open the log")?.ok();
+    if let Some(store) = &store {
+        live::clear_away(store).await;
+    }
+    let mut running = Vec::new();
+    for note in live::notes(&data) {
+        let record = record(store.as_ref(), &note).await;
+        running.push(Running { note, record });
+    }
+    Ok(running)
+}
+
+/// What the log says of it; nothing if it cannot be read.
+async fn record(store: Option<&Store>, note: &Note) -> Option<SessionRecord> {
+    let found = store?.find(note.session_id.to_string()).await.ok()?;
+    found.into_iter().find(|record| record.id == note.session_id)
+}
+
+async fn list(as_json: bool) -> Result<Exit, Problem> {
+    let running = running().await?;
+    let print = |text: &str| out::print(text).context("cannot write to stdout");
+    if as_json {
+        let all: Vec<Value> = running.iter().map(stated).collect();
+        print(&format!("{}\n", serde_json::to_string_pretty(&all).context("write JSON")?))?;
+    } else if running.is_empty() {
+        out::say("no session runs on this machine: `multitap` starts one; one elsewhere has a URL");
+    } else {
+        print(&running.iter().map(|one| line(one, Timestamp::now())).collect::<String>())?;
+        out::say("join one with `multitap attach ID`; the beginning of an id is enough");
+    }
+    Ok(Exit::Completed)
+}
+
+fn line(one: &Running, now: Timestamp) -> String {
+    let Note { session_id, pid, since, address, .. } = &one.note;
+    let record = one.record.as_ref();
+    let agent = record.map_or_else(|| "?".to_owned(), |record| record.agent.to_string());
+    let folder = record.and_then(|record| record.folder.as_deref()).map(short).unwrap_or_default();
+    let address = address.as_deref().unwrap_or("private");
+    let age = age(now.millis_since(*since));
+    format!("{}\n", clean(&format!("{session_id}  {agent:<8} {age:>7}  pid {pid:<7}  {address}  {folder}")))
+}
+
+fn stated(one: &Running) -> Value {
+    let Note { session_id, pid, since, address, socket } = &one.note;
+    let mut stated = json!({ "id": session_id, "pid": pid, "since": since });
+    let record = one.record.as_ref();
+    let more = [
+        ("agent", record.map(|record| record.agent.to_string().into())),
+        ("folder", record.and_then(|record| record.folder.as_ref()).map(|folder| json!(folder))),
+        ("title", record.and_then(|record| record.about.title.clone()).map(Value::from)),
+        ("address", address.clone().map(Value::from)),
+        ("socket", socket.as_ref().map(|socket| json!(socket))),
+    ];
+    if let Some(stated) = stated.as_object_mut() {
+        stated.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    }
+    stated
+}

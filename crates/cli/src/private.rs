@@ -1,0 +1,90 @@
+//! The private door of a session: a socket by which programs of the same user on this machine join it, with or without
+//! a door for others.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_event::SessionId;
+use multitap_hub::{Journal, Session};
+use multitap_serve::{Door, DoorError, Limits, PrivateConfig};
+use tempfile::TempDir;
+use tokio::time::sleep;
+
+use crate::door::Shared;
+
+/// The longest path that every system takes for a socket.
+const LONGEST: usize = 100;
+/// How often a socket is tried that somebody has, and how soon again: the session may just have been closed.
+const ATTEMPTS: u32 = 20;
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// An open private door.
+#[derive(Debug)]
+pub(crate) struct Private {
+    door: Door,
+    /// Where the socket is, if the user's data folder is too deep for one.
+    _folder: Option<TempDir>,
+}
+
+impl Private {
+    /// Opens the door of that session.
+    pub(crate) async fn open(data: &Path, session: Session, journal: Arc<dyn Journal>) -> Result<Self, DoorError> {
+        let (socket, folder) = place(data, session.id())?;
+        let only = Arc::new(Shared::of(session, journal));
+        let mut attempt = 1;
+        loop {
+            let config = PrivateConfig {
+                socket: socket.clone(),
+                limits: Limits::default(),
+                name: "Multitap".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            };
+            match Door::open_private(config, only.clone()).await {
+                Ok(door) => return Ok(Self { door, _folder: folder }),
+                Err(DoorError::PrivateInUse { .. }) if attempt < ATTEMPTS => sleep(BETWEEN).await,
+                Err(error) => return Err(error),
+            }
+            attempt += 1;
+        }
+    }
+
+    pub(crate) fn socket(&self) -> Option<&Path> {
+        self.door.socket()
+    }
+
+    pub(crate) async fn stop(self) {
+        self.door.stop().await;
+    }
+}
+
+/// Where its socket lies: beside its note, or somewhere with a shorter name.
+fn place(data: &Path, session: &SessionId) -> Result<(PathBuf, Option<TempDir>), DoorError> {
+    let name = format!("{session}.sock");
+    let usual = data.join("run").join(&name);
+    if usual.as_os_str().len() <= LONGEST {
+        return Ok((usual, None));
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("multitap").join(&name));
+    if let Some(short) = runtime.filter(|path| path.is_absolute() && path.as_os_str().len() <= LONGEST) {
+        return Ok((short, None));
+    }
+    let failed = |source| DoorError::Private { path: usual.clone(), source };
+    let folder = tempfile::Builder::new().prefix("mt-").tempdir().map_err(failed)?;
+    Ok((folder.path().join("s.sock"), Some(folder)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_lies_beside_its_note_unless_that_is_too_deep() {
+        let id = SessionId::from("01a1");
+        let (usual, folder) = place(Path::new("/home/ann/.local/share/multitap"), &id).unwrap();
+        assert_eq!((usual, folder.is_none()), ("/home/ann/.local/share/multitap/run/01a1.sock".into(), true));
+        let deep = PathBuf::from("/").join("d".repeat(120));
+        let (short, _folder) = place(&deep, &id).unwrap();
+        assert!(short.as_os_str().len() <= LONGEST, "{}", short.display());
+    }
+}

@@ -1,0 +1,201 @@
+//! The task behind a far session: takes in what is told, lets clients join here, and passes on what they ask.
+//!
+//! It waits only at its `select!`; each question that is under way has a task of its own.
+
+use std::sync::Arc;
+
+use multitap_event::ClientRef;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::{Answer, Elsewhere, FarStart};
+use crate::entry::Entry;
+use crate::feed::Feed;
+use crate::past::Past;
+use crate::reach::{Reach, Standing};
+use crate::session::{Ask, CommandError, Join, Joined, RestartError};
+use crate::state::State;
+use crate::tail::{Reader, Tail};
+
+/// How many questions may be under way.
+const UNDER_WAY: usize = 32;
+/// How many events are taken in at a time.
+const AT_A_TIME: usize = 64;
+
+/// What is told of the session.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Told(Entry),
+    Skipped { next: u64, state: Box<State> },
+    Lost(Arc<str>),
+    Found(ClientRef),
+    Over(Arc<str>),
+    CutOff(Arc<str>),
+}
+
+/// To be run for as long as somebody looks at the session.
+#[derive(Debug)]
+#[must_use = "a far session hears nothing unless this is run"]
+pub struct FarTask {
+    start: FarStart,
+    elsewhere: Arc<dyn Elsewhere>,
+    inbox: mpsc::Receiver<Ask>,
+    heard: mpsc::Receiver<Heard>,
+    native: watch::Sender<Option<String>>,
+    reach: watch::Sender<Standing>,
+    tail: Arc<Tail>,
+    end: CancellationToken,
+    under_way: JoinSet<()>,
+    over: bool,
+}
+
+impl FarTask {
+    #[expect(clippy::too_many_arguments, reason = "all ends of the channels that one function makes")]
+    pub(super) fn new(
+        start: FarStart,
+        elsewhere: Arc<dyn Elsewhere>,
+        inbox: mpsc::Receiver<Ask>,
+        heard: mpsc::Receiver<Heard>,
+        native: watch::Sender<Option<String>>,
+        reach: watch::Sender<Standing>,
+        tail: Arc<Tail>,
+        end: CancellationToken,
+    ) -> Self {
+        let under_way = JoinSet::new();
+        Self { start, elsewhere, inbox, heard, native, reach, tail, end, under_way, over: false }
+    }
+
+    /// Runs until the session is over, or nobody here wants it any more.
+    #[tracing::instrument(name = "far", skip_all, fields(session = %self.start.id))]
+    pub async fn run(mut self) {
+        let mut heard = Vec::new();
+        let mut asked = true;
+        while !self.over {
+            tokio::select! {
+                () = self.end.cancelled() => break,
+                count = self.heard.recv_many(&mut heard, AT_A_TIME) => {
+                    if count == 0 {
+                        break;
+                    }
+                    self.take_in(&mut heard);
+                }
+                ask = self.inbox.recv(), if asked && self.under_way.len() < UNDER_WAY => match ask {
+                    Some(ask) => self.on_ask(ask),
+                    // Feeds may be left.
+                    None => asked = false,
+                },
+                Some(_) = self.under_way.join_next() => {}
+                () = self.tail.moved.notified() => drop(self.tail.sweep()),
+            }
+        }
+        self.tail.close();
+    }
+
+    /// Takes in what came, in its order, and wakes the readers once.
+    fn take_in(&mut self, heard: &mut Vec<Heard>) {
+        let mut entries = Vec::new();
+        for heard in heard.drain(..) {
+            match heard {
+                Heard::Told(entry) => {
+                    let last = entries.last().map_or_else(|| self.tail.head().last, Entry::seq);
+                    if entry.seq() <= last {
+                        continue;
+                    }
+                    if entry.seq() > last + 1 {
+                        // Nobody said that something is lost: whoever misses it asks for it.
+                        self.tail.add(std::mem::take(&mut entries));
+                        self.tail.skip_to(entry.seq());
+                    }
+                    self.apply(&entry);
+                    entries.push(entry);
+                }
+                Heard::Skipped { next, state } => {
+                    self.tail.add(std::mem::take(&mut entries));
+                    self.tail.skip_to(next);
+                    self.start.state = state;
+                }
+                Heard::Lost(why) => self.reach.send_modify(|now| now.reach = Reach::Lost(why)),
+                Heard::Found(client) => {
+                    self.start.client = client.clone();
+                    self.reach.send_modify(|now| *now = Standing { reach: Reach::Here, client });
+                }
+                Heard::Over(why) => self.is_over(why),
+                Heard::CutOff(why) => {
+                    self.tail.cut_all();
+                    self.is_over(why);
+                }
+            }
+        }
+        self.tail.add(entries);
+    }
+
+    fn is_over(&mut self, why: Arc<str>) {
+        self.reach.send_modify(|now| now.reach = Reach::Gone(why));
+        self.over = true;
+    }
+
+    /// A state that was fetched may be ahead of the events that are still to come.
+    fn apply(&mut self, entry: &Entry) {
+        let state = &mut self.start.state;
+        if entry.seq() <= state.seq {
+            return;
+        }
+        match entry.event() {
+            Some(event) => state.apply(event),
+            // A later version knows what it means.
+            None => state.seq = entry.seq(),
+        }
+        self.native.send_if_modified(|known| {
+            let changed = *known != state.native_id;
+            known.clone_from(&state.native_id);
+            changed
+        });
+    }
+
+    fn on_ask(&mut self, ask: Ask) {
+        let far = self.elsewhere.clone();
+        match ask {
+            Ask::Join { join, reply } => drop(reply.send(Ok(self.join(&join)))),
+            Ask::Snapshot { reply } => drop(reply.send(self.start.state.clone())),
+            Ask::Prompt { prompt, when_busy, reply, .. } => self.pass_on(far.prompt(prompt, when_busy), reply),
+            Ask::Withdraw { prompt, reply, .. } => self.pass_on(far.withdraw(prompt), reply),
+            Ask::Decide { decide, reply, .. } => self.pass_on(far.decide(decide), reply),
+            Ask::Cancel { reply, .. } => self.pass_on(far.cancel(), reply),
+            Ask::Pass { command, reply, .. } => self.pass_on(far.pass(command), reply),
+            Ask::Revoke { rule_id, reply, .. } => self.pass_on(far.revoke(rule_id), reply),
+            Ask::Kick { client, reply, .. } => self.pass_on(far.kick(client), reply),
+            Ask::Report { reply, .. } | Ask::Finish { reply } | Ask::Stop { reply } => {
+                drop(reply.send(Err(CommandError::Elsewhere(only_there()))));
+            }
+            Ask::Restart { reply, .. } => drop(reply.send(Err(RestartError::Elsewhere(only_there())))),
+        }
+    }
+
+    /// Asks there, and answers here. A caller that went away wants no answer.
+    fn pass_on<T: Send + 'static, E: Send + 'static>(
+        &mut self,
+        answer: Answer<T, E>,
+        reply: oneshot::Sender<Result<T, E>>,
+    ) {
+        self.under_way.spawn(async move { drop(reply.send(answer.await)) });
+    }
+
+    /// Whoever joins here is the one client that we are there.
+    fn join(&self, join: &Join) -> Joined {
+        let FarStart { id, epoch, client, state } = &self.start;
+        let last = self.tail.head().last;
+        let place = join.from.place(last, last, *epoch);
+        let reader_id = client.client_id.clone().unwrap_or_else(multitap_event::ClientId::fresh);
+        let reader = Arc::new(Reader::new(reader_id, place.after, join.patience));
+        self.tail.seat(reader.clone());
+        let past = Some(Past::Elsewhere(self.elsewhere.clone()));
+        let feed = Feed::new(id.clone(), client.clone(), reader, self.tail.clone(), past);
+        let snapshot = place.snapshot.then(|| state.clone());
+        Joined { client: client.clone(), feed, snapshot, gap: place.gap, epoch: *epoch }
+    }
+}
+
+fn only_there() -> String {
+    "this session runs in another process: that can only be done there".to_owned()
+}

@@ -1,0 +1,191 @@
+//! One connection: made, asked to join, and then frames both ways.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::http::header::{AUTHORIZATION, HeaderValue};
+use tokio_tungstenite::tungstenite::http::{Request, Response};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{self, Message};
+
+use crate::address::Way;
+use crate::attach::{Attach, AttachError};
+use crate::wire::{Frame, Joined, Problem, request};
+
+/// How long it may take until there is a connection and the session is joined.
+const CONNECT: Duration = Duration::from_secs(15);
+/// How long the other side may be silent: it asks every 20 s whether we are there.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long it may leave unread what we send.
+const STUCK: Duration = Duration::from_secs(10);
+/// How long saying goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// The largest frame: a page of large events.
+const LARGEST: usize = 64 * 1024 * 1024;
+/// The number of the request to join; those of questions follow.
+pub(crate) const JOIN: u64 = 0;
+
+/// Whatever carries bytes both ways.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// An open connection.
+pub(crate) struct Line {
+    socket: WebSocketStream<Box<dyn Stream>>,
+}
+
+/// Why nothing more comes on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cut {
+    /// The other side closed it, with this code and for this reason.
+    Closed {
+        code: u16,
+        reason: String,
+    },
+    Broken(String),
+}
+
+impl Line {
+    /// Connects, and joins the session there, from now on or after what came already (`params`).
+    pub(crate) async fn open(to: &Attach, params: &Value) -> Result<(Self, Joined), AttachError> {
+        let opened = async {
+            let mut line = Self { socket: connect(to).await? };
+            let joined = line.join(params).await?;
+            Ok((line, joined))
+        };
+        match timeout(CONNECT, opened).await {
+            Ok(opened) => opened,
+            Err(_) => Err(AttachError::Silent { at: to.address.way.to_string(), seconds: CONNECT.as_secs() }),
+        }
+    }
+
+    /// Joins again: what comes before the answer is not of this joining.
+    pub(crate) async fn join(&mut self, params: &Value) -> Result<Joined, AttachError> {
+        self.say(request(JOIN, "session/join", params)).await.map_err(AttachError::Cut)?;
+        loop {
+            match self.hear().await.map_err(AttachError::Cut)? {
+                Frame::Answer { id: JOIN, answer: Ok(joined) } => {
+                    return serde_json::from_str(joined.get())
+                        .map_err(|error| AttachError::Unreadable(error.to_string()));
+                }
+                Frame::Answer { id: JOIN, answer: Err(Problem { message, .. }) } => {
+                    return Err(AttachError::NotJoined(message));
+                }
+                Frame::Event(_) | Frame::Gap | Frame::Answer { .. } | Frame::Other => {}
+            }
+        }
+    }
+
+    pub(crate) async fn say(&mut self, text: String) -> Result<(), Cut> {
+        match timeout(STUCK, self.socket.send(Message::text(text))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(Cut::Broken(error.to_string())),
+            Err(_) => Err(Cut::Broken("the other side does not read".to_owned())),
+        }
+    }
+
+    /// The next frame. Cancel safe.
+    pub(crate) async fn hear(&mut self) -> Result<Frame, Cut> {
+        loop {
+            let Ok(heard) = timeout(SILENCE, self.socket.next()).await else {
+                return Err(Cut::Broken("nothing is heard of the other side".to_owned()));
+            };
+            match heard {
+                Some(Ok(Message::Text(text))) => return Ok(Frame::read(&text)),
+                Some(Ok(Message::Close(Some(frame)))) => {
+                    return Err(Cut::Closed { code: frame.code.into(), reason: frame.reason.to_string() });
+                }
+                Some(Ok(Message::Close(None))) | None => return Err(Cut::Broken("it was closed".to_owned())),
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Binary(_) | Message::Frame(_))) => {}
+                Some(Err(error)) => return Err(Cut::Broken(error.to_string())),
+            }
+        }
+    }
+
+    pub(crate) async fn close(mut self) {
+        timeout(GOODBYE, self.socket.close(None)).await.ok(); // it heard, or it did not
+    }
+}
+
+async fn connect(to: &Attach) -> Result<WebSocketStream<Box<dyn Stream>>, AttachError> {
+    let way = &to.address.way;
+    let unreachable = |source| AttachError::Unreachable { at: way.to_string(), source };
+    let stream = stream(way).await.map_err(unreachable)?;
+    let config = WebSocketConfig::default().max_message_size(Some(LARGEST)).max_frame_size(Some(LARGEST));
+    let request = upgrade(to)?;
+    match tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await {
+        Ok((socket, _)) => Ok(socket),
+        Err(tungstenite::Error::Http(response)) => Err(refused(&response)),
+        Err(tungstenite::Error::Io(error)) => Err(unreachable(error)),
+        Err(error) => Err(unreachable(io::Error::other(error))),
+    }
+}
+
+async fn stream(way: &Way) -> io::Result<Box<dyn Stream>> {
+    match way {
+        Way::Tcp { host, port, tls } => {
+            let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+            let stream = TcpStream::connect((bare, *port)).await?;
+            stream.set_nodelay(true).ok(); // slower without it, not wrong
+            if *tls { Ok(Box::new(crate::tls::over(stream, host).await?)) } else { Ok(Box::new(stream)) }
+        }
+        #[cfg(unix)]
+        Way::Unix(path) => Ok(Box::new(tokio::net::UnixStream::connect(path).await?)),
+        #[cfg(not(unix))]
+        Way::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+fn upgrade(to: &Attach) -> Result<Request<()>, AttachError> {
+    let scheme = if matches!(to.address.way, Way::Tcp { tls: true, .. }) { "wss" } else { "ws" };
+    let mut url =
+        format!("{scheme}://{}/ws?dialect=events&door=terminal&client={}", to.address.way.host(), encoded(&to.client));
+    if let Some(session) = &to.address.session {
+        url.push_str("&session=");
+        url.push_str(&encoded(session.as_str()));
+    }
+    let unusable = |error: tungstenite::Error| AttachError::Unreachable {
+        at: to.address.way.to_string(),
+        source: io::Error::other(error),
+    };
+    let mut request = url.into_client_request().map_err(unusable)?;
+    if let Some(token) = &to.token {
+        let mut bearer = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| AttachError::Token)?;
+        bearer.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, bearer);
+    }
+    Ok(request)
+}
+
+/// The door said no before there was a connection, in JSON.
+fn refused(response: &Response<Option<Vec<u8>>>) -> AttachError {
+    let body = response.body().as_deref().unwrap_or_default();
+    let told = serde_json::from_slice::<Value>(body).ok();
+    let message = told.as_ref().and_then(|told| told.pointer("/error/message")).and_then(Value::as_str);
+    let status = response.status();
+    let message =
+        message.map_or_else(|| status.canonical_reason().unwrap_or("no reason given").to_owned(), str::to_owned);
+    AttachError::Refused { status: status.as_u16(), message }
+}
+
+/// As it may stand in a query.
+fn encoded(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").ok(); // a string takes everything
+        }
+    }
+    out
+}

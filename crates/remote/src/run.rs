@@ -1,0 +1,243 @@
+//! The task that keeps the way to a session: carries events in and questions out, and makes a new connection when one
+//! breaks.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use multitap_event::SessionId;
+use multitap_hub::{FarEnd, Left};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep};
+
+use crate::address::Way;
+use crate::attach::{Attach, AttachError};
+use crate::calls::{Call, Failed, Link};
+use crate::dial::{Cut, JOIN, Line};
+use crate::wire::{Frame, Joined, request};
+
+/// How soon a new connection is tried, and how seldom at last.
+const SOON: Duration = Duration::from_millis(100);
+const SELDOM: Duration = Duration::from_secs(5);
+/// For how long a host is sought whose network is gone.
+const FAR: Duration = Duration::from_secs(10 * 60);
+/// And one on this machine, or one that is there without the session: it may be starting again.
+const NEAR: Duration = Duration::from_secs(10);
+
+/// We were sent away.
+const KICKED: u16 = 4001;
+/// The other side ends it.
+const GOING_AWAY: u16 = 1001;
+/// And why, if it is the session's end.
+const SESSION_OVER: &str = "the session is over";
+
+pub(crate) struct Runner {
+    to: Attach,
+    session: SessionId,
+    epoch: u64,
+    /// The last event that came.
+    last: u64,
+    far: FarEnd,
+    calls: mpsc::Receiver<Call>,
+    link: watch::Sender<Link>,
+    pending: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, Failed>>>,
+    asked: u64,
+}
+
+/// How a connection ended.
+enum End {
+    /// Nobody here wants it any more.
+    Left,
+    Cut(Cut),
+}
+
+/// How it all ended.
+enum Over {
+    Left,
+    /// The session is over, or out of reach for good.
+    Gone(String),
+    SentAway(String),
+}
+
+impl From<Left> for End {
+    fn from(_: Left) -> Self {
+        Self::Left
+    }
+}
+
+impl From<Cut> for End {
+    fn from(cut: Cut) -> Self {
+        Self::Cut(cut)
+    }
+}
+
+impl Runner {
+    pub(crate) fn new(
+        to: Attach,
+        session: SessionId,
+        epoch: u64,
+        last: u64,
+        far: FarEnd,
+        calls: mpsc::Receiver<Call>,
+        link: watch::Sender<Link>,
+    ) -> Self {
+        let pending = HashMap::new();
+        Self { to, session, epoch, last, far, calls, link, pending, asked: JOIN }
+    }
+
+    #[tracing::instrument(name = "remote", skip_all, fields(session = %self.session))]
+    pub(crate) async fn run(mut self, mut line: Line) {
+        let over = loop {
+            let cut = match self.serve(&mut line).await {
+                End::Left => {
+                    line.close().await;
+                    break Over::Left;
+                }
+                End::Cut(cut) => cut,
+            };
+            self.link.send_replace(Link::Down);
+            // Nobody waits for an answer that cannot come.
+            self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(Failed::Broken))));
+            match &cut {
+                Cut::Closed { code: KICKED, reason } => break Over::SentAway(reason.clone()),
+                Cut::Closed { code: GOING_AWAY, reason } if reason == SESSION_OVER => break Over::Gone(reason.clone()),
+                Cut::Closed { .. } | Cut::Broken(_) => tracing::info!(%cut, "the connection is lost"),
+            }
+            match self.again(&cut).await {
+                Ok(found) => line = found,
+                Err(over) => break over,
+            }
+            self.link.send_replace(Link::Up);
+        };
+        self.link.send_replace(Link::Gone);
+        match over {
+            Over::Left => {}
+            Over::Gone(why) => self.far.over(why).await,
+            Over::SentAway(why) => self.far.cut_off(why).await,
+        }
+    }
+
+    /// Carries both ways for as long as the connection lasts.
+    async fn serve(&mut self, line: &mut Line) -> End {
+        loop {
+            let step = tokio::select! {
+                () = self.far.left() => Err(End::Left),
+                frame = line.hear() => match frame {
+                    Ok(frame) => self.heard(line, frame).await,
+                    Err(cut) => Err(cut.into()),
+                },
+                Some(call) = self.calls.recv() => self.ask(line, call).await,
+            };
+            if let Err(end) = step {
+                return end;
+            }
+        }
+    }
+
+    async fn heard(&mut self, line: &mut Line, frame: Frame) -> Result<(), End> {
+        match frame {
+            Frame::Event(entry) => {
+                self.last = self.last.max(entry.seq());
+                self.far.told(entry).await?;
+            }
+            Frame::Gap => self.over_the_gap(line).await?,
+            Frame::Answer { id, answer } => {
+                if let Some(reply) = self.pending.remove(&id) {
+                    // Whoever asked may have given up.
+                    reply.send(answer.map_err(Failed::Refused)).ok();
+                }
+            }
+            Frame::Other => {}
+        }
+        Ok(())
+    }
+
+    /// Events are lost: the session is joined anew, so that it is known what it is without them. Those that came after
+    /// them are not lost, and are asked for by whoever wants them.
+    async fn over_the_gap(&mut self, line: &mut Line) -> Result<(), End> {
+        let joined = match line.join(&json!({})).await {
+            Ok(joined) => joined,
+            Err(AttachError::Cut(cut)) => return Err(cut.into()),
+            Err(error) => return Err(Cut::Broken(error.to_string()).into()),
+        };
+        // Answers that came meanwhile were not looked at.
+        self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(Failed::Broken))));
+        if let Some(state) = joined.snapshot {
+            self.last = state.seq;
+            self.far.skipped(state.seq + 1, state).await?;
+        }
+        Ok(self.far.found(joined.client).await?)
+    }
+
+    async fn ask(&mut self, line: &mut Line, call: Call) -> Result<(), End> {
+        self.pending.retain(|_, reply| !reply.is_closed());
+        self.asked += 1;
+        let text = request(self.asked, call.method, &call.params);
+        self.pending.insert(self.asked, call.reply);
+        Ok(line.say(text).await?)
+    }
+
+    /// Makes a new connection, which goes on where the last one ended. Meanwhile questions hear that there is none.
+    async fn again(&mut self, cut: &Cut) -> Result<Line, Over> {
+        let since = Instant::now();
+        let patience = if matches!(self.to.address.way, Way::Unix(_)) { NEAR } else { FAR };
+        let mut pause = SOON;
+        self.far.lost(cut.to_string()).await.map_err(|Left| Over::Left)?;
+        loop {
+            let error = match self.try_again().await? {
+                Ok((line, joined)) => {
+                    self.check(&joined)?;
+                    self.far.found(joined.client).await.map_err(|Left| Over::Left)?;
+                    return Ok(line);
+                }
+                Err(error) => error,
+            };
+            let patience = if error.is_no_session() { NEAR } else { patience };
+            if error.is_final() || since.elapsed() > patience {
+                return Err(Over::Gone(given_up(cut, &error)));
+            }
+            tracing::debug!(%error, "no new connection yet");
+            self.refuse_until(sleep(pause)).await?;
+            pause = (2 * pause).min(SELDOM);
+        }
+    }
+
+    async fn try_again(&mut self) -> Result<Result<(Line, Joined), AttachError>, Over> {
+        let to = self.to.clone();
+        let params = json!({ "after": self.last, "epoch": self.epoch, "sessionId": self.session });
+        self.refuse_until(async move { Line::open(&to, &params).await }).await
+    }
+
+    /// Waits for something, and tells whoever asks meanwhile that nothing can be sent.
+    async fn refuse_until<T>(&mut self, done: impl Future<Output = T>) -> Result<T, Over> {
+        tokio::pin!(done);
+        loop {
+            tokio::select! {
+                () = self.far.left() => return Err(Over::Left),
+                done = &mut done => return Ok(done),
+                Some(call) = self.calls.recv() => drop(call.reply.send(Err(Failed::Unsent))),
+            }
+        }
+    }
+
+    /// Whether it goes on where we were.
+    fn check(&self, joined: &Joined) -> Result<(), Over> {
+        if joined.gap.is_some() || joined.epoch != self.epoch {
+            let why = "the end of this session's log was lost with its host: attach again to see it as it is now";
+            return Err(Over::Gone(why.to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Why no new connection was made.
+fn given_up(cut: &Cut, error: &AttachError) -> String {
+    match error {
+        AttachError::Refused { status: 404, .. } | AttachError::NotJoined(_) => {
+            format!("the session is over ({cut}; {error})")
+        }
+        AttachError::Unreachable { source, .. } => format!("the session is out of reach ({cut}; {error}: {source})"),
+        other => format!("the session is out of reach ({cut}; {other})"),
+    }
+}

@@ -1,0 +1,121 @@
+//! The frames of `dialect=events`, as far as we read and write them. Pure.
+
+use multitap_event::{ClientRef, SessionId};
+use multitap_hub::{Entry, State};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// What came.
+#[derive(Debug)]
+pub(crate) enum Frame {
+    Event(Entry),
+    /// Events are lost there.
+    Gap,
+    Answer {
+        id: u64,
+        answer: Result<Box<RawValue>, Problem>,
+    },
+    /// Something that this version does not know, or is not for us.
+    Other,
+}
+
+/// An error as it stands in an answer.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Problem {
+    pub(crate) code: i64,
+    #[serde(default)]
+    pub(crate) message: String,
+    #[serde(default)]
+    pub(crate) data: Value,
+}
+
+/// The answer to `session/join`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Joined {
+    pub(crate) session_id: SessionId,
+    pub(crate) epoch: u64,
+    pub(crate) client: ClientRef,
+    #[serde(default)]
+    pub(crate) snapshot: Option<Box<State>>,
+    #[serde(default)]
+    pub(crate) gap: Option<Value>,
+}
+
+/// The answer to `session/page`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Pages {
+    pub(crate) events: Vec<Box<RawValue>>,
+    pub(crate) last: u64,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(default)]
+    id: Option<Value>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(default)]
+    result: Option<Box<RawValue>>,
+    #[serde(default)]
+    error: Option<Problem>,
+}
+
+impl Frame {
+    pub(crate) fn read(text: &str) -> Self {
+        let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Self::Other };
+        match (line.method.as_deref(), line.params) {
+            (Some("event"), Some(params)) => return entry(params).map_or(Self::Other, Self::Event),
+            (Some("replayGap"), _) => return Self::Gap,
+            (Some(_), _) => return Self::Other,
+            (None, _) => {}
+        }
+        let Some(id) = line.id.as_ref().and_then(Value::as_u64) else { return Self::Other };
+        match (line.result, line.error) {
+            (_, Some(problem)) => Self::Answer { id, answer: Err(problem) },
+            (Some(result), None) => Self::Answer { id, answer: Ok(result) },
+            (None, None) => Self::Other,
+        }
+    }
+}
+
+/// The event as it was written, to the letter.
+pub(crate) fn entry(json: &RawValue) -> Option<Entry> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        seq: u64,
+    }
+    let Numbered { seq } = serde_json::from_str(json.get()).ok()?;
+    Some(Entry::stored(seq, json.get()))
+}
+
+pub(crate) fn request(id: u64, method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_keeps_its_words() {
+        let json = r#"{"seq":7,"type":"ofTomorrow", "x":1.0}"#;
+        let text = format!(r#"{{"jsonrpc":"2.0","method":"event","params":{json}}}"#);
+        let Frame::Event(entry) = Frame::read(&text) else { panic!() };
+        assert_eq!((entry.seq(), entry.json()), (7, json));
+    }
+
+    #[test]
+    fn what_nobody_knows_is_left_alone() {
+        for text in ["", "[]", "{}", r#"{"method":"ofTomorrow"}"#, r#"{"id":"x","result":1}"#, r#"{"id":1}"#] {
+            assert!(matches!(Frame::read(text), Frame::Other), "{text}");
+        }
+        assert!(matches!(Frame::read(r#"{"method":"replayGap","params":{"after":1,"next":5}}"#), Frame::Gap));
+        let refused = Frame::read(r#"{"id":3,"error":{"code":-32011,"message":"late","data":{"at":"then"}}}"#);
+        let Frame::Answer { id: 3, answer: Err(problem) } = refused else { panic!() };
+        assert_eq!((problem.code, problem.message.as_str(), &problem.data["at"]), (-32011, "late", &json!("then")));
+    }
+}

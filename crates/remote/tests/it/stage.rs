@@ -1,0 +1,225 @@
+//! A door beside one session, whose agent is in the test's hands.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_a2a::devtool::SlashCommand;
+use multitap_event::{
+    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, EventKind,
+    Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp, TurnEnd,
+    TurnId, TurnStatus, link, option,
+};
+use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Launch, Launching, Linger, Open, Session, Told};
+use multitap_remote::{Address, Attach, AttachError, Attached, attach};
+use multitap_serve::{Access, Door, DoorConfig, Host, HostError, Hosted, Limits, Opened, Wanted};
+use multitap_store::Store;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// Long enough for a busy machine; nothing waits this long when all is well.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What should come soon, and does not for ever.
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("it comes soon")
+}
+
+/// Starts agents whose other end is handed to the test.
+#[derive(Debug)]
+struct Scripted(mpsc::Sender<AgentEnd>);
+
+impl Launch for Scripted {
+    fn launch(&self, _: SessionConfig) -> Launching {
+        let ends = self.0.clone();
+        Box::pin(async move {
+            let (link, end) = link();
+            end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
+            ends.send(end).await.ok();
+            Ok(link)
+        })
+    }
+
+    fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {})
+    }
+}
+
+/// The host of that session.
+#[derive(Debug)]
+pub(crate) struct One {
+    session: Session,
+    store: Arc<Store>,
+}
+
+impl Host for One {
+    fn shared(&self) -> Option<Session> {
+        Some(self.session.clone())
+    }
+
+    fn find(&self, session: &SessionId) -> Option<Session> {
+        Some(self.session.clone()).filter(|own| own.id() == session)
+    }
+
+    fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
+        Box::pin(async { Err(HostError::TooMany) })
+    }
+
+    fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
+        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+    }
+
+    fn journal(&self) -> Arc<dyn Journal> {
+        self.store.clone()
+    }
+
+    fn shows(&self, _: &multitap_hub::SessionRecord) -> bool {
+        true
+    }
+
+    fn commands(&self) -> Vec<SlashCommand> {
+        Vec::new()
+    }
+}
+
+/// All of it.
+pub(crate) struct Stage {
+    pub(crate) hub: Hub,
+    pub(crate) session: Session,
+    pub(crate) agent: AgentEnd,
+    pub(crate) host: Arc<One>,
+    pub(crate) folder: TempDir,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
+        let (ends, mut agents) = mpsc::channel(8);
+        let hub = Hub::new(store.clone(), Arc::new(Scripted(ends)));
+        let open = Open::new(SessionConfig::new(AgentKind::Claude), ann());
+        let session = hub.open(Open { linger: Linger::UntilClosed, ..open }).await.unwrap();
+        let agent = soon(agents.recv()).await.unwrap();
+        let host = Arc::new(One { session: session.clone(), store });
+        Self { hub, session, agent, host, folder }
+    }
+
+    pub(crate) async fn door(&self, access: Access) -> Door {
+        let config = DoorConfig {
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+            access,
+            limits: Limits::default(),
+            extension_required: false,
+            name: "test".to_owned(),
+            version: "0".to_owned(),
+        };
+        Door::open(config, self.host.clone()).await.unwrap()
+    }
+
+    pub(crate) async fn tells(&self, kind: EventKind) {
+        self.agent.events.send(Draft::new(Timestamp::now(), kind)).await.unwrap();
+    }
+
+    pub(crate) async fn hears(&mut self) -> Command {
+        soon(self.agent.commands.recv()).await.unwrap()
+    }
+
+    /// The agent goes, and the host with it.
+    pub(crate) async fn ends(self) -> TempDir {
+        drop(self.agent);
+        soon(self.hub.shutdown()).await;
+        self.folder
+    }
+
+    /// Somebody who watches where the session runs.
+    pub(crate) async fn watch(&self) -> Feed {
+        watch(&self.session).await
+    }
+}
+
+/// Who opened the session.
+pub(crate) fn ann() -> ClientRef {
+    ClientRef::new("ann", Way::Terminal)
+}
+
+pub(crate) async fn attached(url: &str) -> Attached {
+    try_attach(url, None).await.unwrap()
+}
+
+pub(crate) async fn try_attach(url: &str, token: Option<&str>) -> Result<Attached, AttachError> {
+    let address = Address::parse(url).unwrap();
+    soon(attach(Attach { address, client: "eve & co".to_owned(), token: token.map(str::to_owned) })).await
+}
+
+/// All of a session, by somebody nobody is told of.
+pub(crate) async fn watch(session: &Session) -> Feed {
+    let join = Join { announce: false, ..Join::new(ann()).from(JoinFrom::Start) };
+    session.join(join).await.unwrap().feed
+}
+
+/// What is told up to an event that is looked for, to the letter.
+pub(crate) async fn until(feed: &mut Feed, wanted: impl Fn(&EventKind) -> bool) -> Vec<(u64, String)> {
+    let mut seen = Vec::new();
+    loop {
+        match soon(feed.next()).await.expect("the session goes on") {
+            Told::Event(entry) => {
+                seen.push((entry.seq(), entry.json().to_owned()));
+                if entry.event().is_some_and(|event| wanted(&event.kind)) {
+                    return seen;
+                }
+            }
+            Told::Gap { after, next } => panic!("a gap from {after} to {next}"),
+        }
+    }
+}
+
+pub(crate) fn says(kind: &EventKind, words: &str) -> bool {
+    matches!(kind, EventKind::TextChunk(chunk) if chunk.content == words)
+}
+
+fn started() -> EventKind {
+    EventKind::SessionStarted(SessionStart {
+        agent_type: AgentType::Claude,
+        config: None,
+        native_session_id: Some("native".into()),
+        native_mode: None,
+        agent_version: None,
+        transport: None,
+    })
+}
+
+pub(crate) fn turn_started() -> EventKind {
+    EventKind::TurnStarted { turn_id: TurnId::from("t") }
+}
+
+pub(crate) fn turn_ended() -> EventKind {
+    EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Completed))
+}
+
+pub(crate) fn ended() -> EventKind {
+    let reason = SessionEndReason::Completed;
+    EventKind::SessionEnded(SessionEnd { reason, error: None, final_usage: None, exit_code: None })
+}
+
+pub(crate) fn text(content: &str) -> EventKind {
+    let (content, is_partial) = (content.to_owned(), true);
+    EventKind::TextChunk(TextChunk { content, is_partial, role: None, message_id: None, parent_tool_id: None })
+}
+
+pub(crate) fn asked(id: &str) -> EventKind {
+    EventKind::PermissionAsked(Question {
+        question_id: id.into(),
+        tool_id: None,
+        tool_name: Some("shell".into()),
+        title: "may I?".into(),
+        options: vec![
+            Choice::new(option::PROCEED_ONCE, "Yes", ChoiceKind::AllowOnce),
+            Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
+        ],
+        details: Details::Command { command: "ls".into(), directory: None, description: None },
+        edits: Vec::new(),
+        reason: None,
+    })
+}

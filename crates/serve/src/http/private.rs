@@ -1,0 +1,84 @@
+//! A private door: a unix socket that only its user can reach, for programs of that user on this machine.
+//!
+//! The folder is for nobody else (0700), nor is the socket (0600); and whoever comes all the same has to be the same
+//! user, where the system tells.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::DoorError;
+
+/// The socket's place in the file system; gone with this.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+}
+
+impl SocketFile {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // Somebody may have cleared it away.
+        std::fs::remove_file(&self.path).ok();
+    }
+}
+
+pub(super) fn not_there(path: &Path, source: io::Error) -> DoorError {
+    DoorError::Private { path: path.to_owned(), source }
+}
+
+#[cfg(unix)]
+pub(super) use self::unix::{is_same_user, listen};
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::{self, DirBuilder, Permissions};
+    use std::io;
+    use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::net::UnixStream as Probe;
+    use std::path::Path;
+
+    use tokio::net::{UnixListener, UnixStream};
+
+    use super::super::DoorError;
+    use super::{SocketFile, not_there};
+
+    /// Listens there. A socket that a process left which was killed is replaced; one that somebody listens at is not.
+    pub(in crate::http) fn listen(path: &Path) -> Result<(UnixListener, SocketFile), DoorError> {
+        let failed = |source| not_there(path, source);
+        private_folder(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+        if path.symlink_metadata().is_ok() {
+            if Probe::connect(path).is_ok() {
+                return Err(DoorError::PrivateInUse { path: path.to_owned() });
+            }
+            fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let file = SocketFile { path: path.to_owned() };
+        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok((listener, file))
+    }
+
+    /// Makes the folder, and makes sure that it is ours alone.
+    fn private_folder(folder: &Path) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let found = fs::symlink_metadata(folder)?;
+        if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {
+            let why = format!("{} is not a folder of this user", folder.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        if found.mode() & 0o077 != 0 {
+            fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the same user is at the other end. One of whom the system does not tell came through the folder.
+    pub(in crate::http) fn is_same_user(stream: &UnixStream) -> bool {
+        stream.peer_cred().map_or(true, |peer| peer.uid() == rustix::process::geteuid().as_raw())
+    }
+}
