@@ -15,14 +15,17 @@ use multitap_hub::WhenBusy;
 pub(crate) use self::door::{AccessArgs, DoorArgs};
 pub(crate) use self::serve::ServeArgs;
 
-const USAGE: &str = "multitap -p PROMPT [OPTIONS]
+const USAGE: &str = "multitap [OPTIONS] [PROMPT]
+       multitap -p PROMPT [OPTIONS]
        multitap -p --input-format stream-json [OPTIONS]
-       multitap COMMAND
-       multitap                    which agents are here, how to get others, and
-                                   a rehearsal if there is none";
+       multitap COMMAND";
 
 const EXAMPLES: &str = "\
 Examples:
+  multitap                                    a session on this terminal, with the
+                                              best agent that is installed
+  multitap --a2a-port 4100                    the same, and others may join it
+  multitap -c                                 go on where you left off
   multitap -p \"explain src/main.rs\"           the answer on stdout
   git diff | multitap -p \"review this\"        piped text comes before PROMPT
   multitap -p \"fix the tests\" --approval-mode auto-edit
@@ -210,7 +213,7 @@ pub(crate) struct DecodeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to ask, if it does not follow -p at once
+    /// What to ask first; with -p, what to ask if it does not follow -p at once
     #[arg(value_name = "PROMPT")]
     pub(crate) words: Option<String>,
 
@@ -249,6 +252,12 @@ pub(crate) struct RunArgs {
     /// The end of the input ends the session, after the running turn and the prompts that wait.
     #[arg(long, verbatim_doc_comment, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) input_format: InputFormat,
+
+    /// When the terminal goes away, go on for those who are connected, without one
+    ///
+    /// Else a closed window or a lost connection ends the session and its agent. The session is kept in either case.
+    #[arg(long, conflicts_with = "print", help_heading = door::DOOR)]
+    pub(crate) keep_serving: bool,
 
     /// Deny a question that nobody answered for so many seconds
     #[arg(long, value_name = "S", value_parser = seconds, help_heading = HEADLESS)]

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
 use multitap_a2a::devtool::{SlashArgument, SlashCommand};
@@ -24,8 +24,8 @@ const TOKEN: &str = "MULTITAP_TOKEN";
 /// The host of one session, which everybody shares.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// Not there before the agent is up.
-    session: OnceLock<Session>,
+    /// Not there before the agent is up; another when somebody goes on with another.
+    session: Mutex<Option<Session>>,
     journal: Arc<dyn Journal>,
     folder: PathBuf,
 }
@@ -39,30 +39,44 @@ impl Shared {
         folder: PathBuf,
     ) -> Result<Option<(Door, Arc<Self>)>, Problem> {
         let Some(port) = args.a2a_port else { return Ok(None) };
-        let shared = Arc::new(Self { session: OnceLock::new(), journal, folder });
-        let config = config(&args.a2a_host, port, &args.access, settings)?;
-        let door = Door::open(config, shared.clone()).await.map_err(not_opened)?;
+        let shared = Arc::new(Self::new(journal, folder));
+        let door = shared.open_at(port, args, settings).await?;
         Ok(Some((door, shared)))
     }
 
     /// The host of a session that has begun.
     pub(crate) fn of(session: Session, journal: Arc<dyn Journal>) -> Self {
-        Self { session: OnceLock::from(session), journal, folder: PathBuf::new() }
+        Self { session: Mutex::new(Some(session)), journal, folder: PathBuf::new() }
     }
 
-    /// This is the session.
+    pub(crate) fn new(journal: Arc<dyn Journal>, folder: PathBuf) -> Self {
+        Self { session: Mutex::default(), journal, folder }
+    }
+
+    /// Opens a door that leads here.
+    pub(crate) async fn open_at(
+        self: &Arc<Self>,
+        port: u16,
+        args: &DoorArgs,
+        settings: &Settings,
+    ) -> Result<Door, Problem> {
+        let config = config(&args.a2a_host, port, &args.access, settings)?;
+        Door::open(config, self.clone()).await.map_err(not_opened)
+    }
+
+    /// This is the session from now on.
     pub(crate) fn share(&self, session: Session) {
-        self.session.set(session).ok(); // there is only one
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
 }
 
 impl Host for Shared {
     fn shared(&self) -> Option<Session> {
-        self.session.get().cloned()
+        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn find(&self, session: &SessionId) -> Option<Session> {
-        self.session.get().filter(|shared| shared.id() == session).cloned()
+        self.shared().filter(|shared| shared.id() == session)
     }
 
     fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
@@ -119,6 +133,11 @@ fn tokens(access: &AccessArgs) -> Result<Tokens, Problem> {
         tokens.add(&token, ClientRole::Controller, None).context(TOKEN).map_err(usage)?;
     }
     Ok(tokens)
+}
+
+/// The token of the environment, for whoever may see it.
+pub(crate) fn own_token() -> Option<String> {
+    std::env::var(TOKEN).ok().filter(|token| !token.is_empty())
 }
 
 pub(crate) fn not_opened(error: DoorError) -> Problem {

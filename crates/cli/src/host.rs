@@ -157,6 +157,11 @@ impl Host {
         }
     }
 
+    /// Ends a session, and comes back when nothing of its agent is left.
+    pub(crate) async fn close(&self, session: &SessionId) {
+        self.hub.close(session).await;
+    }
+
     fn note(&self, session: &SessionId, address: Option<&str>, socket: Option<&Path>) -> Option<LiveNote> {
         let data = data().filter(|_| self.store.is_some());
         let note = data.map(|data| LiveNote::leave(&data, session, address, socket));

@@ -3,6 +3,7 @@
 //! The one place that names every crate. Must not come in: anything a library of ours should do.
 
 mod args;
+mod around;
 mod cmd;
 mod door;
 mod exit;

@@ -13,6 +13,15 @@ pub(crate) struct Signals {
     hangup: tokio::signal::unix::Signal,
 }
 
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    End,
+    /// The terminal is gone.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "only Unix tells"))]
+    Hangup,
+}
+
 #[cfg(unix)]
 impl Signals {
     pub(crate) fn new() -> Result<Self, Problem> {
@@ -27,10 +36,15 @@ impl Signals {
 
     /// The next one. Cancel safe.
     pub(crate) async fn next(&mut self) {
+        self.next_kind().await;
+    }
+
+    /// The next one, and what it asks for. Cancel safe.
+    pub(crate) async fn next_kind(&mut self) -> Signal {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
+            _ = self.interrupt.recv() => Signal::End,
+            _ = self.terminate.recv() => Signal::End,
+            _ = self.hangup.recv() => Signal::Hangup,
         }
     }
 }
@@ -49,8 +63,14 @@ impl Signals {
 
     /// The next one. Cancel safe.
     pub(crate) async fn next(&mut self) {
+        self.next_kind().await;
+    }
+
+    /// The next one, and what it asks for. Cancel safe.
+    pub(crate) async fn next_kind(&mut self) -> Signal {
         if tokio::signal::ctrl_c().await.context("listen to Ctrl-C").is_err() {
             std::future::pending::<()>().await;
         }
+        Signal::End
     }
 }

@@ -33,6 +33,7 @@ pub mod record;
 mod scratch;
 pub mod script;
 mod shell;
+pub mod terminal;
 pub mod wait;
 
 pub use self::scratch::{MARKER, Scratch};

@@ -1,25 +1,32 @@
 //! The model of the screen, and `update`: the only place where it changes. Pure.
 
 mod ask;
+mod command;
 mod context;
 mod look;
+mod overlay;
+#[cfg(test)]
+mod tests;
+mod typing;
 
 use crossterm::event::KeyEvent;
-use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, Prompt, PromptId};
+use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype};
 use multitap_hub::State;
 
 pub(crate) use self::ask::Asking;
 pub(crate) use self::context::Context;
 pub(crate) use self::look::Search;
+pub(crate) use self::overlay::{Overlay, Page, Picker};
+use crate::commands::{self, Offered};
+use crate::complete::{Completion, Item};
 use crate::composer::{Composer, Move};
-use crate::effect::{Edited, Effect};
+use crate::effect::{Edited, Effect, Outcome};
+use crate::history::History;
 use crate::keys::{self, Action, Copied};
 use crate::msg::Msg;
 use crate::theme::Theme;
 use crate::transcript::{Mark, Scroll, Shape, Transcript};
 
-/// How many prompts are remembered.
-const REMEMBERED: usize = 1000;
 /// The modes that Shift+Tab goes through.
 const MODES: [ApprovalMode; 4] = [ApprovalMode::Ask, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::AutoAll];
 
@@ -47,14 +54,27 @@ pub(crate) struct Model {
     pub(crate) composer: Composer,
     pub(crate) asking: Option<Asking>,
     pub(crate) help: bool,
+    /// What lies over the screen.
+    pub(crate) overlay: Option<Overlay>,
     /// The first line of it.
     pub(crate) help_top: usize,
     /// A line for whoever sits here, until the next key.
     pub(crate) notice: Option<String>,
-    /// What was sent before, the latest last; and which of it is shown.
-    past: Vec<String>,
-    at: Option<usize>,
-    draft: Option<Composer>,
+    /// What was sent before.
+    pub(crate) history: History,
+    /// What is offered for what is typed; and where somebody did not want it.
+    pub(crate) completion: Option<Completion>,
+    dismissed: Option<usize>,
+    /// The agent's commands, once it told, and whether it was asked.
+    commands: Option<Vec<Offered>>,
+    asked_commands: bool,
+    /// Its models, as far as it told; and whether somebody waits to choose one.
+    models: Vec<Item>,
+    wants_models: bool,
+    /// The id of the session.
+    pub(crate) session: Option<String>,
+    /// Whether the session ends when this screen is left.
+    pub(crate) is_host: bool,
     /// The key before this one was the same, and meant to be pressed twice.
     again: Option<Action>,
     focused: bool,
@@ -81,11 +101,18 @@ impl Model {
             composer: Composer::default(),
             asking: None,
             help: false,
+            overlay: None,
             help_top: 0,
             notice: None,
-            past: Vec::new(),
-            at: None,
-            draft: None,
+            history: History::default(),
+            completion: None,
+            dismissed: None,
+            commands: None,
+            asked_commands: false,
+            models: Vec::new(),
+            wants_models: false,
+            session: None,
+            is_host: false,
             again: None,
             focused: true,
             over: None,
@@ -123,11 +150,14 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             if model.search.is_some() {
                 return look::paste(model, &text);
             }
-            match &mut model.asking {
-                Some(asking) => asking.paste(&text),
-                None => model.composer.paste(&text),
+            match (&mut model.overlay, &mut model.asking) {
+                (Some(_), _) => Vec::new(),
+                (None, Some(asking)) => {
+                    asking.paste(&text);
+                    Vec::new()
+                }
+                (None, None) => typing::paste(model, text),
             }
-            Vec::new()
         }
         Msg::Wheel(by) => look::scroll(model, by),
         Msg::Fetched(fetched) => look::fetched(model, fetched),
@@ -141,6 +171,31 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Refused(why) => {
             model.notice = Some(why);
+            model.wants_models = false;
+            Vec::new()
+        }
+        Msg::Found { wanted, paths } => {
+            typing::found(model, wanted, paths);
+            Vec::new()
+        }
+        Msg::Picture { name, image, pasted } => {
+            match (image, pasted) {
+                (Ok(image), _) => model.composer.picture(&name, image),
+                (Err(_), Some(pasted)) => model.composer.paste(&pasted),
+                (Err(why), None) => model.notice = Some(why),
+            }
+            Vec::new()
+        }
+        Msg::Sessions(sessions) => {
+            command::sessions(model, sessions);
+            Vec::new()
+        }
+        Msg::Agents(lines) => {
+            command::agents(model, lines);
+            Vec::new()
+        }
+        Msg::Shared(address) => {
+            command::shared(model, address);
             Vec::new()
         }
         Msg::Edited { what: Edited::Composer, text } => {
@@ -173,6 +228,18 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
         EventKind::PermissionAsked(question) if !model.focused => {
             effects.push(Effect::Notify(question.title.clone()));
         }
+        EventKind::SessionStarted(_) => (model.commands, model.asked_commands) = (None, false),
+        EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
+            model.commands = Some(commands::read(&note.data));
+            // Somebody may be in the middle of typing one.
+            if model.composer.text().starts_with('/') {
+                effects.extend(typing::offer(model));
+            }
+        }
+        EventKind::System(note) if note.subtype == SystemSubtype::MODELS => {
+            model.models = command::read_models(&note.data);
+            command::choose_model(model);
+        }
         EventKind::TurnCompleted(_) if !model.focused => effects.push(Effect::Notify("the turn is over".to_owned())),
         _ => {}
     }
@@ -188,6 +255,9 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         read_help(model, action);
         return Vec::new();
     }
+    if model.overlay.is_some() {
+        return overlay::pressed(model, action);
+    }
     if model.search.is_some()
         && let Some(effects) = look::pressed(model, action)
     {
@@ -198,8 +268,24 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     {
         return effects;
     }
+    if let Some(effects) = typing::pressed_in_search(model, action) {
+        return effects;
+    }
+    if let Some(effects) = typing::pressed_in_completion(model, action) {
+        return effects;
+    }
+    let before = (model.composer.text().len(), model.composer.cursor());
+    let mut effects = act(model, action, twice);
+    if before != (model.composer.text().len(), model.composer.cursor()) {
+        effects.extend(typing::offer(model));
+    }
+    effects
+}
+
+/// What a key does when nothing else is in its way.
+fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
     match action {
-        Action::Send => return send(model),
+        Action::Send => return typing::send(model),
         Action::Newline => model.composer.insert("\n"),
         // As in a pager, when one reads and does not type.
         Action::Insert('/') if model.composer.is_empty() && model.scroll != Scroll::Latest => {
@@ -207,16 +293,23 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         Action::Insert('?') if model.composer.is_empty() => model.help = true,
         Action::Insert(letter) => model.composer.insert(letter.encode_utf8(&mut [0; 4])),
-        Action::Go(Move::Up) if model.composer.is_empty() && last_queued(&model.state).is_some() => {
-            return take_back(model);
+        Action::Go(way @ (Move::Up | Move::Down)) if model.composer.is_at_edge(way) => {
+            if way == Move::Up
+                && model.composer.is_empty()
+                && let Some(effects) = typing::take_back(model)
+            {
+                return effects;
+            }
+            model.history.walk(&mut model.composer, way);
         }
-        Action::Go(way @ (Move::Up | Move::Down)) if model.composer.is_at_edge(way) => recall(model, way),
         Action::Go(way) => model.composer.go(way),
         Action::Erase(what) => model.composer.erase(what),
         Action::Yank => model.composer.yank(),
-        Action::Interrupt => return interrupt(model, twice),
+        Action::Recall => model.history.search(&mut model.composer),
+        Action::Complete => return typing::offer(model),
+        Action::Interrupt => return typing::interrupt(model, twice),
         Action::Leave => return leave(model, twice),
-        Action::LeaveIfEmpty if model.composer.is_empty() => return vec![Effect::Quit],
+        Action::LeaveIfEmpty if model.composer.is_empty() => return command::leave(model, Outcome::Left),
         Action::LeaveIfEmpty => model.composer.erase(crate::composer::Erase::Forward),
         Action::NextMode => return next_mode(model),
         Action::Unfold => model.transcript.unfolded = !model.transcript.unfolded,
@@ -258,76 +351,9 @@ fn copy(model: &mut Model, what: Copied) -> Vec<Effect> {
     text.map(Effect::Copy).into_iter().collect()
 }
 
-fn send(model: &mut Model) -> Vec<Effect> {
-    // A line that ends with a backslash goes on.
-    if model.composer.text()[..model.composer.cursor()].ends_with('\\') {
-        model.composer.erase(crate::composer::Erase::Back);
-        model.composer.insert("\n");
-        return Vec::new();
-    }
-    let text = model.composer.take();
-    if text.trim().is_empty() {
-        return Vec::new();
-    }
-    (model.at, model.draft) = (None, None);
-    look::go(model, Scroll::Latest);
-    if model.past.last() != Some(&text) {
-        if model.past.len() == REMEMBERED {
-            model.past.remove(0);
-        }
-        model.past.push(text.clone());
-    }
-    match text.trim().split_once(' ').unwrap_or((text.trim(), "")) {
-        ("/quit" | "/exit", _) => return vec![Effect::Quit],
-        ("/model", model) if !model.trim().is_empty() => return vec![Effect::SetModel(model.trim().to_owned())],
-        ("/mode", mode) if !mode.trim().is_empty() => return vec![Effect::SetMode(mode.trim().to_owned())],
-        ("/copy", _) => return model.transcript.last_said().map(Effect::Copy).into_iter().collect(),
-        ("/help", _) => {
-            model.help = true;
-            return Vec::new();
-        }
-        _ => {}
-    }
-    vec![Effect::Prompt(Prompt::text(text))]
-}
-
-/// Goes through what was sent before; what is under way is not lost by it.
-fn recall(model: &mut Model, way: Move) {
-    let at = match (way, model.at) {
-        (Move::Up, None) => model.past.len().checked_sub(1),
-        (Move::Up, Some(at)) => Some(at.saturating_sub(1)),
-        (_, Some(at)) if at + 1 < model.past.len() => Some(at + 1),
-        _ => None,
-    };
-    match at {
-        Some(at) => {
-            if model.at.is_none() {
-                model.draft = Some(model.composer.clone());
-            }
-            model.composer = Composer::with(&model.past[at]);
-        }
-        None if model.at.is_some() => model.composer = model.draft.take().unwrap_or_default(),
-        None => return model.composer.go(if way == Move::Up { Move::Start } else { Move::End }),
-    }
-    model.at = at;
-}
-
-fn interrupt(model: &mut Model, twice: bool) -> Vec<Effect> {
-    if model.state.is_busy() {
-        return vec![Effect::Cancel];
-    }
-    if twice {
-        model.composer.clear();
-    } else if !model.composer.is_empty() {
-        model.again = Some(Action::Interrupt);
-        model.notice = Some("Esc again clears what is typed".to_owned());
-    }
-    Vec::new()
-}
-
 fn leave(model: &mut Model, twice: bool) -> Vec<Effect> {
     if twice {
-        return vec![Effect::Quit];
+        return command::leave(model, Outcome::Left);
     }
     model.again = Some(Action::Leave);
     model.notice = Some("Ctrl+C again quits".to_owned());
@@ -336,18 +362,6 @@ fn leave(model: &mut Model, twice: bool) -> Vec<Effect> {
         return Vec::new();
     }
     if model.state.is_busy() { vec![Effect::Cancel] } else { Vec::new() }
-}
-
-/// The prompt that waits last is taken back, to be changed.
-fn take_back(model: &mut Model) -> Vec<Effect> {
-    let Some((id, text)) = last_queued(&model.state) else { return Vec::new() };
-    model.composer = Composer::with(&text);
-    vec![Effect::Withdraw(id)]
-}
-
-fn last_queued(state: &State) -> Option<(PromptId, String)> {
-    let queued = state.queue.back()?;
-    Some((queued.prompt.prompt_id.clone()?, queued.prompt.text.clone()))
 }
 
 fn next_mode(model: &Model) -> Vec<Effect> {

@@ -1,5 +1,6 @@
-//! What is being typed: text of any number of lines, a cursor, and blocks that were pasted. Pure.
+//! What is being typed: text of any number of lines, a cursor, and blocks that were pasted: text or pictures. Pure.
 
+use multitap_event::{Image, Prompt};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// A paste of so many lines is shown as one block.
@@ -19,11 +20,17 @@ pub(crate) struct Composer {
     pasted: usize,
 }
 
-/// Something long that was pasted, and the words that stand for it.
+/// Something that was put in as a whole, and the words that stand for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Block {
     words: String,
-    text: String,
+    what: Content,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Content {
+    Text(String),
+    Picture(Image),
 }
 
 /// A way to move.
@@ -73,14 +80,20 @@ impl Composer {
 
     /// What was meant: blocks as they were pasted.
     pub(crate) fn whole(&self) -> String {
-        self.blocks.iter().fold(self.text.clone(), |text, block| text.replacen(&block.words, &block.text, 1))
+        self.blocks.iter().fold(self.text.clone(), |text, block| match &block.what {
+            Content::Text(pasted) => text.replacen(&block.words, pasted, 1),
+            // The words stay where the picture is meant to be.
+            Content::Picture(_) => text,
+        })
     }
 
-    /// Takes everything out.
-    pub(crate) fn take(&mut self) -> String {
-        let whole = self.whole();
-        self.clear();
-        whole
+    /// The same as a prompt, with the pictures that still stand in it.
+    pub(crate) fn prompt(&self) -> Prompt {
+        let images = self.blocks.iter().filter_map(|block| match &block.what {
+            Content::Picture(image) => self.text.contains(&block.words).then(|| image.clone()),
+            Content::Text(_) => None,
+        });
+        Prompt { images: images.collect(), ..Prompt::text(self.whole()) }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -103,7 +116,21 @@ impl Composer {
         self.pasted += 1;
         let words = format!("[Pasted text #{}: {lines} lines]", self.pasted);
         self.insert(&words);
-        self.blocks.push(Block { words, text });
+        self.blocks.push(Block { words, what: Content::Text(text) });
+    }
+
+    /// Puts a picture in, shown by its name.
+    pub(crate) fn picture(&mut self, name: &str, image: Image) {
+        self.pasted += 1;
+        let words = format!("[Image #{}: {name}]", self.pasted);
+        self.insert(&words);
+        self.blocks.push(Block { words, what: Content::Picture(image) });
+    }
+
+    /// Something else instead of what stands between that byte and the cursor.
+    pub(crate) fn replace_from(&mut self, from: usize, text: &str) {
+        self.text.replace_range(from..self.cursor, text);
+        self.cursor = from + text.len();
     }
 
     /// Puts back what was cut last.
@@ -245,7 +272,17 @@ mod tests {
         composer.erase(Erase::Back);
         assert_eq!(composer.whole(), "see ");
         composer.paste("short\r\nlines");
-        assert_eq!(composer.take(), "see short\nlines");
-        assert!(composer.is_empty());
+        assert_eq!(composer.whole(), "see short\nlines");
+    }
+
+    #[test]
+    fn a_picture_goes_along_while_its_words_stand() {
+        let image = Image { media_type: "image/png".to_owned(), data: "AA==".to_owned() };
+        let mut composer = Composer::with("what is ");
+        composer.picture("cat.png", image.clone());
+        let prompt = composer.prompt();
+        assert_eq!((prompt.text.as_str(), prompt.images), ("what is [Image #1: cat.png]", vec![image]));
+        composer.erase(Erase::Back);
+        assert_eq!(composer.prompt(), Prompt::text("what is "));
     }
 }

@@ -1,6 +1,9 @@
 //! What the screen wants done: data, carried out by `run`.
 
-use multitap_event::{Decide, Prompt, PromptId};
+use multitap_event::{ClientId, Decide, Prompt, PromptId, Query};
+
+use crate::around::Share;
+use crate::complete::Wanted;
 
 /// One thing to do.
 #[derive(Debug, PartialEq)]
@@ -11,6 +14,22 @@ pub(crate) enum Effect {
     Withdraw(PromptId),
     SetMode(String),
     SetModel(String),
+    /// Ask the agent about itself; the answer comes as an event.
+    Query(Query),
+    /// Send a client away.
+    Kick(ClientId),
+    /// Look for files.
+    Find(Wanted),
+    /// Read a picture. If it is none, and was pasted, what was pasted is text.
+    Picture {
+        path: String,
+        pasted: Option<String>,
+    },
+    /// Keep what was sent, for other sessions.
+    Remember(String),
+    Sessions,
+    Agents,
+    Share(Share),
     /// Open the user's editor with that text.
     Edit {
         what: Edited,
@@ -24,7 +43,7 @@ pub(crate) enum Effect {
     Copy(String),
     /// Somebody who looks elsewhere should look here.
     Notify(String),
-    Quit,
+    Leave(Outcome),
 }
 
 /// What is being edited.
@@ -33,4 +52,19 @@ pub(crate) enum Edited {
     Composer,
     /// What a question is about, before it is allowed.
     Answer(Decide),
+}
+
+/// How a screen was left, and so what is to become of its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Somebody wants to go, and the session ends if it is ours.
+    Left,
+    /// It goes on for the others, without a screen.
+    KeepServing,
+    /// The terminal is gone.
+    Gone,
+    /// Go on with that session instead.
+    Resume(String),
+    /// Begin a new session instead.
+    New,
 }

@@ -25,6 +25,8 @@ pub(crate) enum Action {
     Search,
     Copy(Copied),
     Editor,
+    Complete,
+    Recall,
     Nothing,
 }
 
@@ -46,11 +48,13 @@ pub(crate) struct Binding {
 pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "Enter", does: "send" },
     Binding { keys: "Shift+Enter, Alt+Enter, Ctrl+J", does: "new line" },
-    Binding { keys: "Esc", does: "interrupt the turn; twice: clear what is typed" },
+    Binding { keys: "Esc", does: "interrupt the turn; twice: clear what is typed or bring back what was sent" },
     Binding { keys: "Ctrl+C", does: "interrupt or clear; twice: quit" },
     Binding { keys: "Ctrl+D", does: "quit, when nothing is typed" },
     Binding { keys: "Shift+Tab", does: "next approval mode" },
-    Binding { keys: "Up, Down", does: "what was typed before" },
+    Binding { keys: "Up, Down", does: "what was typed before; Up takes back a prompt that waits" },
+    Binding { keys: "Ctrl+R", does: "search what was typed before" },
+    Binding { keys: "@, /", does: "mention a file, give a command; Tab or Enter takes what is offered, Esc closes it" },
     Binding { keys: "PageUp, PageDown", does: "scroll; in a question: through what is asked about" },
     Binding { keys: "Ctrl+Home, Ctrl+End", does: "to the beginning, to the latest" },
     Binding { keys: "Ctrl+F", does: "search; Enter and Up: earlier, Down: later, Esc: done (/ too, when scrolled up)" },
@@ -74,6 +78,7 @@ pub(crate) fn action(key: KeyEvent) -> Action {
         KeyCode::Enter if shift || alt || ctrl => Action::Newline,
         KeyCode::Enter => Action::Send,
         KeyCode::Esc => Action::Interrupt,
+        KeyCode::Tab => Action::Complete,
         KeyCode::BackTab => Action::NextMode,
         KeyCode::Backspace if ctrl || alt => Action::Erase(Erase::WordBack),
         KeyCode::Backspace => Action::Erase(Erase::Back),
@@ -123,6 +128,7 @@ fn control(letter: char) -> Action {
         'y' => Action::Yank,
         'o' => Action::Unfold,
         'g' => Action::Editor,
+        'r' => Action::Recall,
         _ => Action::Nothing,
     }
 }

@@ -7,13 +7,19 @@
 //! Must not come in: agents, doors, settings files, the log.
 
 mod app;
+mod around;
+mod commands;
+mod complete;
 mod composer;
 mod effect;
 mod figures;
+mod files;
 mod highlight;
+mod history;
 mod keys;
 mod markdown;
 mod msg;
+mod picture;
 mod run;
 #[doc(hidden)]
 pub mod stage;
@@ -25,4 +31,7 @@ mod transcript;
 mod view;
 mod wrap;
 
+pub use around::{Address, Answer, Around, Earlier, Elsewhere, Share};
+pub use effect::Outcome;
 pub use run::{Editor, Options, RunError, run};
+pub use terminal::let_go;

@@ -1,7 +1,10 @@
 //! What can happen to the screen.
 
 use crossterm::event::KeyEvent;
-use multitap_event::Event;
+use multitap_event::{Event, Image};
+
+use crate::around::{Address, Earlier};
+use crate::complete::Wanted;
 
 /// One thing that happened.
 #[derive(Debug)]
@@ -31,6 +34,21 @@ pub(crate) enum Msg {
         what: crate::effect::Edited,
         text: String,
     },
+    /// These files match.
+    Found {
+        wanted: Wanted,
+        paths: Vec<String>,
+    },
+    /// A file was read that may be a picture.
+    Picture {
+        name: String,
+        image: Result<Image, String>,
+        pasted: Option<String>,
+    },
+    Sessions(Vec<Earlier>),
+    Agents(Vec<String>),
+    /// Where others can join now.
+    Shared(Option<Address>),
     /// Time has passed.
     Tick,
     /// No more comes: the session is over, or this client was sent away.

@@ -2,20 +2,25 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{Event as Input, EventStream, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
-use multitap_event::ClientRef;
+use multitap_event::{ClientRef, Query};
 use multitap_hub::{Edge, Feed, FeedEnd, Join, JoinError, JoinFrom, Part, Reach, Session, Told, WhenBusy};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
 use crate::app::{Model, update};
-use crate::effect::{Edited, Effect};
+use crate::around::Around;
+use crate::effect::{Edited, Effect, Outcome};
+use crate::files::Files;
+use crate::history::{self, History};
 use crate::msg::Msg;
+use crate::picture;
 use crate::terminal::Screen;
 use crate::theme::Theme;
 use crate::view::view;
@@ -47,6 +52,16 @@ pub struct Options {
     pub when_busy: WhenBusy,
     /// Lets the user edit a text, in a program of their own on this terminal.
     pub editor: Editor,
+    /// Where the files are that can be mentioned, if they are on this machine.
+    pub root: Option<PathBuf>,
+    /// Where what was sent is kept for other sessions.
+    pub history: Option<PathBuf>,
+    /// What lies around the session.
+    pub around: Arc<dyn Around>,
+    /// Whether the session ends when this screen is left: then others who are connected are thought of.
+    pub is_host: bool,
+    /// A first line for whoever sits here.
+    pub greeting: Option<String>,
 }
 
 /// Edits a text.
@@ -68,7 +83,7 @@ pub enum RunError {
 }
 
 /// Shows a session until somebody leaves or it is over.
-pub async fn run(session: Session, options: Options) -> Result<(), RunError> {
+pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError> {
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
     let mut model = Model::new(joined.client, options.folder, Theme::new(options.colours));
@@ -76,6 +91,12 @@ pub async fn run(session: Session, options: Options) -> Result<(), RunError> {
         model.begin(*state);
     }
     (model.branch, model.door) = (options.branch, options.door);
+    (model.is_host, model.notice) = (options.is_host, options.greeting);
+    model.session = Some(session.id().to_string());
+    if let Some(file) = options.history.clone() {
+        let past = tokio::task::spawn_blocking(move || history::load(&file)).await;
+        model.history = History::new(past.unwrap_or_default());
+    }
     let screen = Screen::take()?;
     let size = screen.terminal.size()?;
     (model.columns, model.rows) = (size.width, size.height);
@@ -89,8 +110,12 @@ pub async fn run(session: Session, options: Options) -> Result<(), RunError> {
         answered,
         when_busy: options.when_busy,
         editor: options.editor,
+        around: options.around,
+        files: options.root.clone().map(|root| Arc::new(Files::new(root))),
+        root: options.root,
+        history: options.history,
         tasks: TaskTracker::new(),
-        leaving: false,
+        leaving: None,
     };
     let ended = looping.run().await;
     looping.tasks.close();
@@ -106,29 +131,41 @@ struct Loop {
     answered: mpsc::Receiver<Msg>,
     when_busy: WhenBusy,
     editor: Editor,
+    around: Arc<dyn Around>,
+    files: Option<Arc<Files>>,
+    root: Option<PathBuf>,
+    history: Option<PathBuf>,
     tasks: TaskTracker,
-    leaving: bool,
+    leaving: Option<Outcome>,
 }
 
 impl Loop {
-    async fn run(&mut self) -> Result<(), RunError> {
+    async fn run(&mut self) -> Result<Outcome, RunError> {
         let mut input = EventStream::new();
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
-        let (mut dirty, mut again, mut over) = (true, None, false);
+        let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
         let mut reaches = self.session.reaches();
-        while !self.leaving {
+        loop {
+            if let Some(outcome) = self.leaving.take() {
+                return Ok(outcome);
+            }
             if dirty && drawn.elapsed() >= FRAME {
-                self.draw()?;
+                match self.draw() {
+                    Err(error) if has_drawn => return Ok(gone(&error)),
+                    drawn => drawn?,
+                }
+                has_drawn = true;
                 (drawn, dirty) = (Instant::now(), false);
             }
             tokio::select! {
                 read = input.next() => match read {
-                    Some(read) => {
+                    Some(Ok(read)) => {
                         again = Some(Instant::now() + AGAIN);
-                        self.on_input(read?);
+                        self.on_input(read);
                     }
+                    Some(Err(error)) => return Ok(gone(&error)),
                     // Nobody sits here any more.
-                    None => return Ok(()),
+                    None => return Ok(Outcome::Gone),
                 },
                 told = self.feed.next(), if !over => match told {
                     Some(told) => {
@@ -166,7 +203,6 @@ impl Loop {
             }
             dirty = true;
         }
-        Ok(())
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -229,38 +265,99 @@ impl Loop {
         });
     }
 
-    /// What takes time is done by a task of its own, and what goes wrong comes back as a message.
+    /// What takes time is done by a task of its own, and what comes of it comes back as a message.
     fn carry_out(&mut self, effect: Effect) {
         let effect = match effect {
-            Effect::Quit => {
-                self.leaving = true;
+            Effect::Leave(outcome) => {
+                self.leaving = Some(outcome);
                 return;
             }
             Effect::Edit { what, text } => return self.edit(what, &text),
             Effect::Fetch { before } => return self.fetch(before),
             Effect::Copy(text) => return self.screen.copy(&text),
             Effect::Notify(words) => return self.screen.notify(&words),
+            Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => return self.use_files(effect),
             other => other,
         };
         let (session, me, answers) = (self.session.clone(), self.model.me.clone(), self.answers.clone());
-        let when_busy = self.when_busy;
-        let doing = async move {
-            let refused = match effect {
-                Effect::Prompt(prompt) => {
-                    session.prompt(prompt, when_busy, me).await.err().map(|error| error.to_string())
-                }
-                Effect::Decide(decide) => session.decide(decide, me).await.err().map(|error| error.to_string()),
-                Effect::Cancel => session.cancel(me).await.err().map(|error| error.to_string()),
-                Effect::Withdraw(prompt) => session.withdraw(prompt, me).await.err().map(|error| error.to_string()),
-                Effect::SetMode(mode) => session.set_mode(mode, me).await.err().map(|error| error.to_string()),
-                Effect::SetModel(model) => session.set_model(model, me).await.err().map(|error| error.to_string()),
-                Effect::Edit { .. } | Effect::Fetch { .. } | Effect::Copy(_) | Effect::Notify(_) | Effect::Quit => None,
-            };
-            if let Some(why) = refused {
-                answers.send(Msg::Refused(why)).await.ok(); // the screen is gone, and nobody wants to know
+        let (around, when_busy) = (self.around.clone(), self.when_busy);
+        self.tasks.spawn(async move {
+            if let Some(msg) = ask(effect, &session, me, when_busy, around.as_ref()).await {
+                answers.send(msg).await.ok(); // the screen is gone, and nobody wants to know
             }
-        };
-        self.tasks.spawn(doing);
+        });
+    }
+
+    /// Reading and writing files, where it keeps nobody waiting.
+    fn use_files(&mut self, effect: Effect) {
+        let (files, root, history) = (self.files.clone(), self.root.clone(), self.history.clone());
+        let answers = self.answers.clone();
+        self.tasks.spawn_blocking(move || {
+            let msg = match effect {
+                Effect::Find(wanted) => files.map(|files| Msg::Found { paths: files.find(&wanted.query), wanted }),
+                Effect::Picture { path, pasted } => {
+                    let (name, image) = picture::read(root.as_deref(), &path);
+                    Some(Msg::Picture { name, image, pasted })
+                }
+                Effect::Remember(text) => {
+                    let kept = history.map(|file| history::keep(&file, &text));
+                    if let Some(Err(error)) = kept {
+                        tracing::warn!(%error, "what was sent is not kept for other sessions");
+                    }
+                    None
+                }
+                _ => None,
+            };
+            if let Some(msg) = msg {
+                answers.blocking_send(msg).ok(); // the screen is gone, and nobody wants to know
+            }
+        });
+    }
+}
+
+/// A terminal that could be used and cannot any more is gone.
+fn gone(error: &io::Error) -> Outcome {
+    tracing::warn!(%error, "the terminal is gone");
+    Outcome::Gone
+}
+
+/// Asks the session, or what lies around it. Comes back with what is to be told.
+async fn ask(
+    effect: Effect,
+    session: &Session,
+    me: ClientRef,
+    when_busy: WhenBusy,
+    around: &dyn Around,
+) -> Option<Msg> {
+    fn refused<T, E: fmt::Display>(done: Result<T, E>) -> Option<Msg> {
+        done.err().map(|error| Msg::Refused(error.to_string()))
+    }
+    match effect {
+        Effect::Prompt(prompt) => refused(session.prompt(prompt, when_busy, me).await),
+        Effect::Decide(decide) => refused(session.decide(decide, me).await),
+        Effect::Cancel => refused(session.cancel(me).await),
+        Effect::Withdraw(prompt) => refused(session.withdraw(prompt, me).await),
+        Effect::SetMode(mode) => refused(session.set_mode(mode, me).await),
+        Effect::SetModel(model) => refused(session.set_model(model, me).await),
+        Effect::Kick(client) => refused(session.kick(client, me).await),
+        // Nobody asked for these by name: an agent that does not tell has none.
+        Effect::Query(Query::Commands) => {
+            session.query(Query::Commands, me).await.ok();
+            None
+        }
+        Effect::Query(what) => refused(session.query(what, me).await),
+        Effect::Sessions => Some(around.sessions().await.map_or_else(Msg::Refused, Msg::Sessions)),
+        Effect::Agents => Some(around.agents().await.map_or_else(Msg::Refused, Msg::Agents)),
+        Effect::Share(share) => Some(around.share(share).await.map_or_else(Msg::Refused, Msg::Shared)),
+        // Done by the loop itself.
+        Effect::Find(_)
+        | Effect::Picture { .. }
+        | Effect::Remember(_)
+        | Effect::Edit { .. }
+        | Effect::Fetch { .. }
+        | Effect::Copy(_)
+        | Effect::Notify(_)
+        | Effect::Leave(_) => None,
     }
 }
 

@@ -81,6 +81,25 @@ fn leave() {
     out.flush().ok();
 }
 
+/// Lets go of the terminal for good: it may be gone, or go any time.
+///
+/// Whoever reads keys may still be at it, and would read the end of a terminal that is gone over and over. From now on
+/// stdin is something that never says anything.
+#[cfg(unix)]
+pub fn let_go() -> io::Result<()> {
+    let (reader, writer) = rustix::pipe::pipe()?;
+    rustix::stdio::dup2_stdin(&reader)?;
+    // Nobody writes, and nobody closes it while this process lives.
+    std::mem::forget(writer);
+    Ok(())
+}
+
+/// The same where a terminal that is gone says so.
+#[cfg(not(unix))]
+pub fn let_go() -> io::Result<()> {
+    Ok(())
+}
+
 /// A panic is told on the screen that people see.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();

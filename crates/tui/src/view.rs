@@ -1,7 +1,9 @@
 //! The model on the screen, and nothing else.
 
+mod above;
 mod composer;
 mod help;
+mod overlay;
 mod question;
 mod status;
 
@@ -18,7 +20,7 @@ use crate::wrap::width;
 pub(crate) fn below(model: &Model) -> usize {
     let middle = match &model.asking {
         Some(asking) => question::rows(model, asking),
-        None => composer::rows(model),
+        None => above::rows(model) + composer::rows(model),
     };
     middle + 1
 }
@@ -46,9 +48,18 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
     transcript(model, frame, above);
     match &model.asking {
         Some(asking) => question::draw(model, asking, frame, middle),
-        None => composer::draw(model, frame, middle),
+        None => {
+            let rows = u16::try_from(above::rows(model)).unwrap_or(u16::MAX);
+            let [offered, typed] = Layout::vertical([Constraint::Length(rows), Constraint::Min(3)]).areas(middle);
+            above::draw(model, frame, offered);
+            composer::draw(model, frame, typed);
+        }
     }
     status::draw(model, frame, status);
+    if let Some(overlay) = &model.overlay {
+        let area = Rect { height: area.height.saturating_sub(1), ..area };
+        overlay::draw(model, overlay, frame, area);
+    }
 }
 
 fn transcript(model: &Model, frame: &mut Frame<'_>, area: Rect) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser as _;
 use multitap_adapter::drivable;
-use multitap_event::AgentType;
+use multitap_event::{AgentType, SessionConfig};
 use multitap_process::{Keeper, Line, Patience, Program, StdinMode, spawn};
 use serde::Serialize;
 use tokio::time::timeout;
@@ -265,7 +265,37 @@ pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
     Ok(Exit::Completed)
 }
 
-/// What bare `multitap` shows until there is a terminal UI.
+/// The agents, as people are shown them on a screen.
+pub(crate) async fn lines(folder: &Path) -> Result<String, Problem> {
+    let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
+    let mut agents = survey(&settings).await?;
+    agents.extend([any_acp(), builtin()]);
+    Ok(table(&agents))
+}
+
+/// One line for whoever chose no agent: what was found, and which one it is.
+pub(crate) fn greeting(config: &SessionConfig, settings: &Settings) -> String {
+    let found = CLIS.into_iter().filter(|name| drivable(*name) && launch::program(*name, settings).found.is_some());
+    let found: Vec<&str> = found.map(AgentType::as_str).collect();
+    match found.as_slice() {
+        [] => {
+            let known = std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+            let env = known.chain(config.environment.clone()).collect();
+            let model = config.model.clone().map_or_else(|| multitap_agent::default_model(&env), Ok);
+            match model {
+                Ok(model) if model != "rehearsal" => {
+                    format!("No other agent found: this is the built-in one, on {model}")
+                }
+                _ => "No agent found: this is a rehearsal. `multitap doctor` says how to get one".to_owned(),
+            }
+        }
+        [only] => format!("Found {only}"),
+        [first, ..] => format!("Found {}: this is {first}; --agent NAME chooses another", found.join(", ")),
+    }
+}
+
+/// What bare `multitap` shows where there is no terminal.
 pub(crate) async fn welcome() -> Result<Exit, Problem> {
     let agents = survey(&load()?).await?;
     let mut text = format!("multitap {}: one session with any coding agent\n\n", env!("CARGO_PKG_VERSION"));

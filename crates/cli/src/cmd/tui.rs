@@ -5,80 +5,167 @@ pub(crate) mod attach;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use multitap_event::{ClientRef, Door as Way, SessionId};
-use multitap_hub::{Linger, Open};
-use multitap_tui::{Editor, Options};
+use multitap_event::{ClientRef, Door as Way, SessionConfig, SessionId};
+use multitap_hub::{Linger, Open, Session, Which};
+use multitap_tui::{Editor, Options, Outcome};
 
-use crate::args::RunArgs;
-use crate::door::{self, Shared};
+use super::agents;
+use crate::args::{RunArgs, SessionArgs};
+use crate::around::Surroundings;
 use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
-use crate::signals::Signals;
+use crate::logging::ToFile;
+use crate::settings::{self, Settings};
+use crate::signals::{Signal, Signals};
 use crate::take_up::TakeUp;
-use crate::{launch, out, settings};
+use crate::{launch, out};
 
 /// Whether there is a screen to show something on.
 pub(crate) fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Runs a session on the screen.
+/// Runs sessions on the screen, one after the other, until somebody leaves.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     if let Some(option) = args.door.useless() {
         return Err(Problem::usage(format!("{option} is about a door: open one with --a2a-port")));
     }
     let mut signals = Signals::new()?;
-    let folder = launch::folder(args.session.cwd.as_deref())?;
-    let mut settings = settings::of(&folder)?;
-    let prompt = args.prompt_words().map_err(Problem::usage)?;
     let host = Host::open().await?;
-    let taken_up = TakeUp::find(&host, &args.session, &folder).await?;
-    let (options, own) = taken_up.options(&args.session, folder.clone());
-    if own != folder {
-        settings = settings::of(&own)?;
-    }
-    let folder = own;
-    let config = launch::config(&options, &settings, folder.clone(), prompt)?;
-    for left_out in multitap_adapter::mcp_left_out(&config) {
-        out::say(&format!("multitap: {left_out}"));
-    }
-    let which = taken_up.which(&host, &config, &folder, SessionId::fresh());
-    // Before the screen changes: a port that is in use is said where it can be read.
-    let door = Shared::open(&args.door, &settings, host.journal().clone(), folder.clone()).await?;
-    let address = door.as_ref().map(|(door, _)| door::address(door));
     let me = ClientRef::new(who(), Way::Terminal);
-    let open =
-        Open { which, config, by: me.clone(), linger: Linger::UntilClosed, question_timeout: args.question_timeout };
-    let session = tokio::select! {
-        opened = host.open_for_all(open, address.as_deref(), ()) => opened.map_err(not_opened)?,
-        () = signals.next() => return Ok(Exit::Interrupted),
-    };
-    if let Some((_, shared)) = &door {
-        shared.share(session.clone());
-    }
-    let screen = Options {
-        me,
-        folder: short(&folder),
-        branch: branch(&folder),
-        door: address,
-        colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        when_busy: args.when_busy(),
-        editor: editor(),
-    };
-    let shown = tokio::select! {
-        shown = multitap_tui::run(session, screen) => shown,
-        // The terminal is gone, or somebody wants us gone.
-        () = signals.next() => Ok(()),
+    let mut prompt = args.prompt_words().map_err(Problem::usage)?;
+    let mut wanted = args.session.clone();
+    let mut around: Option<Arc<Surroundings>> = None;
+    let exit = loop {
+        let next = Next::find(&host, &wanted, prompt.take()).await?;
+        // Before the screen changes: a port that is in use is said where it can be read.
+        let around = match &around {
+            Some(around) => around.clone(),
+            None => {
+                let journal = host.journal().clone();
+                let opened = Surroundings::open(&args.door, &next.settings, journal, next.folder.clone()).await?;
+                around.insert(Arc::new(opened)).clone()
+            }
+        };
+        let address = around.address();
+        let open = Open {
+            which: next.which,
+            config: next.config,
+            by: me.clone(),
+            linger: Linger::UntilClosed,
+            question_timeout: args.question_timeout,
+        };
+        let session = tokio::select! {
+            opened = host.open_for_all(open, address.as_deref(), ()) => opened.map_err(not_opened)?,
+            () = signals.next() => break Exit::Interrupted,
+        };
+        around.share(session.clone());
+        let screen = Options {
+            me: me.clone(),
+            folder: short(&next.folder),
+            branch: branch(&next.folder),
+            door: address,
+            colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            when_busy: args.when_busy(),
+            editor: editor(),
+            root: Some(next.folder),
+            history: host::data().map(|data| data.join("history.jsonl")),
+            around: around.clone(),
+            is_host: true,
+            greeting: next.greeting,
+        };
+        let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
+        let shown = tokio::select! {
+            shown = multitap_tui::run(session.clone(), screen) => shown,
+            signal = signals.next_kind() => Ok(if signal == Signal::Hangup { Outcome::Gone } else { Outcome::Left }),
+        };
+        drop(logs);
+        let outcome = shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))));
+        match outcome {
+            Ok(Outcome::Resume(id)) => wanted = instead(&host, &args.session, Some(id)).await,
+            Ok(Outcome::New) => wanted = instead(&host, &args.session, None).await,
+            Ok(Outcome::KeepServing) => break serve_on(&session, around.as_ref(), &mut signals).await,
+            Ok(Outcome::Gone) if args.keep_serving => break serve_on(&session, around.as_ref(), &mut signals).await,
+            Ok(Outcome::Gone | Outcome::Left) => break Exit::Completed,
+            Err(problem) => {
+                host.shutdown().await;
+                return Err(problem);
+            }
+        }
+        host.close(session.id()).await;
     };
     host.shutdown().await;
-    if let Some((door, _)) = door {
-        door.stop().await;
+    if let Some(around) = around {
+        around.close().await;
     }
-    shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))))?;
-    Ok(Exit::Completed)
+    Ok(exit)
+}
+
+/// The session that comes next on the screen.
+struct Next {
+    which: Which,
+    config: SessionConfig,
+    settings: Settings,
+    folder: PathBuf,
+    greeting: Option<String>,
+}
+
+impl Next {
+    async fn find(host: &Host, args: &SessionArgs, prompt: Option<String>) -> Result<Self, Problem> {
+        let folder = launch::folder(args.cwd.as_deref())?;
+        let mut settings = settings::of(&folder)?;
+        let taken_up = TakeUp::find(host, args, &folder).await?;
+        let (options, own) = taken_up.options(args, folder.clone());
+        if own != folder {
+            settings = settings::of(&own)?;
+        }
+        let config = launch::config(&options, &settings, own.clone(), prompt)?;
+        for left_out in multitap_adapter::mcp_left_out(&config) {
+            out::say(&format!("multitap: {left_out}"));
+        }
+        let is_chosen = options.with.agent.is_some() || settings.agent.is_some();
+        let greeting = (!is_chosen).then(|| agents::greeting(&config, &settings));
+        let which = taken_up.which(host, &config, &own, SessionId::fresh());
+        Ok(Self { which, config, settings, folder: own, greeting })
+    }
+}
+
+/// What is wanted when another session takes the place of the one on the screen: what was chosen at the start, as far
+/// as it is about any session.
+async fn instead(host: &Host, args: &SessionArgs, resume: Option<String>) -> SessionArgs {
+    let mut wanted = SessionArgs { continue_latest: false, fork: false, at: None, image: Vec::new(), ..args.clone() };
+    if let Some(id) = &resume {
+        let agent = host.journal().find(id.clone()).await.ok().and_then(|found| Some(found.first()?.agent.to_string()));
+        // A model and the like are words of the agent they were said to.
+        if wanted.with.agent != agent {
+            (wanted.with.model, wanted.with.approval_mode) = (None, None);
+            wanted.with.agent_arg.clear();
+        }
+        wanted.with.agent = None;
+    }
+    SessionArgs { resume, ..wanted }
+}
+
+/// Goes on for those who are connected, until the session is over or somebody ends it. A terminal that goes away does
+/// not.
+async fn serve_on(session: &Session, around: &Surroundings, signals: &mut Signals) -> Exit {
+    if let Err(error) = multitap_tui::let_go() {
+        tracing::warn!(%error, "the terminal is still held");
+    }
+    let at = around.address().map(|address| format!(" at {address}")).unwrap_or_default();
+    let (id, pid) = (session.id(), std::process::id());
+    out::say(&format!(
+        "multitap: session {id} goes on without a terminal{at}; Ctrl+C here, or `kill {pid}`, ends it for all"
+    ));
+    loop {
+        tokio::select! {
+            () = session.over() => return Exit::Completed,
+            signal = signals.next_kind() => if signal != Signal::Hangup { return Exit::Completed },
+        }
+    }
 }
 
 fn not_opened(error: multitap_hub::OpenError) -> Problem {
@@ -92,7 +179,7 @@ fn who() -> String {
 
 /// The folder as people write it.
 fn short(folder: &Path) -> String {
-    let home = std::env::var_os("HOME").map(std::path::PathBuf::from);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
     match home.as_ref().and_then(|home| folder.strip_prefix(home).ok()) {
         Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
         Some(rest) => format!("~/{}", rest.display()),

@@ -138,6 +138,8 @@ fn two_terminals_share_one_session() {
     guest.shows("from-the-guest");
     host.press("C-c");
     host.press("C-c");
+    host.shows("end the session for all");
+    host.press("2");
     guest.shows("the session is over");
     guest.press("C-d");
     guest.shows("it ended");

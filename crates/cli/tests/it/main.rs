@@ -40,6 +40,8 @@ mod sessions;
 mod settings;
 #[cfg(unix)]
 mod taken_up;
+#[cfg(unix)]
+mod terminal;
 mod tidy;
 #[cfg(unix)]
 mod turn_by_turn;

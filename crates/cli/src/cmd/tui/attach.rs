@@ -1,13 +1,14 @@
 //! `multitap attach`: a session that runs elsewhere on this terminal; and which run.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use multitap_event::{ClientRef, Door as Way, Timestamp};
 use multitap_hub::{Journal as _, Reach, Session, SessionRecord};
 use multitap_remote::{Address, Attach, AttachError, Way as Road};
 use multitap_store::Store;
-use multitap_tui::Options;
+use multitap_tui::{Elsewhere, Options, Outcome};
 use serde_json::{Value, json};
 
 use super::{branch, editor, is_possible, short, who};
@@ -16,6 +17,7 @@ use crate::cmd::sessions::age;
 use crate::exit::{Exit, Problem};
 use crate::host;
 use crate::live::{self, Note};
+use crate::logging::ToFile;
 use crate::out;
 use crate::signals::Signals;
 use crate::words::clean;
@@ -96,11 +98,19 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
         colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         when_busy: args.when_busy.into(),
         editor: editor(),
+        // Files that are here are there too only on the same machine.
+        root: found.folder.filter(|folder| folder.is_dir()),
+        history: host::data().map(|data| data.join("history.jsonl")),
+        around: Arc::new(Elsewhere),
+        is_host: false,
+        greeting: None,
     };
+    let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
     let shown = tokio::select! {
         shown = multitap_tui::run(session.clone(), screen) => shown,
-        () = signals.next() => Ok(()),
+        () = signals.next() => Ok(Outcome::Left),
     };
+    drop(logs);
     say_how_it_is(session);
     attached.leave().await;
     shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))))?;

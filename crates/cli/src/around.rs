@@ -1,0 +1,147 @@
+//! What lies around the session on the screen: earlier sessions, the agents of this machine, and the door, which is
+//! opened and closed while the session runs.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use multitap_event::Timestamp;
+use multitap_hub::{Filter, Journal, Session, SessionRecord};
+use multitap_serve::{Door, Host as _};
+use multitap_tui::{Address, Answer, Around, Earlier, Share};
+
+use crate::args::DoorArgs;
+use crate::cmd::{agents, sessions};
+use crate::door::{self, Shared};
+use crate::exit::Problem;
+use crate::host::about_log;
+use crate::settings::{self, Settings};
+
+/// How many earlier sessions can be chosen from.
+const EARLIER: usize = 100;
+
+/// The world around the sessions of this screen.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    journal: Arc<dyn Journal>,
+    folder: PathBuf,
+    args: DoorArgs,
+    shared: Arc<Shared>,
+    door: Mutex<Option<Door>>,
+}
+
+impl Surroundings {
+    /// With a door, if one was asked for. Nobody gets through before there is a session.
+    pub(crate) async fn open(
+        args: &DoorArgs,
+        settings: &Settings,
+        journal: Arc<dyn Journal>,
+        folder: PathBuf,
+    ) -> Result<Self, Problem> {
+        let shared = Arc::new(Shared::new(journal.clone(), folder.clone()));
+        let door = match args.a2a_port {
+            Some(port) => Some(shared.open_at(port, args, settings).await?),
+            None => None,
+        };
+        Ok(Self { journal, folder, args: args.clone(), shared, door: Mutex::new(door) })
+    }
+
+    /// This is the session that everybody shares from now on.
+    pub(crate) fn share(&self, session: Session) {
+        self.shared.share(session);
+    }
+
+    /// Where others join, if they can.
+    pub(crate) fn address(&self) -> Option<String> {
+        self.door().as_ref().map(door::address)
+    }
+
+    /// Closes the door.
+    pub(crate) async fn close(&self) {
+        let door = self.door().take();
+        if let Some(door) = door {
+            door.stop().await;
+        }
+    }
+
+    fn door(&self) -> MutexGuard<'_, Option<Door>> {
+        // Nothing is left half done in there.
+        self.door.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn open_door(&self, port: Option<u16>) -> Result<Address, String> {
+        if self.door().is_none() {
+            let settings = settings::of(&self.folder).map_err(|problem| problem.to_string())?;
+            let port = port.or(self.args.a2a_port).unwrap_or_default();
+            let opened = self.shared.open_at(port, &self.args, &settings).await;
+            let before = self.door().replace(opened.map_err(|problem| problem.to_string())?);
+            if let Some(door) = before {
+                door.stop().await; // somebody was as quick
+            }
+        }
+        let (url, at, is_local) = match self.door().as_ref() {
+            Some(door) => {
+                let all = door.addresses();
+                let is_local = all.iter().all(|address| address.ip().is_loopback());
+                (door::address(door), all.first().map(SocketAddr::port), is_local)
+            }
+            None => return Err("the door was closed meanwhile".to_owned()),
+        };
+        if port.is_some_and(|port| port != 0 && Some(port) != at) {
+            return Err(format!("the door is open at {url}: /share off closes it first"));
+        }
+        let who = if is_local { "Programs of this machine can join" } else { "Other machines can join" };
+        let token = door::own_token();
+        let with = match (&token, &self.args.access.token_file) {
+            (Some(_), _) => ", with this token.",
+            (None, Some(_)) => ", with a token of your --token-file.",
+            (None, None) => ". No token is needed.",
+        };
+        Ok(Address { url, token, note: format!("{who}{with}") })
+    }
+}
+
+impl Around for Surroundings {
+    fn sessions(&self) -> Answer<'_, Vec<Earlier>> {
+        Box::pin(async {
+            let current = self.shared.shared().map(|session| session.id().clone());
+            let filter = Filter { folder: Some(self.folder.clone()), ..Filter::default() };
+            let found = self.journal.list(filter).await.map_err(|error| about_log(&error))?;
+            let now = Timestamp::now();
+            // One without a conversation cannot be taken up, nor one that another process has.
+            let can = |record: &SessionRecord| {
+                Some(&record.id) != current.as_ref() && record.about.native_id.is_some() && record.live.is_none()
+            };
+            Ok(found.into_iter().filter(can).take(EARLIER).map(|record| earlier(record, now)).collect())
+        })
+    }
+
+    fn agents(&self) -> Answer<'_, Vec<String>> {
+        Box::pin(async {
+            let found = agents::lines(&self.folder).await.map_err(|problem| problem.to_string())?;
+            let more = ["", "Another agent: leave, and start with --agent NAME. `multitap doctor` checks them all."];
+            Ok(found.lines().chain(more).map(str::to_owned).collect())
+        })
+    }
+
+    fn share(&self, share: Share) -> Answer<'_, Option<Address>> {
+        Box::pin(async move {
+            match share {
+                Share::On { port } => self.open_door(port).await.map(Some),
+                Share::Off => {
+                    self.close().await;
+                    Ok(None)
+                }
+            }
+        })
+    }
+}
+
+fn earlier(record: SessionRecord, now: Timestamp) -> Earlier {
+    let age = sessions::age(now.millis_since(record.updated));
+    Earlier {
+        title: record.about.title.unwrap_or_else(|| "(nothing was said)".to_owned()),
+        about: format!("{} · {age}", record.agent),
+        id: record.id.to_string(),
+    }
+}

@@ -1,0 +1,221 @@
+//! `multitap` on a real terminal, on the rehearsal: what is typed, what is seen, and how it is left.
+
+mod shared;
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use multitap_testkit::interop;
+use multitap_testkit::terminal::Terminal;
+use multitap_testkit::wait::until_blocking;
+use serde_json::Value;
+
+use crate::scene::{MULTITAP, PATIENCE, Scene};
+
+const REHEARSAL: [&str; 4] = ["--agent", "builtin", "--model", "rehearsal"];
+/// What stands where nothing is typed.
+const READY: &str = "ask for something";
+
+/// The binary in a terminal, if this machine has one.
+fn show<'a>(scene: &'a Scene, args: &[&str]) -> Option<Terminal<'a>> {
+    let program = [&[MULTITAP], args].concat();
+    Some(Terminal::start(interop::tmux()?, &scene.scratch, &program, (100, 30)).unwrap())
+}
+
+/// The same with the rehearsal, once it is up.
+fn rehearse<'a>(scene: &'a Scene, args: &[&str]) -> Option<Terminal<'a>> {
+    let terminal = show(scene, &[&REHEARSAL, args].concat())?;
+    terminal.shows(READY).unwrap();
+    Some(terminal)
+}
+
+/// Everything in the log of the newest session.
+fn log(scene: &Scene) -> Vec<Value> {
+    scene.run(&["sessions", "export", "latest"]).exits(0).events()
+}
+
+fn find<'a>(events: &'a [Value], kind: &str) -> &'a Value {
+    events.iter().rfind(|event| event["type"] == kind).unwrap_or_else(|| panic!("no {kind} in {events:#?}"))
+}
+
+#[test]
+fn a_newcomer_meets_the_rehearsal_and_gets_the_screen_back() {
+    let scene = Scene::bare();
+    let Some(terminal) = show(&scene, &[]) else { return };
+    terminal.shows("No agent found: this is a rehearsal").unwrap();
+    terminal.enter("hello you").unwrap();
+    let screen = terminal.until("an answer", |screen| screen.contains("rehears") && screen.contains("hello you"));
+    assert!(!screen.unwrap().contains("No agent found"), "a key takes the line away");
+    assert!(terminal.is_taken().unwrap());
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    assert!(!terminal.is_taken().unwrap());
+    drop(terminal);
+    scene.nothing_left(PATIENCE);
+}
+
+#[test]
+fn a_question_is_answered_by_a_key() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("run: echo made-$((40+2)) > made.txt").unwrap();
+    terminal.shows("Esc refuses").unwrap();
+    assert!(!scene.scratch.path("made.txt").exists());
+    terminal.press(&["1"]).unwrap();
+    terminal.hides("Esc refuses").unwrap();
+    terminal.shows(READY).unwrap();
+    assert_eq!(scene.scratch.read("made.txt").unwrap(), "made-42\n");
+}
+
+#[test]
+fn a_question_is_denied_with_words() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("run: touch never.txt").unwrap();
+    terminal.shows("Esc refuses").unwrap();
+    terminal.press(&["Tab"]).unwrap();
+    terminal.say("not in this folder").unwrap();
+    // The last answer is no, and the list goes round.
+    terminal.press(&["Up", "Enter"]).unwrap();
+    terminal.shows(READY).unwrap();
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    assert!(!scene.scratch.path("never.txt").exists());
+    let events = log(&scene);
+    let ruling = find(&events, "permissionSettled");
+    assert_eq!((&ruling["feedback"], &ruling["settledBy"]["door"]), (&"not in this folder".into(), &"terminal".into()));
+    assert_eq!(ruling["kind"], "rejectOnce");
+}
+
+#[test]
+fn what_is_written_is_edited_before_it_is_allowed() {
+    let mut scene = Scene::bare();
+    let editor = scene.scratch.write("editor", "#!/bin/sh\nprintf 'better\\n' > \"$1\"\n").unwrap();
+    std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
+    scene.scratch.set("EDITOR", editor);
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("write good to note.txt").unwrap();
+    terminal.shows("Esc refuses").unwrap();
+    terminal.press(&["C-g"]).unwrap();
+    terminal.shows(READY).unwrap();
+    assert_eq!(scene.scratch.read("note.txt").unwrap(), "better\n");
+    terminal.say("draft").unwrap();
+    terminal.press(&["C-g"]).unwrap();
+    terminal.shows("> better").unwrap();
+}
+
+#[test]
+fn what_is_typed_meanwhile_waits_and_is_taken_back() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("slow 300").unwrap();
+    terminal.shows("type to queue").unwrap();
+    terminal.enter("and then this").unwrap();
+    terminal.shows("waits: and then this").unwrap();
+    terminal.press(&["Up"]).unwrap();
+    terminal.hides("waits:").unwrap();
+    terminal.shows("> and then this").unwrap();
+    // Esc interrupts, and what is typed stays.
+    terminal.press(&["Escape"]).unwrap();
+    terminal.until("rest", |screen| !screen.contains("working") && screen.contains("> and then this")).unwrap();
+}
+
+#[test]
+fn files_commands_and_what_was_typed_before_are_found() {
+    let scene = Scene::bare();
+    scene.scratch.write("src/kitchen.rs", "pan").unwrap();
+    scene.scratch.write(".gitignore", "secret\n").unwrap();
+    scene.scratch.write("secret/kitchen.txt", "no").unwrap();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.say("look at @kitch").unwrap();
+    let screen = terminal.until("a file", |screen| screen.contains(" src/kitchen.rs")).unwrap();
+    assert!(!screen.contains("secret/"), "{screen}");
+    terminal.press(&["Tab"]).unwrap();
+    terminal.shows("> look at @src/kitchen.rs").unwrap();
+    terminal.press(&["Enter"]).unwrap();
+    terminal.shows(READY).unwrap();
+    // A command of the agent, with what may follow it.
+    terminal.say("/mem").unwrap();
+    terminal.shows("/memory").unwrap();
+    terminal.press(&["Tab"]).unwrap();
+    terminal.shows("refresh").unwrap();
+    terminal.press(&["C-u"]).unwrap();
+    terminal.enter("/quit").unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    drop(terminal);
+
+    let again = rehearse(&scene, &[]).unwrap();
+    again.press(&["C-r"]).unwrap();
+    again.say("kitch").unwrap();
+    again.shows("> look at @src/kitchen.rs").unwrap();
+}
+
+#[test]
+fn a_start_that_fails_is_said_before_the_screen_changes() {
+    let scene = Scene::bare();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let cases: [(&[&str], i32, &str); 3] = [
+        (&["--agent", "builtin", "--model", "rehearsal", "--a2a-port", &port], 1, &port),
+        (&["--agent", "claude"], 3, "claude"),
+        (&["--agent", "nobody"], 2, "nobody"),
+    ];
+    for (args, code, words) in cases {
+        let Some(terminal) = show(&scene, args) else { return };
+        assert_eq!(terminal.ended().unwrap(), code, "{args:?}: {}", terminal.screen().unwrap());
+        let screen = terminal.shows(words).unwrap();
+        assert!(screen.starts_with("multitap: "), "nothing came before it: {screen}");
+    }
+}
+
+#[test]
+fn a_closed_terminal_ends_the_agent_and_the_session_goes_on_later() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("run: echo started > started.txt; sleep 1000").unwrap();
+    terminal.shows("Esc refuses").unwrap();
+    terminal.press(&["1"]).unwrap();
+    until_blocking("the command", PATIENCE, || scene.scratch.path("started.txt").exists().then_some(())).unwrap();
+    terminal.close().unwrap();
+    scene.nothing_left(PATIENCE);
+    drop(terminal);
+
+    let again = show(&scene, &[&REHEARSAL[..], &["-c"]].concat()).unwrap();
+    again.shows("run: echo started > started.txt").unwrap();
+    again.shows(READY).unwrap();
+    again.enter("hello again").unwrap();
+    again.until("an answer", |screen| screen.matches("hello again").count() > 1).unwrap();
+    again.press(&["C-d"]).unwrap();
+    assert_eq!(again.ended().unwrap(), 0);
+    let events = log(&scene);
+    for (event, seq) in events.iter().zip(1_u64..) {
+        assert_eq!(event["seq"], seq, "the log is whole");
+    }
+    let cut_off = events.iter().find(|event| event["type"] == "turnCompleted").unwrap();
+    assert_ne!(cut_off["status"], "completed");
+}
+
+#[test]
+fn another_session_takes_the_place_of_this_one() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("think about bananas").unwrap();
+    terminal.until("an answer", |screen| screen.matches("bananas").count() > 1).unwrap();
+    terminal.shows(READY).unwrap();
+    terminal.enter("/new").unwrap();
+    terminal.hides("bananas").unwrap();
+    terminal.shows(READY).unwrap();
+    terminal.enter("/sessions").unwrap();
+    terminal.shows("go on with").unwrap();
+    terminal.say("banan").unwrap();
+    terminal.press(&["Enter"]).unwrap();
+    let is_back = |screen: &str| screen.contains("the agent has ended") && screen.contains(READY);
+    terminal.until("the old session", is_back).unwrap();
+    terminal.enter("hello again").unwrap();
+    terminal.until("an answer", |screen| screen.matches("hello again").count() > 1).unwrap();
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    drop(terminal);
+    scene.nothing_left(Duration::from_secs(10));
+}

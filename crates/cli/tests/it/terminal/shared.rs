@@ -1,0 +1,155 @@
+//! One session, at this terminal and through a door at once.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use multitap_testkit::terminal::Terminal;
+use multitap_testkit::wait::until_blocking;
+use serde_json::{Value, json};
+
+use super::{READY, find, log, rehearse};
+use crate::scene::{PATIENCE, Scene};
+
+/// The port in the status line.
+fn port(terminal: &Terminal<'_>) -> u16 {
+    let screen = terminal.shows("http://127.0.0.1:").unwrap();
+    let (_, rest) = screen.split_once("http://127.0.0.1:").unwrap();
+    rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
+}
+
+fn talk(port: u16, request: &str, body: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let head = format!("Host: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {}", body.len());
+    write!(stream, "{request} HTTP/1.1\r\n{head}\r\nConnection: close\r\n\r\n{body}")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// An A2A message, and the task it came to.
+fn send(port: u16, parts: &Value) -> Value {
+    let message =
+        json!({ "kind": "message", "messageId": multitap_event::SessionId::fresh(), "role": "user", "parts": parts });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "message/send", "params": { "message": message } });
+    let text = talk(port, "POST /", &call.to_string()).unwrap();
+    let (_, body) = text.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn prompt(port: u16, text: &str) -> Value {
+    send(port, &json!([{ "kind": "text", "text": text }]))
+}
+
+/// A client that stays.
+fn join(port: u16) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13";
+    write!(stream, "GET /ws?client=phone HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{key}\r\n\r\n").unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 101");
+    stream
+}
+
+#[test]
+fn a_clients_prompt_is_marked_and_its_question_answered_here() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &["--a2a-port", "0"]) else { return };
+    let port = port(&terminal);
+    let asked = prompt(port, "write theirs to theirs.txt");
+    assert_eq!(asked["result"]["status"]["state"], "input-required", "{asked}");
+    let screen = terminal.shows("Esc refuses").unwrap();
+    assert!(screen.contains("[A2A]") && screen.contains("write theirs to theirs.txt"), "{screen}");
+    terminal.press(&["1"]).unwrap();
+    terminal.shows(READY).unwrap();
+    assert_eq!(scene.scratch.read("theirs.txt").unwrap().trim(), "theirs");
+    let id = &asked["result"]["id"];
+    let get = json!({ "jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": { "id": id } }).to_string();
+    let settled = || talk(port, "POST /", &get).ok().filter(|text| text.contains(r#""state":"completed""#));
+    until_blocking("the client to see it settled", PATIENCE, settled).unwrap();
+}
+
+#[test]
+fn a_question_of_this_terminal_is_answered_by_a_client() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &["--a2a-port", "0"]) else { return };
+    let port = port(&terminal);
+    terminal.enter("write ours to ours.txt").unwrap();
+    terminal.shows("Esc refuses").unwrap();
+    let events = log(&scene);
+    let id = &find(&events, "permissionAsked")["questionId"];
+    let answer = json!([{ "kind": "data", "data": { "tool_call_id": id, "selected_option_id": "proceed_once" } }]);
+    let answered = send(port, &answer);
+    assert!(answered.get("error").is_none(), "{answered}");
+    terminal.hides("Esc refuses").unwrap();
+    terminal.shows(READY).unwrap();
+    assert_eq!(scene.scratch.read("ours.txt").unwrap().trim(), "ours");
+}
+
+#[test]
+fn leaving_with_others_connected_keeps_serving_them() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &["--a2a-port", "0"]) else { return };
+    let port = port(&terminal);
+    let phone = join(port);
+    terminal.shows("1 connected").unwrap();
+    terminal.press(&["C-d"]).unwrap();
+    terminal.shows("another client is connected").unwrap();
+    terminal.press(&["Escape"]).unwrap();
+    terminal.shows(READY).unwrap();
+    terminal.press(&["C-d"]).unwrap();
+    terminal.shows("1. keep serving").unwrap();
+    terminal.press(&["1"]).unwrap();
+    terminal.shows("goes on without a terminal").unwrap();
+    assert!(!terminal.is_taken().unwrap());
+    let told = prompt(port, "hello there");
+    assert_eq!(told["result"]["status"]["state"], "completed", "{told}");
+    terminal.press(&["C-c"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    drop((terminal, phone));
+    scene.nothing_left(PATIENCE);
+}
+
+#[test]
+fn a_door_outlives_its_terminal_only_if_that_was_said() {
+    for (option, lives) in [(&["--keep-serving"][..], true), (&[], false)] {
+        let scene = Scene::bare();
+        let Some(terminal) = rehearse(&scene, &[&["--a2a-port", "0"], option].concat()) else { return };
+        let (port, pid) = (port(&terminal), terminal.pid().unwrap());
+        terminal.close().unwrap();
+        if lives {
+            let told = prompt(port, "hello there");
+            assert_eq!(told["result"]["status"]["state"], "completed", "{told}");
+            let killed = scene.scratch.command("kill").args(["-TERM", &pid.to_string()]).status().unwrap();
+            assert!(killed.success());
+        }
+        scene.nothing_left(PATIENCE);
+        assert!(talk(port, "GET /.well-known/agent-card.json", "").is_err());
+    }
+}
+
+#[test]
+fn the_door_is_opened_and_closed_while_it_runs() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("/share").unwrap();
+    let port = port(&terminal);
+    terminal.shows("Others join here").unwrap();
+    let card = talk(port, "GET /.well-known/agent-card.json", "").unwrap();
+    assert!(card.starts_with("HTTP/1.1 200"), "{card}");
+    let told = prompt(port, "hello there");
+    assert_eq!(told["result"]["status"]["state"], "completed", "{told}");
+    terminal.press(&["Escape"]).unwrap();
+    terminal.shows("[A2A]").unwrap();
+    let phone = join(port);
+    terminal.enter("/clients").unwrap();
+    terminal.shows("who is connected").unwrap();
+    terminal.say("phone").unwrap();
+    terminal.press(&["Enter", "Enter"]).unwrap();
+    terminal.until("the phone to be gone", |screen| screen.contains("phone left")).unwrap();
+    drop(phone);
+    terminal.enter("/share off").unwrap();
+    terminal.shows("the door is closed").unwrap();
+    assert!(talk(port, "GET /.well-known/agent-card.json", "").is_err());
+}

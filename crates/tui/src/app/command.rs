@@ -1,0 +1,215 @@
+//! The commands of the terminal, carried out; and leaving, which may need a question first. Pure.
+
+use multitap_event::{AgentType, ApprovalMode, ClientRef, ClientRole, Query};
+use qrcode::QrCode;
+use qrcode::render::unicode::Dense1x2;
+use serde_json::{Map, Value};
+
+use super::Model;
+use super::overlay::{Overlay, Page, Pick, Picker, row};
+use crate::around::{Address, Earlier, Share};
+use crate::commands::{self, Own};
+use crate::complete::{self, Item};
+use crate::effect::{Effect, Outcome};
+
+/// Carries a command out.
+pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
+    match (own, argument) {
+        (Own::Model, "") => {
+            model.wants_models = true;
+            return vec![Effect::Query(Query::Models)];
+        }
+        (Own::Model, name) => return vec![Effect::SetModel(name.to_owned())],
+        (Own::Mode, "") => model.overlay = Some(Overlay::Picker(modes(model))),
+        (Own::Mode, mode) => return vec![Effect::SetMode(mode.to_owned())],
+        (Own::Agents, _) => return vec![Effect::Agents],
+        (Own::Sessions, _) => return vec![Effect::Sessions],
+        (Own::New | Own::Clear, _) if !model.is_host => {
+            model.notice = Some("this session runs elsewhere: leave, and start another with `multitap`".to_owned());
+        }
+        (Own::New | Own::Clear, _) => return leave(model, Outcome::New),
+        (Own::Share, words) => match share(words) {
+            Ok(share) => return vec![Effect::Share(share)],
+            Err(why) => model.notice = Some(why),
+        },
+        (Own::Clients, _) => model.overlay = Some(Overlay::Picker(clients(model))),
+        (Own::Stats, _) => model.overlay = Some(Overlay::Page(stats(model))),
+        (Own::Image, "") => model.notice = Some("/image needs the path of a picture".to_owned()),
+        (Own::Image, path) => return vec![Effect::Picture { path: path.to_owned(), pasted: None }],
+        (Own::Copy, _) => match model.transcript.last_said() {
+            Some(text) => return vec![Effect::Copy(text)],
+            None => model.notice = Some("nothing was said yet".to_owned()),
+        },
+        (Own::Help, _) => model.overlay = Some(Overlay::Page(help(model))),
+        (Own::Quit, _) => return leave(model, Outcome::Left),
+    }
+    Vec::new()
+}
+
+/// Leaves; where that ends the session for others, whoever sits here is asked first.
+pub(super) fn leave(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
+    let others = others(model).count();
+    if !model.is_host || others == 0 || model.over.is_some() {
+        return vec![Effect::Leave(outcome)];
+    }
+    let mut rows = Vec::new();
+    if outcome == Outcome::Left {
+        let keep = Pick::Leave(Outcome::KeepServing);
+        rows.push(row("1. keep serving", "the session goes on for them, without a terminal", keep));
+    }
+    let end = format!("{}. end the session for all", rows.len() + 1);
+    rows.push(row(end, "they are told that it is over", Pick::Leave(outcome)));
+    rows.push(row(format!("{}. stay", rows.len() + 1), "", Pick::Nothing));
+    let title =
+        if others == 1 { "another client is connected".to_owned() } else { format!("{others} others are connected") };
+    model.overlay = Some(Overlay::Picker(Picker::new(title, rows)));
+    Vec::new()
+}
+
+/// Those who are connected beside this screen.
+pub(crate) fn others(model: &Model) -> impl Iterator<Item = &ClientRef> {
+    model.state.clients.iter().filter(|client| client.client_id != model.me.client_id)
+}
+
+fn share(words: &str) -> Result<Share, String> {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    match words.as_slice() {
+        [] | ["on"] => Ok(Share::On { port: None }),
+        ["off"] => Ok(Share::Off),
+        ["on", port] | [port] => match port.parse() {
+            Ok(port) => Ok(Share::On { port: Some(port) }),
+            Err(_) => Err(format!("/share takes on, off or a port, not \"{port}\"")),
+        },
+        _ => Err("/share takes on, off or a port".to_owned()),
+    }
+}
+
+fn modes(model: &Model) -> Picker {
+    let rows = ApprovalMode::ALL.map(|mode| (complete::mode(mode), Pick::Mode(mode.to_string())));
+    let mut picker = Picker::new("what runs unasked", rows.to_vec());
+    picker.chosen = ApprovalMode::ALL.iter().position(|mode| Some(*mode) == model.state.mode).unwrap_or_default();
+    picker
+}
+
+/// The models in an agent's answer, each agent in its own way.
+pub(super) fn read_models(data: &Map<String, Value>) -> Vec<Item> {
+    let list = data.get("models").and_then(Value::as_array);
+    let item = |value: &Value| {
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        let name = value.as_str().or_else(|| ["value", "modelId", "id", "model", "name"].into_iter().find_map(text))?;
+        let title = text("displayName").or_else(|| text("name")).filter(|title| *title != name);
+        let does = [title, text("description")].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        let hidden = value.get("hidden").and_then(Value::as_bool).unwrap_or_default();
+        (!hidden).then(|| Item { shown: name.to_owned(), does, text: name.to_owned(), is_whole: true })
+    };
+    list.into_iter().flatten().filter_map(item).collect()
+}
+
+/// The models are known: the choice that was asked for is shown.
+pub(super) fn choose_model(model: &mut Model) {
+    if !std::mem::take(&mut model.wants_models) {
+        return;
+    }
+    if model.models.is_empty() {
+        model.notice = Some("this agent names no models: say /model NAME".to_owned());
+        return;
+    }
+    let rows = model.models.iter().map(|item| (item.clone(), Pick::Model(item.text.clone())));
+    let mut picker = Picker::new("the model", rows.collect());
+    picker.chosen = model.models.iter().position(|item| Some(&item.text) == model.state.model.as_ref()).unwrap_or(0);
+    model.overlay = Some(Overlay::Picker(picker));
+}
+
+pub(super) fn sessions(model: &mut Model, sessions: Vec<Earlier>) {
+    if sessions.is_empty() {
+        model.notice = Some("no other session of this folder is kept".to_owned());
+        return;
+    }
+    let rows = sessions.into_iter().map(|session| {
+        let item = Item { shown: session.title, does: session.about, text: String::new(), is_whole: true };
+        // What is typed narrows by title and by id.
+        (Item { text: format!("{} {}", item.shown, session.id), ..item }, Pick::Resume(session.id))
+    });
+    model.overlay = Some(Overlay::Picker(Picker::new("go on with", rows.collect())));
+}
+
+pub(super) fn agents(model: &mut Model, lines: Vec<String>) {
+    model.overlay = Some(Overlay::Page(Page { title: "Agents".to_owned(), lines, ..Page::default() }));
+}
+
+pub(super) fn shared(model: &mut Model, address: Option<Address>) {
+    model.door = address.as_ref().map(|address| address.url.clone());
+    let Some(address) = address else {
+        model.notice = Some("the door is closed: nobody else can join".to_owned());
+        return;
+    };
+    let mut lines = vec![address.url.clone()];
+    lines.extend(address.token.as_ref().map(|token| format!("token  {token}")));
+    lines.extend([address.note, "/share off closes it".to_owned()]);
+    // A token behind the sign is not sent to any server.
+    let link = address.token.map_or_else(|| address.url.clone(), |token| format!("{}/#token={token}", address.url));
+    let code = QrCode::new(link).map(|code| code.render::<Dense1x2>().build()).unwrap_or_default();
+    let code = code.lines().map(str::to_owned).collect();
+    model.overlay = Some(Overlay::Page(Page { title: "Others join here".to_owned(), lines, code, top: 0 }));
+}
+
+fn clients(model: &Model) -> Picker {
+    let rows = model.state.clients.iter().map(|client| {
+        let mine = client.client_id == model.me.client_id;
+        let role = match client.role {
+            Some(ClientRole::Observer) => "only sees",
+            Some(ClientRole::Controller) => "prompts and answers",
+            Some(ClientRole::Owner) | None => "owner",
+        };
+        let does = format!("{} · {role}{}", client.door, if mine { " · this screen" } else { "" });
+        let pick = match &client.client_id {
+            Some(id) if !mine => Pick::Client { id: id.clone(), name: client.client.clone() },
+            _ => Pick::Nothing,
+        };
+        row(client.client.clone(), does, pick)
+    });
+    Picker::new("who is connected; Enter to send one away", rows.collect())
+}
+
+fn stats(model: &Model) -> Page {
+    let state = &model.state;
+    let mut lines = Vec::new();
+    let mut add = |name: &str, value: Option<String>| lines.extend(value.map(|value| format!("{name:16} {value}")));
+    add("agent", state.start.as_ref().map(|start| start.agent_type.to_string()));
+    add("model", state.model.clone());
+    add("mode", state.mode.map(|mode| mode.to_string()).or_else(|| state.native_mode.clone()));
+    add("session", model.session.clone());
+    add("agent's own id", state.native_id.clone());
+    add("turns", Some(state.turns.to_string()));
+    add("events", Some(state.seq.to_string()));
+    if let Some(usage) = state.usage {
+        add("tokens in", Some(usage.input_tokens.to_string()));
+        add("tokens out", Some(usage.output_tokens.to_string()));
+        add("tokens in all", Some(usage.total_tokens.to_string()));
+    }
+    add("cost", state.cost_usd.map(|cost| format!("${cost:.4}")));
+    add("clients", Some(state.clients.len().to_string()));
+    add("waiting prompts", Some(state.queue.len().to_string()));
+    add("rules", Some(state.rules.len().to_string()));
+    Page { title: "This session".to_owned(), lines, ..Page::default() }
+}
+
+fn help(model: &Model) -> Page {
+    let line = |name: &str, argument: &str, does: &str| format!("{:28} {does}", format!("/{name} {argument}"));
+    let mut lines = vec!["The terminal's own (? shows the keys):".to_owned()];
+    lines.extend(commands::COMMANDS.iter().map(|command| line(command.name, command.argument, command.does)));
+    let agents = model.commands.iter().flatten();
+    let agents: Vec<_> = agents.filter(|offered| commands::find(&format!("/{}", offered.name)).is_none()).collect();
+    if !agents.is_empty() {
+        lines.extend([String::new(), "The agent's:".to_owned()]);
+        lines.extend(agents.into_iter().map(|offered| line(&offered.name, &offered.argument, &offered.does)));
+    }
+    lines.extend([String::new(), "@ mentions a file. A line that begins with ! is a command for the shell".to_owned()]);
+    lines.push("(the built-in agent only).".to_owned());
+    Page { title: "Commands".to_owned(), lines, ..Page::default() }
+}
+
+/// Whether the agent takes a line that begins with `!`.
+pub(super) fn takes_shell(model: &Model) -> bool {
+    model.state.start.as_ref().is_none_or(|start| start.agent_type == AgentType::Builtin)
+}

@@ -1,0 +1,297 @@
+//! Keys in, effects and model out.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use multitap_event::{AgentType, ClientId, Door, Prompt, SessionId, Timestamp};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::around::{Address, Earlier, Share};
+
+/// The client at this screen.
+fn me() -> ClientRef {
+    ClientRef { client_id: Some(ClientId::from("me")), ..ClientRef::new("ann", Door::Terminal) }
+}
+
+struct Screen {
+    model: Model,
+    seq: u64,
+}
+
+impl Screen {
+    fn new(agent: AgentType) -> Self {
+        let mut model = Model::new(me(), "~/shop".to_owned(), Theme::new(true));
+        model.is_host = true;
+        let mut screen = Self { model, seq: 0 };
+        screen.tell("sessionStarted", &json!({ "agentType": agent, "nativeSessionId": "n" }));
+        screen.tell("clientJoined", &json!({ "client": me() }));
+        screen
+    }
+
+    fn tell(&mut self, kind: &str, fields: &Value) -> Vec<Effect> {
+        self.seq += 1;
+        let mut event = json!({
+            "id": format!("e{}", self.seq), "sessionId": SessionId::from("s"), "timestamp": Timestamp::from_millis(0),
+            "seq": self.seq, "type": kind,
+        });
+        event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let event: Event = serde_json::from_value(event).unwrap();
+        update(&mut self.model, Msg::Told(Box::new(event)))
+    }
+
+    /// Types: letters as they are, and these keys by name between `<` and `>`.
+    fn keys(&mut self, keys: &str) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let mut rest = keys;
+        while let Some(letter) = rest.chars().next() {
+            let (key, after) = match rest.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+                Some((name, after)) => (named(name), after),
+                None => (KeyEvent::from(KeyCode::Char(letter)), &rest[letter.len_utf8()..]),
+            };
+            effects.extend(update(&mut self.model, Msg::Key(key)));
+            rest = after;
+        }
+        effects
+    }
+
+    fn typed(&self) -> &str {
+        self.model.composer.text()
+    }
+
+    fn join(&mut self, name: &str) {
+        let client = ClientRef { client_id: Some(ClientId::from(name)), ..ClientRef::new(name, Door::A2a) };
+        self.tell("clientJoined", &json!({ "client": client }));
+    }
+
+    fn offered(&self) -> Vec<&str> {
+        let items = self.model.completion.iter().flat_map(|completion| &completion.items);
+        items.map(|item| item.shown.as_str()).collect()
+    }
+}
+
+fn named(name: &str) -> KeyEvent {
+    let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+    match name {
+        "enter" => KeyCode::Enter.into(),
+        "esc" => KeyCode::Esc.into(),
+        "tab" => KeyCode::Tab.into(),
+        "up" => KeyCode::Up.into(),
+        "down" => KeyCode::Down.into(),
+        "back" => KeyCode::Backspace.into(),
+        name => control(name.strip_prefix('^').unwrap().chars().next().unwrap()),
+    }
+}
+
+fn remembered(text: &str) -> Effect {
+    Effect::Remember(text.to_owned())
+}
+
+/// What keys come to on a fresh screen: the effects, and what is typed then.
+fn check(keys: &str, expected: &[Effect], typed: &str) {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.model.commands = Some(Vec::new());
+    let effects = screen.keys(keys);
+    assert_eq!(effects, expected, "{keys}");
+    assert_eq!(screen.typed(), typed, "{keys}");
+}
+
+#[test]
+fn keys_come_to_effects() {
+    check("hi<enter>", &[remembered("hi"), Effect::Prompt(Prompt::text("hi"))], "");
+    check("one\\<enter>two", &[], "one\ntwo");
+    check("  <enter>", &[], "  ");
+    check("<enter>", &[], "");
+    check("/model opus<enter>", &[remembered("/model opus"), Effect::SetModel("opus".to_owned())], "");
+    check("/mode plan<enter>", &[remembered("/mode plan"), Effect::SetMode("plan".to_owned())], "");
+    check("/agents<enter>", &[remembered("/agents"), Effect::Agents], "");
+    check("/sessions<enter>", &[remembered("/sessions"), Effect::Sessions], "");
+    check("/share<enter>", &[remembered("/share"), Effect::Share(Share::On { port: None })], "");
+    check("/share off<enter>", &[remembered("/share off"), Effect::Share(Share::Off)], "");
+    check("/share 4100<enter>", &[remembered("/share 4100"), Effect::Share(Share::On { port: Some(4100) })], "");
+    check("/share of<enter>", &[remembered("/share off"), Effect::Share(Share::Off)], "");
+    check("/mode autoe<enter>", &[remembered("/mode autoEdit"), Effect::SetMode("autoEdit".to_owned())], "");
+    check("/new<enter>", &[remembered("/new"), Effect::Leave(Outcome::New)], "");
+    check("/quit<enter>", &[remembered("/quit"), Effect::Leave(Outcome::Left)], "");
+    check("/qui<enter>", &[remembered("/quit"), Effect::Leave(Outcome::Left)], "");
+    check("/qui<tab>", &[], "/quit");
+    check("!ls<enter>", &[remembered("!ls"), Effect::Prompt(Prompt::text("!ls"))], "");
+    check("<^d>", &[Effect::Leave(Outcome::Left)], "");
+    check("<^c><^c>", &[Effect::Leave(Outcome::Left)], "");
+    check("half<^c>", &[], "");
+    check("half<esc><esc>", &[], "");
+    check("half<esc>x<esc>", &[], "halfx");
+    check("<^g>", &[Effect::Edit { what: Edited::Composer, text: String::new() }], "");
+}
+
+#[test]
+fn a_picture_is_pasted_by_its_path() {
+    let pasted = |text: &str| update(&mut Screen::new(AgentType::Claude).model, Msg::Paste(text.to_owned()));
+    let picture = |path: &str, text: &str| Effect::Picture { path: path.to_owned(), pasted: Some(text.to_owned()) };
+    for (text, path) in [("/tmp/a\\ b.PNG", "/tmp/a b.PNG"), ("'/c d.jpg' ", "/c d.jpg"), ("file:///e.webp", "/e.webp")]
+    {
+        assert_eq!(pasted(text), [picture(path, text)]);
+    }
+    for text in ["see a.png\nand b.png", "https://example.org/a.png", "words"] {
+        assert_eq!(pasted(text), [], "{text}");
+    }
+    let mut screen = Screen::new(AgentType::Claude);
+    let none = Msg::Picture { name: "a.png".into(), image: Err("gone".into()), pasted: Some("a.png".into()) };
+    update(&mut screen.model, none);
+    assert_eq!(screen.typed(), "a.png", "what is no picture is text");
+}
+
+#[test]
+fn only_the_built_in_agent_takes_shell_lines() {
+    let mut screen = Screen::new(AgentType::Codex);
+    assert_eq!(screen.keys("!ls<enter>"), []);
+    assert_eq!(screen.typed(), "!ls", "nothing typed is lost");
+    assert!(screen.model.notice.as_ref().unwrap().contains("takes no `!`"));
+}
+
+#[test]
+fn the_agents_commands_are_asked_for_once_and_offered() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    assert_eq!(screen.keys("/mem"), [Effect::Query(multitap_event::Query::Commands)]);
+    let told = json!({ "subtype": "commands", "data": { "commands": [
+        { "name": "memory", "subCommands": [{ "name": "show" }, { "name": "add", "arguments": [{ "name": "text", "isRequired": true }] }] },
+        { "name": "model", "description": "hidden by ours" },
+    ] } });
+    screen.tell("system", &told);
+    assert!(screen.offered().contains(&"/memory"), "{:?}", screen.offered());
+    screen.keys("<back><back>");
+    assert_eq!(screen.offered().iter().filter(|shown| shown.starts_with("/model")).count(), 1);
+    assert_eq!(screen.keys("em<enter>"), []);
+    assert_eq!((screen.typed(), screen.offered()), ("/memory ", vec!["show", "add text"]));
+    screen.keys("<down><tab>");
+    assert_eq!((screen.typed(), screen.offered().len()), ("/memory add ", 0));
+    let sent = screen.keys("milk<enter>");
+    assert_eq!(sent, [remembered("/memory add milk"), Effect::Prompt(Prompt::text("/memory add milk"))]);
+}
+
+#[test]
+fn files_are_offered_where_they_are_still_wanted() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    let asked = screen.keys("see @ma");
+    let Some(Effect::Find(wanted)) = asked.into_iter().next_back() else { panic!("no files were asked for") };
+    assert_eq!(wanted.query, "ma");
+    let found = |paths: &[&str]| Msg::Found {
+        wanted: wanted.clone(),
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+    };
+    update(&mut screen.model, found(&["src/main.rs", "Makefile"]));
+    screen.keys("<down><enter>");
+    assert_eq!(screen.typed(), "see @Makefile ");
+    update(&mut screen.model, found(&["late"]));
+    assert_eq!(screen.offered(), Vec::<&str>::new(), "by now something else is typed");
+}
+
+#[test]
+fn escape_closes_what_is_offered_and_nothing_else() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.tell("turnStarted", &json!({ "turnId": "t" }));
+    screen.keys("/mod");
+    assert_eq!(screen.keys("<esc>"), [], "the turn goes on");
+    screen.keys("e");
+    assert_eq!((screen.typed(), screen.offered().len()), ("/mode", 0), "it stays closed for this word");
+    assert_eq!(screen.keys("<esc>"), [Effect::Cancel]);
+}
+
+#[test]
+fn what_waits_is_taken_back_unless_it_is_anothers() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.tell("turnStarted", &json!({ "turnId": "t" }));
+    let theirs = ClientRef { client_id: Some(ClientId::from("bob")), ..ClientRef::new("bob", Door::A2a) };
+    screen.tell("promptQueued", &json!({ "prompt": { "text": "mine", "promptId": "p1" }, "from": me() }));
+    screen.tell("promptQueued", &json!({ "prompt": { "text": "theirs", "promptId": "p2" }, "from": theirs }));
+    assert_eq!(screen.keys("<up>"), [Effect::Withdraw("p1".into())]);
+    assert_eq!(screen.typed(), "mine");
+}
+
+#[test]
+fn history_is_walked_searched_and_brought_back() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.model.history = History::new(vec!["fix it".to_owned(), "explain it".to_owned()]);
+    for (keys, typed) in [
+        ("<up><up>", "fix it"),
+        ("<down><down>", ""),
+        ("<esc><esc>", "explain it"),
+        ("<esc><esc>", ""),
+        ("<^r>fi", "fix it"),
+        ("<esc>", ""),
+        ("<^r>it<^r><enter>", "fix it"),
+    ] {
+        assert_eq!(screen.keys(keys), [], "{keys}");
+        assert_eq!(screen.typed(), typed, "{keys}");
+    }
+}
+
+#[test]
+fn leaving_thinks_of_others() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.join("phone");
+    assert_eq!(screen.keys("<^d>"), []);
+    assert!(matches!(screen.model.overlay, Some(Overlay::Picker(_))));
+    assert_eq!(screen.keys("<esc>"), [], "stays");
+    for (keys, outcome) in
+        [("<^d>1", Outcome::KeepServing), ("<^d><enter>", Outcome::KeepServing), ("<^d>2", Outcome::Left)]
+    {
+        assert_eq!(screen.keys(keys), [Effect::Leave(outcome)], "{keys}");
+    }
+    assert_eq!(screen.keys("<^d>3"), []);
+    screen.model.is_host = false;
+    assert_eq!(screen.keys("<^d>"), [Effect::Leave(Outcome::Left)], "a screen of a session elsewhere ends nothing");
+}
+
+#[test]
+fn an_earlier_session_is_chosen_by_what_it_was_about() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    let earlier = |id: &str, title: &str| Earlier { id: id.to_owned(), title: title.to_owned(), about: String::new() };
+    let all = vec![earlier("1a", "fix the shop"), earlier("2b", "explain main.rs")];
+    update(&mut screen.model, Msg::Sessions(all.clone()));
+    assert_eq!(screen.keys("expl<enter>"), [Effect::Leave(Outcome::Resume("2b".to_owned()))]);
+    screen.join("phone");
+    update(&mut screen.model, Msg::Sessions(all));
+    assert_eq!(screen.keys("<enter>"), [], "it would end for the phone");
+    assert_eq!(screen.keys("1"), [Effect::Leave(Outcome::Resume("1a".to_owned()))]);
+}
+
+#[test]
+fn a_model_is_chosen_among_those_the_agent_names() {
+    let mut screen = Screen::new(AgentType::Claude);
+    screen.model.commands = Some(Vec::new());
+    let asked = screen.keys("/model<enter>");
+    assert!(asked.contains(&Effect::Query(multitap_event::Query::Models)), "{asked:?}");
+    let models = json!({ "subtype": "models", "data": { "models": [
+        { "value": "default", "displayName": "Default" }, { "id": "gpt", "hidden": true }, { "modelId": "opus" },
+    ] } });
+    screen.tell("system", &models);
+    assert_eq!(screen.keys("<down><enter>"), [Effect::SetModel("opus".to_owned())]);
+    screen.tell("system", &models);
+    assert!(screen.model.overlay.is_none(), "nobody asked this time");
+    let sent = screen.keys("/model op<enter>");
+    assert!(sent.contains(&Effect::SetModel("op".to_owned())), "there are models that no list has: {sent:?}");
+    let sent = screen.keys("/model op<tab><enter>");
+    assert!(sent.contains(&Effect::SetModel("opus".to_owned())), "{sent:?}");
+}
+
+#[test]
+fn a_client_is_sent_away_after_a_second_look() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.join("phone");
+    screen.keys("/clients<enter>");
+    assert_eq!(screen.keys("phone<enter>"), []);
+    assert_eq!(screen.keys("<enter>"), [Effect::Kick("phone".into())]);
+}
+
+#[test]
+fn the_door_is_shown_with_a_code_to_scan() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    let address =
+        Address { url: "http://127.0.0.1:4100".to_owned(), token: Some("secret".to_owned()), note: String::new() };
+    update(&mut screen.model, Msg::Shared(Some(address)));
+    let Some(Overlay::Page(page)) = &screen.model.overlay else { panic!("no page") };
+    assert!(page.lines.contains(&"token  secret".to_owned()));
+    // The quiet zone is light, and dark is what is drawn.
+    assert!(page.code.len() > 10 && page.code[0].chars().all(|c| c == ' '), "{:#?}", page.code);
+    update(&mut screen.model, Msg::Shared(None));
+    assert_eq!(screen.model.door, None);
+}

@@ -1,0 +1,187 @@
+//! What is typed: sent, completed, found again; and what the keys beside it do. Pure.
+
+use multitap_event::{PromptId, Query};
+use multitap_hub::State;
+
+use super::{Model, command, look};
+use crate::commands::{self, Own};
+use crate::complete::{self, Completion, Wanted, What};
+use crate::composer::{Composer, Erase, Move};
+use crate::effect::Effect;
+use crate::keys::Action;
+use crate::transcript::Scroll;
+
+/// The endings of files that are pictures.
+const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
+
+/// What a key does to what is offered; nothing if it is not for it.
+pub(super) fn pressed_in_completion(model: &mut Model, action: Action) -> Option<Vec<Effect>> {
+    let completion = model.completion.as_mut()?;
+    match action {
+        Action::Go(Move::Up) => completion.choose(false),
+        Action::Go(Move::Down) => completion.choose(true),
+        Action::Interrupt => {
+            model.dismissed = Some(completion.wanted.from);
+            model.completion = None;
+        }
+        Action::Send | Action::Complete => {
+            let item = completion.items.get(completion.chosen).cloned()?;
+            let from = completion.wanted.from;
+            let is_command = matches!(completion.wanted.what, What::Command { .. });
+            // What is typed in full is sent; what is not is filled in first, and sent if nothing needs to follow.
+            let is_typed = action == Action::Send && completion.is_meant_as_typed(&item);
+            if !is_typed {
+                model.composer.replace_from(from, &item.text);
+            }
+            model.completion = None;
+            if action == Action::Send && is_command && (is_typed || item.is_whole) {
+                return Some(send(model));
+            }
+            return Some(offer(model));
+        }
+        _ => return None,
+    }
+    Some(Vec::new())
+}
+
+/// What a key does to a search; nothing if it ends the search and is for what was found.
+pub(super) fn pressed_in_search(model: &mut Model, action: Action) -> Option<Vec<Effect>> {
+    model.history.search.as_ref()?;
+    let (history, composer) = (&mut model.history, &mut model.composer);
+    match action {
+        Action::Recall => history.search(composer),
+        Action::Insert(letter) => history.search_for(composer, |words| words.push(letter)),
+        Action::Erase(Erase::Back) => history.search_for(composer, |words| {
+            words.pop();
+        }),
+        Action::Interrupt | Action::Leave => history.end_search(composer, false),
+        Action::Send | Action::Complete => history.end_search(composer, true),
+        _ => {
+            history.end_search(composer, true);
+            return None;
+        }
+    }
+    Some(Vec::new())
+}
+
+/// Offers what could be meant by what is typed now.
+pub(super) fn offer(model: &mut Model) -> Vec<Effect> {
+    let wanted = complete::wanted(model.composer.text(), model.composer.cursor());
+    let Some(wanted) = wanted else {
+        (model.completion, model.dismissed) = (None, None);
+        return Vec::new();
+    };
+    if model.dismissed == Some(wanted.from) {
+        return Vec::new();
+    }
+    model.dismissed = None;
+    if !matches!(wanted.what, What::Command { .. }) {
+        return vec![Effect::Find(wanted)];
+    }
+    let agents = model.commands.as_deref().unwrap_or_default();
+    let items = complete::commands(&wanted, agents, &model.models);
+    model.completion = Completion::new(wanted, items);
+    if model.commands.is_none() && !std::mem::replace(&mut model.asked_commands, true) {
+        return vec![Effect::Query(Query::Commands)];
+    }
+    Vec::new()
+}
+
+/// Files were found. By now something else may be typed.
+pub(super) fn found(model: &mut Model, wanted: Wanted, paths: Vec<String>) {
+    let now = complete::wanted(model.composer.text(), model.composer.cursor());
+    if now.as_ref() == Some(&wanted) && model.dismissed != Some(wanted.from) {
+        let items = complete::files(&wanted.what, paths);
+        model.completion = Completion::new(wanted, items);
+    }
+}
+
+pub(super) fn send(model: &mut Model) -> Vec<Effect> {
+    // A line that ends with a backslash goes on.
+    if model.composer.text()[..model.composer.cursor()].ends_with('\\') {
+        model.composer.erase(Erase::Back);
+        model.composer.insert("\n");
+        return Vec::new();
+    }
+    let prompt = model.composer.prompt();
+    if prompt.text.trim().is_empty() {
+        return Vec::new();
+    }
+    if prompt.text.starts_with('!') && !command::takes_shell(model) {
+        let why = "this agent takes no `!`: ask it to run the command, or put a space before to send it as words";
+        model.notice = Some(why.to_owned());
+        return Vec::new();
+    }
+    model.composer.clear();
+    (model.completion, model.dismissed) = (None, None);
+    look::go(model, Scroll::Latest);
+    let kept = model.history.add(&prompt.text).then(|| Effect::Remember(prompt.text.clone()));
+    let own = commands::find(&prompt.text).filter(|(own, _)| *own != Own::Clear || !agent_clears(model));
+    let done = match own {
+        Some((own, argument)) => command::run(model, own, argument),
+        None => vec![Effect::Prompt(prompt)],
+    };
+    kept.into_iter().chain(done).collect()
+}
+
+/// Whether the agent can forget the conversation by itself.
+fn agent_clears(model: &Model) -> bool {
+    model.commands.iter().flatten().any(|offered| offered.name == "clear")
+}
+
+/// Something that came at once: the path of a picture may be meant as the picture.
+pub(super) fn paste(model: &mut Model, text: String) -> Vec<Effect> {
+    match picture(&text) {
+        Some(path) => vec![Effect::Picture { path, pasted: Some(text) }],
+        None => {
+            model.composer.paste(&text);
+            offer(model)
+        }
+    }
+}
+
+/// The path of a picture, as terminals paste it: quoted, escaped, or as an address.
+fn picture(text: &str) -> Option<String> {
+    let text = text.trim();
+    let bare = text.strip_prefix("file://").unwrap_or(text).trim_matches(['\'', '"']).replace("\\ ", " ");
+    let (_, ending) = bare.rsplit_once('.')?;
+    let is_picture = PICTURES.iter().any(|known| ending.eq_ignore_ascii_case(known));
+    (is_picture && !bare.contains('\n') && !bare.contains("://")).then_some(bare)
+}
+
+pub(super) fn interrupt(model: &mut Model, twice: bool) -> Vec<Effect> {
+    if model.state.is_busy() {
+        return vec![Effect::Cancel];
+    }
+    match (twice, model.composer.is_empty()) {
+        (true, false) => model.composer.clear(),
+        (true, true) => {
+            if let Some(last) = model.history.last() {
+                model.composer = Composer::with(last);
+            }
+        }
+        (false, is_empty) => {
+            let after = if is_empty { "brings back what was sent last" } else { "clears what is typed" };
+            if !is_empty || model.history.last().is_some() {
+                model.again = Some(Action::Interrupt);
+                model.notice = Some(format!("Esc again {after}"));
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// The latest prompt of this screen that waits is taken back, to be changed.
+pub(super) fn take_back(model: &mut Model) -> Option<Vec<Effect>> {
+    let (id, text) = last_queued(model)?;
+    model.composer = Composer::with(&text);
+    Some(vec![Effect::Withdraw(id)])
+}
+
+fn last_queued(model: &Model) -> Option<(PromptId, String)> {
+    let State { queue, .. } = &model.state;
+    let is_mine =
+        |from: Option<&multitap_event::ClientRef>| from.is_none_or(|from| from.client_id == model.me.client_id);
+    let queued = queue.iter().rev().find(|queued| is_mine(queued.from.as_ref()))?;
+    Some((queued.prompt.prompt_id.clone()?, queued.prompt.text.clone()))
+}

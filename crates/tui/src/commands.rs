@@ -1,0 +1,178 @@
+//! The commands of the terminal: one table that sending, completion, help and the documents read; and those that the
+//! agent has, as it tells them. Pure.
+
+use serde_json::Value;
+
+/// What a command of the terminal is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Own {
+    Model,
+    Mode,
+    Agents,
+    Sessions,
+    New,
+    Clear,
+    Share,
+    Clients,
+    Stats,
+    Image,
+    Copy,
+    Help,
+    Quit,
+}
+
+/// One command of the terminal.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) own: Own,
+    /// Without the slash.
+    pub(crate) name: &'static str,
+    /// What may follow; in brackets what may be left out.
+    pub(crate) argument: &'static str,
+    pub(crate) does: &'static str,
+    /// Words that may follow, and what each does.
+    pub(crate) words: &'static [(&'static str, &'static str)],
+}
+
+const fn plain(own: Own, name: &'static str, argument: &'static str, does: &'static str) -> Command {
+    Command { own, name, argument, does, words: &[] }
+}
+
+/// All of them, in the order in which people are shown them.
+pub(crate) const COMMANDS: &[Command] = &[
+    plain(Own::Model, "model", "[NAME]", "choose the model; with a name, take that one"),
+    plain(Own::Mode, "mode", "[MODE]", "choose what runs unasked; with a mode, take that one"),
+    plain(Own::Agents, "agents", "", "the agents of this machine, and how to get others"),
+    plain(Own::Sessions, "sessions", "", "choose an earlier session of this folder and go on with it"),
+    plain(Own::New, "new", "", "begin a new session, and end this one"),
+    plain(Own::Clear, "clear", "", "forget the conversation, where the agent can; else begin a new session"),
+    Command {
+        own: Own::Share,
+        name: "share",
+        argument: "[on [PORT] | off]",
+        does: "let others join over A2A: opens a door if there is none, and shows its address and a QR code",
+        words: &[("on", "open a door, at any free port or the one you name"), ("off", "close it again")],
+    },
+    plain(Own::Clients, "clients", "", "who is connected, and in which role; choose one to send it away"),
+    plain(Own::Stats, "stats", "", "turns, tokens and cost of this session"),
+    plain(Own::Image, "image", "PATH", "put a picture into the prompt"),
+    plain(Own::Copy, "copy", "", "copy the last answer"),
+    plain(Own::Help, "help", "", "these commands and those of the agent"),
+    plain(Own::Quit, "quit", "", "leave"),
+];
+
+/// Words that mean the same as a command.
+const ALIASES: &[(&str, Own)] = &[("exit", Own::Quit), ("resume", Own::Sessions)];
+
+/// The command of the terminal that a line is, and what follows it.
+pub(crate) fn find(line: &str) -> Option<(Own, &str)> {
+    let rest = line.trim().strip_prefix('/')?;
+    let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let own = COMMANDS.iter().find(|command| command.name == name).map(|command| command.own);
+    let own = own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, own)| *own))?;
+    Some((own, argument.trim()))
+}
+
+/// A command, whoever has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Offered {
+    pub(crate) name: String,
+    pub(crate) argument: String,
+    pub(crate) does: String,
+    pub(crate) words: Vec<Offered>,
+}
+
+impl Offered {
+    fn of(command: &Command) -> Self {
+        let word = |(name, does): &(&str, &str)| Self {
+            name: (*name).to_owned(),
+            does: (*does).to_owned(),
+            argument: String::new(),
+            words: Vec::new(),
+        };
+        Self {
+            name: command.name.to_owned(),
+            argument: command.argument.to_owned(),
+            does: command.does.to_owned(),
+            words: command.words.iter().map(word).collect(),
+        }
+    }
+
+    /// Whether it can be sent as it is.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.argument.is_empty() && self.words.is_empty() || self.argument.starts_with('[')
+    }
+
+    /// A command as an agent tells it, each agent in its own way.
+    fn read(value: &Value) -> Option<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
+        let name = value.as_str().unwrap_or_else(|| text("name")).trim_start_matches('/').to_owned();
+        let listed =
+            |keys: [&str; 2]| keys.into_iter().find_map(|key| value.get(key)?.as_array()).into_iter().flatten();
+        let arguments = listed(["arguments", "args"]).filter_map(|argument| {
+            let name = argument.get("name")?.as_str()?;
+            let needed = argument.get("isRequired").and_then(Value::as_bool).unwrap_or_default();
+            Some(if needed { name.to_owned() } else { format!("[{name}]") })
+        });
+        let arguments = arguments.collect::<Vec<_>>().join(" ");
+        // Some agents only hint at them.
+        let hint = value.get("argumentHint").or_else(|| value.pointer("/input/hint")).and_then(Value::as_str);
+        let argument = if arguments.is_empty() { hint.unwrap_or_default().to_owned() } else { arguments };
+        let words = listed(["subCommands", "sub_commands"]).filter_map(Self::read).collect();
+        (!name.is_empty()).then(|| Self { name, argument, does: text("description").to_owned(), words })
+    }
+}
+
+/// The commands in an agent's answer.
+pub(crate) fn read(data: &serde_json::Map<String, Value>) -> Vec<Offered> {
+    let list = data.get("commands").and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Offered::read).collect()
+}
+
+/// Those of the terminal, and then those of the agent that are not hidden by them.
+pub(crate) fn all(agents: &[Offered]) -> Vec<Offered> {
+    let own = COMMANDS.iter().map(Offered::of);
+    let others = agents.iter().filter(|offered| COMMANDS.iter().all(|command| command.name != offered.name)).cloned();
+    own.chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_document_has_the_table() {
+        let document = include_str!("../../../docs/terminal-commands.md");
+        for command in COMMANDS {
+            let argument = if command.argument.is_empty() { String::new() } else { format!(" {}", command.argument) };
+            let row = format!("| `/{}{}` | {} |", command.name, argument.replace('|', "\\|"), command.does);
+            assert!(document.contains(&row), "docs/terminal-commands.md lacks: {row}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_a_command_with_what_follows() {
+        assert_eq!(find("/model  opus "), Some((Own::Model, "opus")));
+        assert_eq!(find("  /exit"), Some((Own::Quit, "")));
+        assert_eq!(find("/modelling"), None);
+        assert_eq!(find("model"), None);
+    }
+
+    #[test]
+    fn every_agent_is_understood() {
+        let data = json!({ "commands": [
+            "/init",
+            { "name": "review", "description": "Look", "argumentHint": "FILE" },
+            { "name": "memory", "description": "Memory", "subCommands": [{ "name": "add", "arguments": [{ "name": "text", "isRequired": true }] }] },
+            { "name": "plan", "input": { "hint": "what" } },
+            { "description": "nothing" },
+        ] });
+        let read = read(data.as_object().unwrap());
+        let shown: Vec<_> = read.iter().map(|offered| format!("{} {}", offered.name, offered.argument)).collect();
+        assert_eq!(shown, ["init ", "review FILE", "memory ", "plan what"]);
+        assert_eq!(read[2].words[0].argument, "text");
+        assert!(read[0].is_whole() && !read[1].is_whole() && !read[2].is_whole());
+    }
+}

@@ -1,0 +1,225 @@
+//! What could be meant by what is typed: a file behind `@`, a command behind `/`, what may follow a command. Pure; the
+//! files themselves are looked for elsewhere.
+
+use multitap_event::ApprovalMode;
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher};
+
+use crate::commands::{self, Offered};
+use crate::files::SHOWN;
+
+/// What is asked for, from the byte at which it begins to the cursor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) from: usize,
+    pub(crate) query: String,
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A file to mention, behind an `@`.
+    Mention,
+    /// A file that a command takes.
+    Path,
+    /// A command, or a word below the commands before it.
+    Command { under: Vec<String> },
+}
+
+/// One thing that could be meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) shown: String,
+    pub(crate) does: String,
+    /// What is put in.
+    pub(crate) text: String,
+    /// Nothing needs to follow: Enter may send it at once.
+    pub(crate) is_whole: bool,
+}
+
+/// What is offered above the composer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Completion {
+    pub(crate) wanted: Wanted,
+    pub(crate) items: Vec<Item>,
+    pub(crate) chosen: usize,
+    /// Somebody looked for one among them.
+    moved: bool,
+}
+
+impl Completion {
+    pub(crate) fn new(wanted: Wanted, items: Vec<Item>) -> Option<Self> {
+        (!items.is_empty()).then_some(Self { wanted, items, chosen: 0, moved: false })
+    }
+
+    /// Whether what is typed is meant as it stands, and not what is offered: it is the same, or nothing of it is typed,
+    /// or there may be others than those that are offered.
+    pub(crate) fn is_meant_as_typed(&self, item: &Item) -> bool {
+        let What::Command { under } = &self.wanted.what else { return false };
+        let is_open = under.first().is_some_and(|first| first == "model");
+        let is_vague = !under.is_empty() && (is_open || self.wanted.query.is_empty());
+        self.wanted.query == item.text.trim_end() || (is_vague && !self.moved)
+    }
+
+    pub(crate) fn choose(&mut self, down: bool) {
+        let count = self.items.len().max(1);
+        self.moved = true;
+        self.chosen = if down { (self.chosen + 1) % count } else { (self.chosen + count - 1) % count };
+    }
+}
+
+/// What the cursor stands behind.
+pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
+    let before = &text[..cursor];
+    if let Some(rest) = before.strip_prefix('/')
+        && !before.contains('\n')
+    {
+        let mut words: Vec<&str> = rest.split(' ').collect();
+        let query = words.pop()?.to_owned();
+        let from = cursor - query.len();
+        let what = match words.as_slice() {
+            ["image"] => What::Path,
+            _ => {
+                What::Command { under: words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect() }
+            }
+        };
+        return Some(Wanted { from, query, what });
+    }
+    let at = before.rfind('@')?;
+    let begins = before[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(');
+    let query = &before[at + 1..];
+    let ends = query.replace("\\ ", "").contains(char::is_whitespace);
+    (begins && !ends).then(|| Wanted { from: at, query: query.replace("\\ ", " "), what: What::Mention })
+}
+
+/// The commands, or the words below one, that could be meant.
+pub(crate) fn commands(wanted: &Wanted, agents: &[Offered], models: &[Item]) -> Vec<Item> {
+    let What::Command { under } = &wanted.what else { return Vec::new() };
+    let all = commands::all(agents);
+    let Some((first, deeper)) = under.split_first() else { return matching(all.iter().map(command), &wanted.query) };
+    if deeper.is_empty() {
+        match first.as_str() {
+            "mode" => return matching(ApprovalMode::ALL.into_iter().map(mode), &wanted.query),
+            "model" => return matching(models.iter().cloned(), &wanted.query),
+            _ => {}
+        }
+    }
+    let mut found = all.iter().find(|offered| offered.name == *first);
+    for word in deeper {
+        found = found.and_then(|offered| offered.words.iter().find(|below| below.name == *word));
+    }
+    matching(found.iter().flat_map(|offered| &offered.words).map(word), &wanted.query)
+}
+
+/// The files that were found, as what is put in.
+pub(crate) fn files(what: &What, found: Vec<String>) -> Vec<Item> {
+    let sign = if *what == What::Mention { "@" } else { "" };
+    let item = |path: String| {
+        // Below a folder there is more to say.
+        let end = if path.ends_with('/') { "" } else { " " };
+        let typed = if *what == What::Mention { path.replace(' ', "\\ ") } else { path.clone() };
+        Item { text: format!("{sign}{typed}{end}"), shown: path, does: String::new(), is_whole: false }
+    };
+    found.into_iter().map(item).collect()
+}
+
+fn command(offered: &Offered) -> Item {
+    let shown = format!("/{} {}", offered.name, offered.argument).trim_end().to_owned();
+    let end = if offered.argument.is_empty() && offered.words.is_empty() { "" } else { " " };
+    Item { shown, does: offered.does.clone(), text: format!("{}{end}", offered.name), is_whole: offered.is_whole() }
+}
+
+fn word(offered: &Offered) -> Item {
+    let item = command(offered);
+    Item { shown: item.shown.trim_start_matches('/').to_owned(), ..item }
+}
+
+/// A mode, as people choose it.
+pub(crate) fn mode(mode: ApprovalMode) -> Item {
+    let does = match mode {
+        ApprovalMode::Ask => "everything that changes something is asked",
+        ApprovalMode::AskDangerous => "only what looks dangerous is asked",
+        ApprovalMode::AutoEdit => "file edits run unasked",
+        ApprovalMode::AutoAll => "everything runs unasked",
+        ApprovalMode::Plan => "look and plan, change nothing",
+        ApprovalMode::DontAsk => "nothing is asked; what no rule allows is denied",
+    };
+    Item { shown: mode.to_string(), does: does.to_owned(), text: mode.to_string(), is_whole: true }
+}
+
+/// Those that match, the best first; all of them, in their own order, for an empty query.
+pub(crate) fn matching(items: impl Iterator<Item = Item>, query: &str) -> Vec<Item> {
+    if query.is_empty() {
+        return items.collect();
+    }
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let pattern = Pattern::new(query, CaseMatching::Ignore, Normalization::Smart, AtomKind::Fuzzy);
+    let mut found: Vec<((bool, bool, u32), Item)> = items
+        .filter_map(|item| {
+            let mut space = Vec::new();
+            let score = pattern.score(nucleo_matcher::Utf32Str::new(&item.text, &mut space), &mut matcher)?;
+            // What is typed in full comes first, then what begins so.
+            let (whole, begins) = (item.text.trim_end() == query, item.text.starts_with(query));
+            Some(((whole, begins, score), item))
+        })
+        .collect();
+    // The sort is stable: what scores the same stays in its order.
+    found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
+    found.into_iter().map(|(_, item)| item).take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_wanted(text: &str, expected: Option<(usize, &str, What)>) {
+        let expected = expected.map(|(from, query, what)| Wanted { from, query: query.to_owned(), what });
+        assert_eq!(wanted(text, text.len()), expected, "{text}");
+    }
+
+    fn under(words: &[&str]) -> What {
+        What::Command { under: words.iter().map(|word| (*word).to_owned()).collect() }
+    }
+
+    #[test]
+    fn what_is_typed_says_what_is_wanted() {
+        check_wanted("/", Some((1, "", under(&[]))));
+        check_wanted("/mo", Some((1, "mo", under(&[]))));
+        check_wanted("/memory ad", Some((8, "ad", under(&["memory"]))));
+        check_wanted("/image src/c", Some((7, "src/c", What::Path)));
+        check_wanted("see @src/ma", Some((4, "src/ma", What::Mention)));
+        check_wanted("see @a\\ b", Some((4, "a b", What::Mention)));
+        check_wanted("日本 (@x", Some((8, "x", What::Mention)));
+        for text in ["", "hello", "me@example.org", "see @a and", "line\n/mode"] {
+            check_wanted(text, None);
+        }
+    }
+
+    fn check_offered(text: &str, expected: &[&str]) {
+        let add = Offered { name: "add".to_owned(), argument: "text".to_owned(), ..Offered::default() };
+        let memory = Offered { name: "memory".to_owned(), words: vec![add], ..Offered::default() };
+        let items = commands(&wanted(text, text.len()).unwrap(), &[memory], &[]);
+        let texts: Vec<_> = items.iter().map(|item| item.text.as_str()).collect();
+        assert_eq!(texts, expected, "{text}");
+    }
+
+    #[test]
+    fn commands_and_what_follows_them_are_offered() {
+        check_offered("/mod", &["model ", "mode "]);
+        check_offered("/mode", &["mode ", "model "]);
+        check_offered("/mem", &["memory "]);
+        check_offered("/memory ", &["add "]);
+        check_offered("/share o", &["on", "off"]);
+        check_offered("/mode auto", &["autoEdit", "autoAll"]);
+        check_offered("/zzz", &[]);
+        check_offered("/zzz ", &[]);
+    }
+
+    #[test]
+    fn a_path_with_a_space_is_put_in_so_that_it_is_one() {
+        let items = files(&What::Mention, vec!["a b.txt".to_owned(), "src/".to_owned()]);
+        let texts: Vec<_> = items.iter().map(|item| item.text.as_str()).collect();
+        assert_eq!(texts, ["@a\\ b.txt ", "@src/"]);
+        assert_eq!(files(&What::Path, vec!["a b.png".to_owned()])[0].text, "a b.png ");
+    }
+}

@@ -1,0 +1,231 @@
+//! What was sent before, in this session and in others: walked through, searched, and kept in a file of JSON lines.
+//!
+//! The file is for its user's eyes only, and does not grow without end.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::composer::{Composer, Move};
+
+/// How many prompts are remembered.
+const REMEMBERED: usize = 1000;
+/// The longest that is.
+const LONGEST: usize = 64 * 1024;
+
+/// What was sent before, the latest last; and which of it is shown.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    entries: Vec<String>,
+    at: Option<usize>,
+    /// What was under way before it was walked through.
+    draft: Option<Composer>,
+    pub(crate) search: Option<Search>,
+}
+
+/// A search under way.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Search {
+    pub(crate) words: String,
+    found: Option<usize>,
+    draft: Composer,
+}
+
+impl Search {
+    /// Whether something has these words.
+    pub(crate) fn is_found(&self) -> bool {
+        self.found.is_some() || self.words.is_empty()
+    }
+}
+
+impl History {
+    pub(crate) fn new(entries: Vec<String>) -> Self {
+        Self { entries, ..Self::default() }
+    }
+
+    /// Takes in what is sent now. Says whether it is new, and so is to be kept.
+    pub(crate) fn add(&mut self, text: &str) -> bool {
+        (self.at, self.draft) = (None, None);
+        if text.trim().is_empty() || text.len() > LONGEST || self.entries.last().is_some_and(|last| last == text) {
+            return false;
+        }
+        if self.entries.len() == REMEMBERED {
+            self.entries.remove(0);
+        }
+        self.entries.push(text.to_owned());
+        true
+    }
+
+    pub(crate) fn last(&self) -> Option<&str> {
+        self.entries.last().map(String::as_str)
+    }
+
+    /// Goes one further; what is under way is not lost by it.
+    pub(crate) fn walk(&mut self, composer: &mut Composer, way: Move) {
+        let at = match (way, self.at) {
+            (Move::Up, None) => self.entries.len().checked_sub(1),
+            (Move::Up, Some(at)) => Some(at.saturating_sub(1)),
+            (_, Some(at)) if at + 1 < self.entries.len() => Some(at + 1),
+            _ => None,
+        };
+        match at.and_then(|at| self.entries.get(at)) {
+            Some(entry) => {
+                let shown = std::mem::replace(composer, Composer::with(entry));
+                if self.at.is_none() {
+                    self.draft = Some(shown);
+                }
+            }
+            None if self.at.is_some() => *composer = self.draft.take().unwrap_or_default(),
+            None => composer.go(if way == Move::Up { Move::Start } else { Move::End }),
+        }
+        self.at = at;
+    }
+
+    /// Begins a search, or goes on with it to what is older.
+    pub(crate) fn search(&mut self, composer: &mut Composer) {
+        match self.search.as_ref().map(|search| search.found) {
+            Some(found) => self.seek(composer, found),
+            None => self.search = Some(Search { draft: composer.clone(), ..Search::default() }),
+        }
+    }
+
+    /// Other words to look for.
+    pub(crate) fn search_for(&mut self, composer: &mut Composer, change: impl FnOnce(&mut String)) {
+        let Some(search) = &mut self.search else { return };
+        change(&mut search.words);
+        search.found = None;
+        self.seek(composer, None);
+    }
+
+    /// The latest before that one which has the words. If there is none, what is shown stays.
+    fn seek(&mut self, composer: &mut Composer, before: Option<usize>) {
+        let Some(search) = &mut self.search else { return };
+        let words = search.words.to_lowercase();
+        let older = &self.entries[..before.unwrap_or(self.entries.len())];
+        let found = older.iter().rposition(|entry| !words.is_empty() && entry.to_lowercase().contains(&words));
+        match found {
+            Some(at) => {
+                search.found = found;
+                *composer = Composer::with(&self.entries[at]);
+            }
+            None if before.is_none() => *composer = search.draft.clone(),
+            None => {}
+        }
+    }
+
+    /// Ends the search: with what was found, or with what was there before.
+    pub(crate) fn end_search(&mut self, composer: &mut Composer, take: bool) {
+        if let Some(search) = self.search.take()
+            && !take
+        {
+            *composer = search.draft;
+        }
+    }
+}
+
+/// What the file has. A line that is none of ours is passed over.
+pub(crate) fn load(file: &Path) -> Vec<String> {
+    let Ok(text) = fs::read_to_string(file) else { return Vec::new() };
+    let entry = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?.get("text")?.as_str()?.to_owned());
+    let entries: Vec<String> = text.lines().filter_map(entry).collect();
+    let (many, first) = (entries.len() > 2 * REMEMBERED, entries.len().saturating_sub(REMEMBERED));
+    let entries = entries.into_iter().skip(first).collect::<Vec<_>>();
+    if many && let Err(error) = rewrite(file, &entries) {
+        tracing::warn!(%error, "the history cannot be shortened");
+    }
+    entries
+}
+
+/// Puts one more into the file.
+pub(crate) fn keep(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // One write: lines of others who append at the same time stay whole.
+    private(OpenOptions::new().create(true).append(true)).open(file)?.write_all(line(text).as_bytes())
+}
+
+/// Never half a file, whatever happens meanwhile.
+fn rewrite(file: &Path, entries: &[String]) -> io::Result<()> {
+    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
+    let text: String = entries.iter().map(|entry| line(entry)).collect();
+    private(OpenOptions::new().create(true).write(true).truncate(true)).open(&beside)?.write_all(text.as_bytes())?;
+    fs::rename(&beside, file)
+}
+
+fn line(text: &str) -> String {
+    format!("{}\n", json!({ "text": text }))
+}
+
+/// For nobody else to read.
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history() -> History {
+        History::new(["fix the tests", "explain main.rs", "Fix the build"].map(str::to_owned).to_vec())
+    }
+
+    #[test]
+    fn walking_gives_back_what_was_under_way() {
+        let (mut history, mut composer) = (history(), Composer::with("half a thou"));
+        for (way, shown) in [
+            (Move::Up, "Fix the build"),
+            (Move::Up, "explain main.rs"),
+            (Move::Down, "Fix the build"),
+            (Move::Down, "half a thou"),
+            (Move::Up, "Fix the build"),
+        ] {
+            history.walk(&mut composer, way);
+            assert_eq!(composer.text(), shown, "{way:?}");
+        }
+    }
+
+    #[test]
+    fn a_search_goes_back_in_time_and_can_be_given_up() {
+        let (mut history, mut composer) = (history(), Composer::with("draft"));
+        history.search(&mut composer);
+        history.search_for(&mut composer, |words| words.push_str("fix"));
+        assert_eq!(composer.text(), "Fix the build");
+        history.search(&mut composer);
+        assert_eq!(composer.text(), "fix the tests");
+        history.search(&mut composer);
+        assert_eq!(composer.text(), "fix the tests", "there is nothing older");
+        history.search_for(&mut composer, |words| words.push_str("zzz"));
+        assert!(!history.search.as_ref().unwrap().is_found());
+        history.end_search(&mut composer, false);
+        assert_eq!(composer.text(), "draft");
+    }
+
+    #[test]
+    fn the_same_again_is_remembered_once() {
+        let mut history = history();
+        assert!(history.add("new"));
+        assert!(!history.add("new"));
+        assert!(!history.add("  "));
+        assert_eq!(history.last(), Some("new"));
+    }
+
+    #[test]
+    fn the_file_outlives_us_stays_private_and_stays_small() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("multitap/history.jsonl");
+        assert_eq!(load(&file), Vec::<String>::new());
+        keep(&file, "two\nlines").unwrap();
+        keep(&file, "日本").unwrap();
+        assert_eq!(load(&file), ["two\nlines", "日本"]);
+        #[cfg(unix)]
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
+        fs::write(&file, format!("not ours\n{}", line("x").repeat(2 * REMEMBERED + 1))).unwrap();
+        assert_eq!(load(&file).len(), REMEMBERED);
+        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), REMEMBERED);
+    }
+}
