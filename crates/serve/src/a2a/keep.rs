@@ -10,7 +10,7 @@ use multitap_hub::{Journal, Session, TaskRecord};
 use super::coders::Coders;
 use super::frame::{Body, Frame};
 use super::name;
-use super::stage::Listen;
+use super::stage::{Listen, Now};
 
 /// How many tasks of a session are remembered here; the journal has them all.
 const KNOWN: usize = 64;
@@ -52,6 +52,16 @@ fn fresh(id: &str, session: &SessionId, seq: u64, at: Timestamp) -> TaskRecord {
 pub(crate) async fn begin(journal: &Arc<dyn Journal>, session: &Session, task: &str) {
     if name::is_own_task(task) {
         let record = fresh(task, session.id(), session.last() + 1, Timestamp::now());
+        put_away(journal, record).await;
+    }
+}
+
+/// The task of a session that has had turns can be listed, also if nobody of ours has seen one yet.
+pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &Now) {
+    let is_kept = journal.task(now.task.to_string()).await.is_ok_and(|task| task.is_some());
+    if !is_kept && session.snapshot().await.is_some_and(|state| state.turns > 0 || state.is_busy()) {
+        let mut record = fresh(&now.task, session.id(), session.last(), Timestamp::now());
+        word(now.state).clone_into(&mut record.state);
         put_away(journal, record).await;
     }
 }

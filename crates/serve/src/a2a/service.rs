@@ -200,7 +200,9 @@ impl Service {
         let opened = cell.get_or_try_init(|| async {
             let (stage, feed) = Stage::open(session.clone()).await?;
             let last = session.last();
-            let keeper = Keeper::new(session.id().clone(), door.host().journal(), self.coders.clone(), last);
+            // What this process has told of the session so far is not kept yet.
+            let from = session.opened_after();
+            let keeper = Keeper::new(session.id().clone(), door.host().journal(), self.coders.clone(), from);
             door.tasks().spawn(stage.clone().run(feed, keeper, door.stop().clone()));
             stage.reached(last).await;
             Ok(stage)

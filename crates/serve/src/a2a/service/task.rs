@@ -134,6 +134,11 @@ impl Service {
 
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
         self.mend(door).await;
+        if let Some(session) = door.host().shared() {
+            // Its turns may all have been begun elsewhere, such as at the terminal.
+            let stage = self.stage(door, &session).await?;
+            keep::ensure(&door.host().journal(), &session, &stage.now()).await;
+        }
         let shared = door.host().shared().map(|session| session.id().clone());
         let context = list.context_id.as_deref().map(SessionId::from);
         let page_size = list.page_size.unwrap_or(PAGE_SIZE);
