@@ -1,6 +1,5 @@
 //! Waiting with a deadline, and looking for processes that should be gone.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -47,24 +46,20 @@ pub struct Process {
     pub command: String,
 }
 
-/// All that came from this process, at any depth, without itself.
+/// All that came from this process, at any depth, without itself; the nearest first, whatever their numbers.
 #[must_use]
 pub fn descendants(pid: u32) -> Vec<Process> {
-    let all = table::all();
-    let mut family = HashSet::from([pid]);
-    loop {
-        let before = family.len();
-        family.extend(
-            all.iter()
-                .filter(|process| family.contains(&process.parent))
-                .map(|process| process.pid)
-                .collect::<Vec<_>>(),
-        );
-        if family.len() == before {
-            break;
-        }
+    below(pid, table::all())
+}
+
+fn below(pid: u32, mut all: Vec<Process>) -> Vec<Process> {
+    let (mut family, mut parents) = (Vec::new(), vec![pid]);
+    while !parents.is_empty() {
+        let children: Vec<Process> = all.extract_if(.., |process| parents.contains(&process.parent)).collect();
+        parents = children.iter().map(|child| child.pid).collect();
+        family.extend(children);
     }
-    all.into_iter().filter(|process| process.pid != pid && family.contains(&process.pid)).collect()
+    family
 }
 
 /// All processes that were started in this place, whoever their parent is now.
@@ -177,5 +172,14 @@ mod tests {
         let sleep = until("the sleep", PATIENCE, find).await.unwrap();
         scratch.command("/bin/kill").arg(sleep.pid.to_string()).status().unwrap();
         shell.wait().unwrap();
+    }
+
+    /// Numbers are given anew when they have run out: a child may have a lower one than its parent.
+    #[test]
+    fn the_nearest_come_first() {
+        let process = |pid, parent| Process { pid, parent, command: String::new() };
+        let all = vec![process(7, 9000), process(300, 1), process(9000, 8999), process(8999, 8000), process(5, 7)];
+        let found: Vec<u32> = below(8000, all).iter().map(|process| process.pid).collect();
+        assert_eq!(found, [8999, 9000, 7, 5]);
     }
 }
