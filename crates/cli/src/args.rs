@@ -1,7 +1,9 @@
 //! The command line, as its users see it.
 
+mod attach;
 mod door;
 mod serve;
+mod sessions;
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -12,8 +14,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use multitap_event::{AgentType, SandboxMode};
 use multitap_hub::WhenBusy;
 
+pub(crate) use self::attach::AttachArgs;
 pub(crate) use self::door::{AccessArgs, DoorArgs};
 pub(crate) use self::serve::ServeArgs;
+pub(crate) use self::sessions::{SessionsArgs, SessionsSub};
 
 const USAGE: &str = "multitap [OPTIONS] [PROMPT]
        multitap -p PROMPT [OPTIONS]
@@ -109,96 +113,6 @@ pub(crate) struct ReportArgs {
     /// Print JSON, for scripts
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-const ATTACH: &str = "\
-Examples:
-  multitap attach                             what runs on this machine
-  multitap attach 0199a1                      the session whose id begins so
-  multitap attach http://127.0.0.1:1234       the one behind that door
-  multitap attach https://HOST/?session=ID    one of many on a host
-
-Ctrl+D leaves; the session goes on where it runs. If the connection breaks it is made again, and nothing is missed.
-A host that wants a token finds it in MULTITAP_TOKEN.";
-
-#[derive(Debug, Args)]
-#[command(after_long_help = ATTACH)]
-pub(crate) struct AttachArgs {
-    /// The address of a door, or the id of a session that runs on this machine, or how it begins [default: list what
-    /// runs]
-    #[arg(value_name = "URL | SESSION")]
-    pub(crate) to: Option<String>,
-
-    /// List what runs as JSON, for scripts
-    #[arg(long, conflicts_with = "to")]
-    pub(crate) json: bool,
-
-    /// What a prompt does that comes while a turn runs: wait, join the turn (where the agent can), or cancel it
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    pub(crate) when_busy: BusyArg,
-}
-
-const SESSIONS: &str = "\
-Examples:
-  multitap sessions                           ours of this folder, newest first
-  multitap sessions list --all                ours of every folder
-  multitap sessions list --agent codex --all  Codex's own, of every folder
-  multitap sessions show latest               who said what
-  multitap sessions export ID > talk.jsonl    as events, one JSON line each
-  multitap -p \"go on\" -r ID                 take it up again
-
-An ID is ours or the agent's own, or the beginning of one; `latest` is the newest in the folder; with --agent gemini
-it may be the number that Gemini gives it (1 is the oldest). With --agent the files of Claude Code, Codex or
-Gemini CLI are read, whether multitap knows the conversation or not.";
-
-#[derive(Debug, Args)]
-#[command(after_long_help = SESSIONS)]
-pub(crate) struct SessionsArgs {
-    #[command(subcommand)]
-    pub(crate) action: Option<SessionsSub>,
-
-    /// The agent's own conversations: of claude, codex or gemini; of builtin, those that multitap keeps [default: the
-    /// sessions that multitap keeps]
-    #[arg(long, value_name = "NAME", global = true)]
-    pub(crate) agent: Option<String>,
-
-    /// The folder in which they were had [default: this one]
-    #[arg(long, value_name = "DIR", global = true)]
-    pub(crate) cwd: Option<PathBuf>,
-
-    /// Print JSON, for scripts: a list as one array, a conversation as one event a line
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-
-    /// Those of every folder, and archived ones too
-    #[arg(long)]
-    pub(crate) all: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionsSub {
-    /// List them, newest first (this is what `multitap sessions` does)
-    List {
-        /// Those of every folder, and archived ones too
-        #[arg(long)]
-        all: bool,
-    },
-    /// Show a conversation: who said what, which tools ran and how they ended
-    Show {
-        id: String,
-        /// With --json: keep every line of the agent's files in the `raw` field of an event
-        #[arg(long, requires = "json")]
-        raw: bool,
-    },
-    /// Print a conversation as events, one JSON line each
-    Export {
-        id: String,
-        /// Keep every line of the agent's files in the `raw` field of an event
-        #[arg(long)]
-        raw: bool,
-    },
-    /// Forget a session of ours; with --agent, put a conversation away where the agent can (codex archives it)
-    Rm { id: String },
 }
 
 #[derive(Debug, Args)]
