@@ -10,7 +10,7 @@ pub(crate) mod read;
 pub(crate) mod rest;
 pub(crate) mod write;
 
-use crate::model::{Role, TaskState};
+use crate::model::Role;
 
 /// Marks a data part whose object is only there because the dialect wants one.
 const WRAPPED: &str = "data_part_compat";
@@ -19,19 +19,5 @@ pub(crate) fn role_word(role: Role) -> &'static str {
     match role {
         Role::User => "user",
         Role::Agent => "agent",
-    }
-}
-
-pub(crate) fn state_word(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Unknown => "unknown",
-        TaskState::Submitted => "submitted",
-        TaskState::Working => "working",
-        TaskState::InputRequired => "input-required",
-        TaskState::AuthRequired => "auth-required",
-        TaskState::Completed => "completed",
-        TaskState::Canceled => "canceled",
-        TaskState::Failed => "failed",
-        TaskState::Rejected => "rejected",
     }
 }

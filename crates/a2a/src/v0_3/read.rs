@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{WRAPPED, role_word, state_word};
+use super::{WRAPPED, role_word};
 use crate::error::Error;
 use crate::model::{
     Artifact, ArtifactUpdate, Content, Message, Part, Role, Sent, StatusUpdate, Task, TaskList, TaskState, TaskStatus,
@@ -56,14 +56,10 @@ pub(crate) fn task_list(node: &Node<'_>) -> Result<TaskList, Error> {
 
 fn status(node: &Node<'_>) -> Result<TaskStatus, Error> {
     Ok(TaskStatus {
-        state: state(node.need("state")?.str()?).unwrap_or_default(),
+        state: TaskState::of_word(node.need("state")?.str()?).unwrap_or_default(),
         message: node.opt_inside("message", message)?,
         timestamp: node.opt_string("timestamp")?,
     })
-}
-
-fn state(word: &str) -> Option<TaskState> {
-    TaskState::ALL.into_iter().find(|state| state_word(*state) == word)
 }
 
 fn status_update(node: &Node<'_>) -> Result<StatusUpdate, Error> {

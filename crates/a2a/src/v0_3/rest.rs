@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{role_word, state_word, write};
+use super::{role_word, write};
 use crate::model::{Content, Map, Message, Part, TaskState};
 use crate::request::{PushConfig, SendMessage};
 
@@ -150,7 +150,7 @@ fn status(map: Map) -> Map {
         Some(word) => word.replace("CANCELLED", "CANCELED").replace('_', "-").to_ascii_lowercase(),
         None => word.to_owned(),
     });
-    let word = word.unwrap_or_else(|| state_word(TaskState::Unknown).to_owned());
+    let word = word.unwrap_or_else(|| TaskState::Unknown.word().to_owned());
     map.insert("state".to_owned(), json!(word));
     map
 }

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::{WRAPPED, role_word, state_word};
+use super::{WRAPPED, role_word};
 use crate::model::{
     Artifact, ArtifactUpdate, Content, Map, Message, Part, Sent, StatusUpdate, Task, TaskList, TaskStatus, Update,
 };
@@ -78,7 +78,7 @@ impl Serialize for Wire<'_, TaskStatus> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let status = self.0;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("state", state_word(status.state))?;
+        map.serialize_entry("state", status.state.word())?;
         map.optional("message", status.message.as_ref().map(Wire).as_ref())?;
         map.optional("timestamp", status.timestamp.as_ref())?;
         map.end()

@@ -39,7 +39,7 @@ fn fresh(id: &str, session: &SessionId, seq: u64, at: Timestamp) -> TaskRecord {
     TaskRecord {
         id: id.to_owned(),
         session: session.clone(),
-        state: word(TaskState::Submitted).to_owned(),
+        state: TaskState::Submitted.word().to_owned(),
         first_seq: if name::is_own_task(id) { seq } else { 1 },
         last_seq: None,
         created: at,
@@ -61,7 +61,7 @@ pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &
     let is_kept = journal.task(now.task.to_string()).await.is_ok_and(|task| task.is_some());
     if !is_kept && session.snapshot().await.is_some_and(|state| state.turns > 0 || state.is_busy()) {
         let mut record = fresh(&now.task, session.id(), session.last(), Timestamp::now());
-        word(now.state).clone_into(&mut record.state);
+        now.state.word().clone_into(&mut record.state);
         put_away(journal, record).await;
     }
 }
@@ -70,7 +70,7 @@ pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &
 pub(crate) async fn reject(journal: &Arc<dyn Journal>, session: &Session, task: &str) {
     if name::is_own_task(task) {
         let mut record = fresh(task, session.id(), session.last() + 1, Timestamp::now());
-        word(TaskState::Rejected).clone_into(&mut record.state);
+        TaskState::Rejected.word().clone_into(&mut record.state);
         record.last_seq = Some(session.last());
         put_away(journal, record).await;
     }
@@ -93,7 +93,7 @@ impl Listen for Keeper {
         let (id, at) = (frame.task.to_string(), frame.at);
         let begun = fresh(&id, &self.session, frame.cursor.seq, at);
         let task = self.known.entry(id.clone()).or_insert(begun);
-        let state = word(frame.state);
+        let state = frame.state.word();
         // A prompt that waits is no change of the task that runs.
         let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&id);
         if waits || (!is_news && task.state == state) {
@@ -115,35 +115,5 @@ impl Listen for Keeper {
                 put_away(&self.journal, task).await;
             }
         }
-    }
-}
-
-/// A state as it is kept.
-pub(crate) fn word(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Unknown => "unknown",
-        TaskState::Submitted => "submitted",
-        TaskState::Working => "working",
-        TaskState::InputRequired => "input-required",
-        TaskState::AuthRequired => "auth-required",
-        TaskState::Completed => "completed",
-        TaskState::Canceled => "canceled",
-        TaskState::Failed => "failed",
-        TaskState::Rejected => "rejected",
-    }
-}
-
-/// A state as it was kept.
-pub(crate) fn state(word: &str) -> TaskState {
-    match word {
-        "submitted" => TaskState::Submitted,
-        "working" => TaskState::Working,
-        "input-required" => TaskState::InputRequired,
-        "auth-required" => TaskState::AuthRequired,
-        "completed" => TaskState::Completed,
-        "canceled" => TaskState::Canceled,
-        "failed" => TaskState::Failed,
-        "rejected" => TaskState::Rejected,
-        _ => TaskState::Unknown,
     }
 }

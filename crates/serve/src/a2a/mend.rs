@@ -7,7 +7,7 @@ use multitap_a2a::devtool::Spelling;
 use multitap_hub::{Journal, JournalError, TaskFilter, TaskRecord};
 
 use super::history::{End, Log, Stretch};
-use super::{keep, name};
+use super::name;
 
 /// How many are looked at at a time.
 const AT_A_TIME: usize = 100;
@@ -22,8 +22,7 @@ pub(super) async fn mend(journal: Arc<dyn Journal>) {
 }
 
 async fn mend_those(journal: &Arc<dyn Journal>, state: TaskState) -> Result<(), JournalError> {
-    let mut filter =
-        TaskFilter { state: Some(keep::word(state).to_owned()), limit: AT_A_TIME, ..TaskFilter::default() };
+    let mut filter = TaskFilter { state: Some(state.word().to_owned()), limit: AT_A_TIME, ..TaskFilter::default() };
     loop {
         let page = journal.tasks(filter.clone()).await?;
         let Some(last) = page.tasks.last() else { return Ok(()) };
@@ -54,5 +53,5 @@ async fn mend_one(journal: &Arc<dyn Journal>, task: TaskRecord, kept: TaskState)
         return Ok(());
     }
     let last_seq = (state.is_terminal() && name::is_own_task(&task.id)).then_some(seq);
-    journal.keep_task(TaskRecord { state: keep::word(state).to_owned(), last_seq, updated: at, ..task }).await
+    journal.keep_task(TaskRecord { state: state.word().to_owned(), last_seq, updated: at, ..task }).await
 }

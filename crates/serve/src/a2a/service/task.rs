@@ -153,7 +153,7 @@ impl Service {
         });
         let filter = TaskFilter {
             session: context.or(shared),
-            state: list.state.map(|state| keep::word(state).to_owned()),
+            state: list.state.map(|state| state.word().to_owned()),
             updated_after: after.transpose()?,
             before: list.page_token.as_deref().filter(|token| !token.is_empty()).map(read_token).transpose()?,
             limit: page_size as usize,
@@ -201,7 +201,7 @@ impl Service {
             Follow::turn(id)
         } else {
             let turn = now.turn.clone().filter(|_| *now.task == *id || !name::is_own_task(id));
-            let turn = turn.ok_or_else(|| idle(if *now.task == *id { keep::word(now.state) } else { kept }))?;
+            let turn = turn.ok_or_else(|| idle(if *now.task == *id { now.state.word() } else { kept }))?;
             live.cancel(call.client()).await.map_err(|error| error::from_cancel(&error))?;
             Follow::turn(turn)
         };
@@ -242,7 +242,7 @@ impl Service {
         let now = stage.now();
         let mut task = self.snapshot(door, stage, id, form.spelling, None).await?;
         if name::is_own_task(id) && task.status.state.is_terminal() && wanted.asked.is_none() {
-            return Err(nothing_more(id, keep::word(task.status.state)));
+            return Err(nothing_more(id, task.status.state.word()));
         }
         let mut ours = Map::from_iter([("cursor".to_owned(), now.cursor.to_string().into())]);
         if let Some(after) = wanted.asked {
@@ -310,7 +310,7 @@ async fn task(
     let is_live = matches!(log, Log::Live(_));
     let stretch = Stretch { log, task: id.into(), first, last: record.and_then(|record| record.last_seq) };
     let told = stretch.read(history, spelling).await.map_err(|error| error::from_journal(&error))?;
-    let kept = record.map_or(TaskState::Submitted, |record| keep::state(&record.state));
+    let kept = record.map_or(TaskState::Submitted, |record| TaskState::of_word(&record.state).unwrap_or_default());
     // Whoever saw its last frame may be quicker than what is kept.
     let seen = told.end.filter(|_| is_live);
     let state = state.or(seen.map(|end| end.state)).unwrap_or(kept);
