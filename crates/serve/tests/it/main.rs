@@ -6,4 +6,5 @@ mod events;
 mod http;
 mod live;
 mod scene;
+mod tasks;
 mod ws;
