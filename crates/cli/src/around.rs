@@ -9,6 +9,7 @@ use multitap_event::Timestamp;
 use multitap_hub::{Filter, Journal, Session, SessionRecord};
 use multitap_serve::{Door, Host as _};
 use multitap_tui::{Address, Answer, Around, Earlier, Share};
+use tokio::sync::watch;
 
 use crate::args::DoorArgs;
 use crate::cmd::{agents, sessions};
@@ -28,6 +29,8 @@ pub(crate) struct Surroundings {
     args: DoorArgs,
     shared: Arc<Shared>,
     door: Mutex<Option<Door>>,
+    /// Where it is now.
+    address: watch::Sender<Option<String>>,
 }
 
 impl Surroundings {
@@ -43,7 +46,8 @@ impl Surroundings {
             Some(port) => Some(shared.open_at(port, args, settings).await?),
             None => None,
         };
-        Ok(Self { journal, folder, args: args.clone(), shared, door: Mutex::new(door) })
+        let address = watch::Sender::new(door.as_ref().map(door::address));
+        Ok(Self { journal, folder, args: args.clone(), shared, door: Mutex::new(door), address })
     }
 
     /// This is the session that everybody shares from now on.
@@ -52,14 +56,23 @@ impl Surroundings {
     }
 
     /// Where others join, if they can.
-    pub(crate) fn address(&self) -> Option<String> {
-        self.door().as_ref().map(door::address)
+    pub(crate) fn address(&self) -> watch::Receiver<Option<String>> {
+        self.address.subscribe()
     }
 
     /// Closes the door.
     pub(crate) async fn close(&self) {
-        let door = self.door().take();
-        if let Some(door) = door {
+        self.put_up(None).await;
+    }
+
+    /// This is the door from now on; the one before is closed.
+    async fn put_up(&self, door: Option<Door>) {
+        let before = {
+            let mut now = self.door();
+            self.address.send_replace(door.as_ref().map(door::address));
+            std::mem::replace(&mut *now, door)
+        };
+        if let Some(door) = before {
             door.stop().await;
         }
     }
@@ -74,10 +87,8 @@ impl Surroundings {
             let settings = settings::of(&self.folder).map_err(|problem| problem.to_string())?;
             let port = port.or(self.args.a2a_port).unwrap_or_default();
             let opened = self.shared.open_at(port, &self.args, &settings).await;
-            let before = self.door().replace(opened.map_err(|problem| problem.to_string())?);
-            if let Some(door) = before {
-                door.stop().await; // somebody was as quick
-            }
+            // Somebody may have been as quick: the latest counts.
+            self.put_up(Some(opened.map_err(|problem| problem.to_string())?)).await;
         }
         let (url, at, is_local) = match self.door().as_ref() {
             Some(door) => {

@@ -9,7 +9,7 @@ use multitap_client::{AgentSession, Agents, Builtin, StartError};
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig, SessionId};
 use multitap_hub::{History, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Unusable, Which};
 use multitap_store::Store;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::task::TaskTracker;
 
 use crate::exit::Problem;
@@ -114,19 +114,33 @@ impl Host {
         Ok(Started { session: AgentSession::new(session, joined.feed), note })
     }
 
-    /// Opens a session that clients at that address join, and programs of this user by a private door; `place` is dropped when it is over.
+    /// Opens a session that clients join at that address, wherever it moves, and programs of this user by a private
+    /// door; `place` is dropped when it is over.
     pub(crate) async fn open_for_all(
         &self,
         open: Open,
-        address: Option<&str>,
+        mut address: watch::Receiver<Option<String>>,
         place: impl Send + 'static,
     ) -> Result<Session, OpenError> {
         let session = self.hub.open(open).await?;
         let private = self.private_door(&session).await;
-        let note = self.note(session.id(), address, private.as_ref().and_then(Private::socket));
+        let at = address.borrow_and_update().clone();
+        let mut note = self.note(session.id(), at.as_deref(), private.as_ref().and_then(Private::socket));
         let watched = session.clone();
         self.tasks.spawn(async move {
-            watched.over().await;
+            let over = watched.over();
+            tokio::pin!(over);
+            loop {
+                tokio::select! {
+                    () = &mut over => break,
+                    Ok(()) = address.changed() => {
+                        let at = address.borrow_and_update().clone();
+                        if let Some(Err(error)) = note.as_mut().map(|note| note.moved(at.as_deref())) {
+                            tracing::warn!(%error, "others cannot find where this session is shared");
+                        }
+                    }
+                }
+            }
             drop((note, place));
             if let Some(private) = private {
                 private.stop().await;

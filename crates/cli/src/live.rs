@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use multitap_event::{SessionId, Timestamp};
 use multitap_hub::Journal;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::host::data;
 
@@ -15,6 +14,7 @@ use crate::host::data;
 #[derive(Debug)]
 pub(crate) struct LiveNote {
     path: PathBuf,
+    note: Note,
 }
 
 impl LiveNote {
@@ -26,21 +26,32 @@ impl LiveNote {
         address: Option<&str>,
         socket: Option<&Path>,
     ) -> io::Result<Self> {
-        let run = data.join("run");
-        fs::create_dir_all(&run)?;
-        let path = place(data, session);
-        let mut note = json!({ "sessionId": session, "pid": std::process::id(), "since": Timestamp::now() });
-        if let Some(address) = address {
-            note["address"] = address.into();
-        }
-        if let Some(socket) = socket {
-            note["socket"] = json!(socket);
-        }
+        let note = Note {
+            session_id: session.clone(),
+            pid: std::process::id(),
+            since: Timestamp::now(),
+            address: address.map(str::to_owned),
+            socket: socket.map(Path::to_owned),
+        };
+        let left = Self { path: place(data, session), note };
+        left.write()?;
+        Ok(left)
+    }
+
+    /// Others join there from now on, or nowhere.
+    pub(crate) fn moved(&mut self, address: Option<&str>) -> io::Result<()> {
+        self.note.address = address.map(str::to_owned);
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let run = self.path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(run)?;
         // Never half a note, and never one that others may read.
-        let mut file = tempfile::Builder::new().prefix(".note").tempfile_in(&run)?;
-        writeln!(file, "{note}")?;
-        file.persist(&path).map_err(|error| error.error)?;
-        Ok(Self { path })
+        let mut file = tempfile::Builder::new().prefix(".note").tempfile_in(run)?;
+        writeln!(file, "{}", serde_json::to_string(&self.note)?)?;
+        file.persist(&self.path).map_err(|error| error.error)?;
+        Ok(())
     }
 }
 
@@ -50,17 +61,17 @@ fn place(data: &Path, session: &SessionId) -> PathBuf {
 }
 
 /// What such a note says.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Note {
     pub(crate) session_id: SessionId,
     pub(crate) pid: u32,
     pub(crate) since: Timestamp,
     /// Where clients join.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<String>,
     /// Where programs of this user join.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) socket: Option<PathBuf>,
 }
 

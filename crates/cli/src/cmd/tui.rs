@@ -59,7 +59,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             question_timeout: args.question_timeout,
         };
         let session = tokio::select! {
-            opened = host.open_for_all(open, address.as_deref(), ()) => opened.map_err(not_opened)?,
+            opened = host.open_for_all(open, address.clone(), ()) => opened.map_err(not_opened)?,
             () = signals.next() => break Exit::Interrupted,
         };
         around.share(session.clone());
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             me: me.clone(),
             folder: short(&next.folder),
             branch: branch(&next.folder),
-            door: address,
+            door: address.borrow().clone(),
             colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
             when_busy: args.when_busy(),
             editor: editor(),
@@ -155,7 +155,7 @@ async fn serve_on(session: &Session, around: &Surroundings, signals: &mut Signal
     if let Err(error) = multitap_tui::let_go() {
         tracing::warn!(%error, "the terminal is still held");
     }
-    let at = around.address().map(|address| format!(" at {address}")).unwrap_or_default();
+    let at = around.address().borrow().as_ref().map(|address| format!(" at {address}")).unwrap_or_default();
     let (id, pid) = (session.id(), std::process::id());
     out::say(&format!(
         "multitap: session {id} goes on without a terminal{at}; Ctrl+C here, or `kill {pid}`, ends it for all"

@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Mode, SessionConfig, SessionId};
 use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, SessionRecord, Which};
 use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Wanted};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -44,7 +44,7 @@ struct Inner {
     making_room: Semaphore,
     /// One session is taken up at a time: whoever comes second finds it live.
     taking_up: Semaphore,
-    address: OnceLock<String>,
+    address: watch::Sender<Option<String>>,
 }
 
 /// What a client gets of what it wished for.
@@ -64,14 +64,14 @@ impl Served {
             places: Arc::new(Semaphore::new(args.max_sessions as usize)),
             making_room: Semaphore::new(1),
             taking_up: Semaphore::new(1),
-            address: OnceLock::new(),
+            address: watch::Sender::new(None),
         };
         Self { inner: Arc::new(inner) }
     }
 
     /// Where others find the sessions of this host.
     pub(super) fn is_at(&self, address: String) {
-        self.inner.address.set(address).ok(); // it does not move
+        self.inner.address.send_replace(Some(address));
     }
 
     /// Ends every session.
@@ -190,8 +190,7 @@ impl Inner {
         place: OwnedSemaphorePermit,
     ) -> Result<Session, HostError> {
         let open = Open { which, config, by, linger: Linger::UntilClosed, question_timeout: self.question_timeout };
-        let address = self.address.get().map(String::as_str);
-        self.host.open_for_all(open, address, place).await.map_err(open_error)
+        self.host.open_for_all(open, self.address.subscribe(), place).await.map_err(open_error)
     }
 }
 
