@@ -11,6 +11,7 @@ mod jsonc;
 mod mcp;
 mod permission;
 pub(crate) mod save;
+mod terminal;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use std::str::FromStr;
 
 use etcetera::BaseStrategy as _;
 use multitap_event::{AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent};
+use multitap_tui::Preferences;
 use serde_json::{Map, Value};
 
 use self::permission::Permissions;
@@ -39,6 +41,7 @@ pub(crate) struct Settings {
     /// The MCP servers that every agent is given.
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
     pub(crate) a2a: A2a,
+    pub(crate) terminal: Preferences,
     /// What the user should know about the files; nothing to stop for.
     pub(crate) warnings: Vec<String>,
     /// The files that were read.
@@ -149,6 +152,7 @@ impl Settings {
         if let Ok(word) = std::env::var("MULTITAP_KEEP_RAW") {
             settings.keep_raw = !matches!(word.as_str(), "" | "0" | "false");
         }
+        settings.terminal.colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Ok(settings)
     }
 
@@ -191,6 +195,10 @@ impl Settings {
                 ("agents", Source::User) => self.take_agents(value, notes)?,
                 ("mcpServers", Source::User) => self.mcp_servers = mcp::servers(value, notes)?,
                 ("a2a", Source::User) => self.take_a2a(value, notes)?,
+                ("terminal", Source::User) => terminal::take(&mut self.terminal, value, notes)?,
+                ("terminal", Source::Project { .. }) => {
+                    notes.push("'terminal' is ignored here: how your terminal is used is your own business".to_owned());
+                }
                 ("approvalMode" | "tools" | "trustedFolders", _) => self.permissions.take(key, value, source, notes)?,
                 ("agents" | "mcpServers" | "a2a", Source::Project { .. }) => notes.push(format!(
                     "'{key}' is ignored here: a project may not choose programs, permissions or doors; put it into {}",

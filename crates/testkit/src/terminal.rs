@@ -90,7 +90,8 @@ impl<'a> Terminal<'a> {
         self.until(&format!("no {words}"), |screen| !screen.contains(words))
     }
 
-    fn about(&self, what: &str) -> Result<String> {
+    /// What tmux knows of it, by its own names: `#{alternate_on}`.
+    pub fn about(&self, what: &str) -> Result<String> {
         Ok(self.tmux(&["display-message", "-p", what])?.trim().to_owned())
     }
 

@@ -167,6 +167,11 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Focused(focused) => {
             model.focused = focused;
+            // Somebody may have been at it meanwhile.
+            if focused { vec![Effect::Branch] } else { Vec::new() }
+        }
+        Msg::Branch(branch) => {
+            model.branch = branch;
             Vec::new()
         }
         Msg::Refused(why) => {
@@ -240,7 +245,12 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
             model.models = command::read_models(&note.data);
             command::choose_model(model);
         }
-        EventKind::TurnCompleted(_) if !model.focused => effects.push(Effect::Notify("the turn is over".to_owned())),
+        EventKind::TurnCompleted(_) => {
+            effects.push(Effect::Branch);
+            if !model.focused {
+                effects.push(Effect::Notify("the turn is over".to_owned()));
+            }
+        }
         _ => {}
     }
     ask::follow(model);
@@ -311,6 +321,7 @@ fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
         Action::Leave => return leave(model, twice),
         Action::LeaveIfEmpty if model.composer.is_empty() => return command::leave(model, Outcome::Left),
         Action::LeaveIfEmpty => model.composer.erase(crate::composer::Erase::Forward),
+        Action::Suspend => return suspend(model),
         Action::NextMode => return next_mode(model),
         Action::Unfold => model.transcript.unfolded = !model.transcript.unfolded,
         Action::PageUp => return look::page(model, -1),
@@ -362,6 +373,15 @@ fn leave(model: &mut Model, twice: bool) -> Vec<Effect> {
         return Vec::new();
     }
     if model.state.is_busy() { vec![Effect::Cancel] } else { Vec::new() }
+}
+
+/// All of this process stops, and so would the session for whoever else is there.
+fn suspend(model: &mut Model) -> Vec<Effect> {
+    if model.is_host && command::others(model).next().is_some() {
+        model.notice = Some("others are connected, and the session would stand still for them".to_owned());
+        return Vec::new();
+    }
+    vec![Effect::Suspend]
 }
 
 fn next_mode(model: &Model) -> Vec<Effect> {

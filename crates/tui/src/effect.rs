@@ -43,6 +43,10 @@ pub(crate) enum Effect {
     Copy(String),
     /// Somebody who looks elsewhere should look here.
     Notify(String),
+    /// Look which branch is checked out.
+    Branch,
+    /// Stop, until the shell lets this program go on.
+    Suspend,
     Leave(Outcome),
 }
 

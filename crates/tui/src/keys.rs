@@ -27,6 +27,7 @@ pub(crate) enum Action {
     Editor,
     Complete,
     Recall,
+    Suspend,
     Nothing,
 }
 
@@ -51,6 +52,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "Esc", does: "interrupt the turn; twice: clear what is typed or bring back what was sent" },
     Binding { keys: "Ctrl+C", does: "interrupt or clear; twice: quit" },
     Binding { keys: "Ctrl+D", does: "quit, when nothing is typed" },
+    Binding { keys: "Ctrl+Z", does: "stop for now, when nobody else is connected; the shell's fg goes on" },
     Binding { keys: "Shift+Tab", does: "next approval mode" },
     Binding { keys: "Up, Down", does: "what was typed before; Up takes back a prompt that waits" },
     Binding { keys: "Ctrl+R", does: "search what was typed before" },
@@ -129,6 +131,7 @@ fn control(letter: char) -> Action {
         'o' => Action::Unfold,
         'g' => Action::Editor,
         'r' => Action::Recall,
+        'z' => Action::Suspend,
         _ => Action::Nothing,
     }
 }

@@ -20,6 +20,7 @@ mod keys;
 mod markdown;
 mod msg;
 mod picture;
+mod preferences;
 mod run;
 #[doc(hidden)]
 pub mod stage;
@@ -33,5 +34,6 @@ mod wrap;
 
 pub use around::{Address, Answer, Around, Earlier, Elsewhere, Share};
 pub use effect::Outcome;
-pub use run::{Editor, Options, RunError, run};
+pub use preferences::{Notify, Preferences};
+pub use run::{Branch, Editor, Options, RunError, run};
 pub use terminal::let_go;

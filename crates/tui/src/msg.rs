@@ -27,6 +27,8 @@ pub(crate) enum Msg {
         rows: u16,
     },
     Focused(bool),
+    /// This branch is checked out.
+    Branch(Option<String>),
     /// Something that was asked for was not done.
     Refused(String),
     /// An editor was closed with this text.

@@ -21,6 +21,7 @@ use crate::files::Files;
 use crate::history::{self, History};
 use crate::msg::Msg;
 use crate::picture;
+use crate::preferences::Preferences;
 use crate::terminal::Screen;
 use crate::theme::Theme;
 use crate::view::view;
@@ -44,10 +45,10 @@ pub struct Options {
     pub me: ClientRef,
     /// Where the session works, as people write it.
     pub folder: String,
-    pub branch: Option<String>,
+    pub branch: Branch,
     /// Where others join, if they can.
     pub door: Option<String>,
-    pub colours: bool,
+    pub preferences: Preferences,
     /// What a prompt does that comes while a turn runs.
     pub when_busy: WhenBusy,
     /// Lets the user edit a text, in a program of their own on this terminal.
@@ -63,6 +64,9 @@ pub struct Options {
     /// A first line for whoever sits here.
     pub greeting: Option<String>,
 }
+
+/// Looks which branch is checked out where the session works.
+pub type Branch = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 /// Edits a text.
 pub type Editor = Arc<dyn Fn(&str) -> io::Result<String> + Send + Sync>;
@@ -86,18 +90,18 @@ pub enum RunError {
 pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError> {
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
-    let mut model = Model::new(joined.client, options.folder, Theme::new(options.colours));
+    let mut model = Model::new(joined.client, options.folder, Theme::new(options.preferences.colours));
     if let Some(state) = joined.snapshot {
         model.begin(*state);
     }
-    (model.branch, model.door) = (options.branch, options.door);
+    model.door = options.door;
     (model.is_host, model.notice) = (options.is_host, options.greeting);
     model.session = Some(session.id().to_string());
     if let Some(file) = options.history.clone() {
         let past = tokio::task::spawn_blocking(move || history::load(&file)).await;
         model.history = History::new(past.unwrap_or_default());
     }
-    let screen = Screen::take()?;
+    let screen = Screen::take(options.preferences)?;
     let size = screen.terminal.size()?;
     (model.columns, model.rows) = (size.width, size.height);
     let (answers, answered) = mpsc::channel(ANSWERS);
@@ -109,6 +113,7 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
         answers,
         answered,
         when_busy: options.when_busy,
+        branch: options.branch,
         editor: options.editor,
         around: options.around,
         files: options.root.clone().map(|root| Arc::new(Files::new(root))),
@@ -130,6 +135,7 @@ struct Loop {
     answers: mpsc::Sender<Msg>,
     answered: mpsc::Receiver<Msg>,
     when_busy: WhenBusy,
+    branch: Branch,
     editor: Editor,
     around: Arc<dyn Around>,
     files: Option<Arc<Files>>,
@@ -145,6 +151,7 @@ impl Loop {
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
         let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
         let mut reaches = self.session.reaches();
+        self.carry_out(Effect::Branch);
         loop {
             if let Some(outcome) = self.leaving.take() {
                 return Ok(outcome);
@@ -253,6 +260,12 @@ impl Loop {
         self.on(msg);
     }
 
+    fn suspend(&mut self) {
+        if let Err(error) = self.screen.stop() {
+            self.on(Msg::Refused(format!("this program cannot be stopped: {error}")));
+        }
+    }
+
     /// Reads what came before that event.
     fn fetch(&mut self, before: u64) {
         let (session, answers) = (self.session.clone(), self.answers.clone());
@@ -276,7 +289,10 @@ impl Loop {
             Effect::Fetch { before } => return self.fetch(before),
             Effect::Copy(text) => return self.screen.copy(&text),
             Effect::Notify(words) => return self.screen.notify(&words),
-            Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => return self.use_files(effect),
+            Effect::Suspend => return self.suspend(),
+            Effect::Branch | Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => {
+                return self.use_files(effect);
+            }
             other => other,
         };
         let (session, me, answers) = (self.session.clone(), self.model.me.clone(), self.answers.clone());
@@ -291,9 +307,10 @@ impl Loop {
     /// Reading and writing files, where it keeps nobody waiting.
     fn use_files(&mut self, effect: Effect) {
         let (files, root, history) = (self.files.clone(), self.root.clone(), self.history.clone());
-        let answers = self.answers.clone();
+        let (branch, answers) = (self.branch.clone(), self.answers.clone());
         self.tasks.spawn_blocking(move || {
             let msg = match effect {
+                Effect::Branch => Some(Msg::Branch(branch())),
                 Effect::Find(wanted) => files.map(|files| Msg::Found { paths: files.find(&wanted.query), wanted }),
                 Effect::Picture { path, pasted } => {
                     let (name, image) = picture::read(root.as_deref(), &path);
@@ -350,7 +367,9 @@ async fn ask(
         Effect::Agents => Some(around.agents().await.map_or_else(Msg::Refused, Msg::Agents)),
         Effect::Share(share) => Some(around.share(share).await.map_or_else(Msg::Refused, Msg::Shared)),
         // Done by the loop itself.
-        Effect::Find(_)
+        Effect::Branch
+        | Effect::Suspend
+        | Effect::Find(_)
         | Effect::Picture { .. }
         | Effect::Remember(_)
         | Effect::Edit { .. }

@@ -6,36 +6,58 @@ use std::sync::Once;
 
 use base64::Engine as _;
 use crossterm::event::{
-    DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange, KeyboardEnhancementFlags,
-    PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
+    EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
+use crossterm::style::Print;
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
+use crate::preferences::Preferences;
+
+/// The wheel does not press the arrow keys, as it does in programs that know no mouse: those walk through what was typed.
+const NO_ARROWS: &str = "\x1b[?1007l";
+const ARROWS: &str = "\x1b[?1007h";
+
 /// The screen, for as long as it is ours.
 pub(crate) struct Screen {
     pub(crate) terminal: Terminal<CrosstermBackend<Stdout>>,
+    preferences: Preferences,
 }
 
 impl Screen {
     /// Takes the screen over.
-    pub(crate) fn take() -> io::Result<Self> {
+    pub(crate) fn take(preferences: Preferences) -> io::Result<Self> {
         give_back_on_panic();
-        enter()?;
+        enter(preferences)?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
         // What was taken is given back, also if it cannot be used.
-        terminal.map(|terminal| Self { terminal }).inspect_err(|_| leave())
+        terminal.map(|terminal| Self { terminal, preferences }).inspect_err(|_| leave())
     }
 
     /// Lets another program have the screen for a while.
     pub(crate) fn lend<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
         leave();
         let done = work();
-        enter()?;
+        enter(self.preferences)?;
         self.terminal.clear()?;
         Ok(done)
+    }
+
+    /// Stops this program, as Ctrl+Z does elsewhere, until the shell lets it go on.
+    #[cfg(unix)]
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
+        use rustix::process::{Signal, kill_current_process_group};
+        self.lend(|| kill_current_process_group(Signal::TSTP))??;
+        Ok(())
+    }
+
+    /// There is no shell here that could.
+    #[cfg(not(unix))]
+    pub(crate) fn stop(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -49,7 +71,10 @@ impl Screen {
     /// Calls whoever looks elsewhere.
     pub(crate) fn notify(&mut self, words: &str) {
         let words: String = words.chars().filter(|c| !c.is_control()).take(120).collect();
-        write!(io::stdout(), "\x07\x1b]9;multitap: {words}\x07").and_then(|()| io::stdout().flush()).ok(); // a courtesy
+        let ring = if self.preferences.notify.rings() { "\x07" } else { "" };
+        let show =
+            if self.preferences.notify.shows() { format!("\x1b]9;multitap: {words}\x07") } else { String::new() };
+        write!(io::stdout(), "{ring}{show}").and_then(|()| io::stdout().flush()).ok(); // a courtesy
     }
 }
 
@@ -59,7 +84,7 @@ impl Drop for Screen {
     }
 }
 
-fn enter() -> io::Result<()> {
+fn enter(preferences: Preferences) -> io::Result<()> {
     terminal::enable_raw_mode()?;
     let entered = execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange);
     if entered.is_err() {
@@ -67,15 +92,21 @@ fn enter() -> io::Result<()> {
     }
     // Shift+Enter is told apart only by terminals that know this; others take no notice. They are not asked first: one
     // that does not answer would keep the first frame waiting for seconds.
+    let mut out = io::stdout();
     let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
-    execute!(io::stdout(), PushKeyboardEnhancementFlags(flags)).ok();
+    execute!(out, PushKeyboardEnhancementFlags(flags)).ok();
+    if preferences.mouse {
+        execute!(out, EnableMouseCapture).ok();
+    } else {
+        execute!(out, Print(NO_ARROWS)).ok();
+    }
     entered
 }
 
 /// Every step, whatever became of the one before.
 fn leave() {
     let mut out = io::stdout();
-    execute!(out, PopKeyboardEnhancementFlags).ok();
+    execute!(out, PopKeyboardEnhancementFlags, DisableMouseCapture, Print(ARROWS)).ok();
     execute!(out, DisableFocusChange, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show).ok();
     terminal::disable_raw_mode().ok();
     out.flush().ok();

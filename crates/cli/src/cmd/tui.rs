@@ -1,6 +1,7 @@
 //! `multitap`: a session on this terminal, and beside it, with --a2a-port, for clients elsewhere.
 
 pub(crate) mod attach;
+mod branch;
 
 use std::ffi::OsString;
 use std::fs;
@@ -66,9 +67,9 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         let screen = Options {
             me: me.clone(),
             folder: short(&next.folder),
-            branch: branch(&next.folder),
+            branch: branch::of(Some(next.folder.clone())),
             door: address.borrow().clone(),
-            colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            preferences: next.settings.terminal,
             when_busy: args.when_busy(),
             editor: editor(),
             root: Some(next.folder),
@@ -185,13 +186,6 @@ fn short(folder: &Path) -> String {
         Some(rest) => format!("~/{}", rest.display()),
         None => folder.display().to_string(),
     }
-}
-
-/// The branch that is checked out, read as git keeps it.
-fn branch(folder: &Path) -> Option<String> {
-    let head = folder.ancestors().find_map(|above| fs::read_to_string(above.join(".git/HEAD")).ok())?;
-    let name = head.trim().strip_prefix("ref: refs/heads/");
-    Some(name.map_or_else(|| head.trim().chars().take(8).collect(), str::to_owned))
 }
 
 /// The user's editor, on a file that is gone afterwards.

@@ -196,6 +196,53 @@ fn a_closed_terminal_ends_the_agent_and_the_session_goes_on_later() {
     assert_ne!(cut_off["status"], "completed");
 }
 
+/// Below a shell that has jobs: elsewhere nothing could let it go on.
+#[test]
+fn a_shell_stops_it_and_lets_it_go_on() {
+    let scene = Scene::bare();
+    let Some(tmux) = interop::tmux() else { return };
+    let terminal = Terminal::start(tmux, &scene.scratch, &["sh", "-i"], (100, 30)).unwrap();
+    terminal.enter(&format!("{MULTITAP} {}", REHEARSAL.join(" "))).unwrap();
+    terminal.shows(READY).unwrap();
+    terminal.say("half a sen").unwrap();
+    terminal.press(&["C-z"]).unwrap();
+    terminal.shows("Stopped").unwrap();
+    assert!(!terminal.is_taken().unwrap());
+    terminal.enter("fg").unwrap();
+    terminal.shows("> half a sen").unwrap();
+    terminal.enter("tence").unwrap();
+    terminal.until("an answer", |screen| screen.matches("half a sentence").count() > 1).unwrap();
+    terminal.press(&["C-d"]).unwrap();
+    terminal.until("the shell", |screen| !screen.contains(READY)).unwrap();
+}
+
+#[test]
+fn the_wheel_scrolls_if_that_is_set_and_walks_through_nothing_if_not() {
+    for (mouse, flag) in [(true, "1"), (false, "0")] {
+        let scene = Scene::bare();
+        let home = scene.scratch.home().join(".config/multitap");
+        std::fs::create_dir_all(&home).unwrap();
+        let settings = serde_json::json!({ "terminal": { "mouse": mouse, "notify": "bell" } });
+        std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+        let Some(terminal) = rehearse(&scene, &[]) else { return };
+        assert_eq!(terminal.about("#{mouse_any_flag}").unwrap(), flag);
+        terminal.press(&["C-d"]).unwrap();
+        assert_eq!(terminal.ended().unwrap(), 0);
+        assert_eq!(terminal.about("#{mouse_any_flag}").unwrap(), "0", "and is given back");
+    }
+}
+
+#[test]
+fn the_branch_follows_what_is_checked_out() {
+    let scene = Scene::bare();
+    scene.scratch.write(".git/HEAD", "ref: refs/heads/first\n").unwrap();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.shows("(first)").unwrap();
+    scene.scratch.write(".git/HEAD", "ref: refs/heads/second\n").unwrap();
+    terminal.enter("hello you").unwrap();
+    terminal.shows("(second)").unwrap();
+}
+
 #[test]
 fn another_session_takes_the_place_of_this_one() {
     let scene = Scene::bare();

@@ -19,6 +19,7 @@ use crate::host;
 use crate::live::{self, Note};
 use crate::logging::ToFile;
 use crate::out;
+use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::words::clean;
 
@@ -80,6 +81,8 @@ async fn find(to: &str) -> Result<Found, Problem> {
 /// The same screen as if the session ran here.
 async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
+    // Those of the user: what a folder says does not count where the session runs elsewhere.
+    let preferences = Settings::load(None).map_err(|error| Problem::usage(error.to_string()))?.terminal;
     let token = match found.address.way {
         Road::Unix(_) => None,
         Road::Tcp { .. } => std::env::var(TOKEN).ok().filter(|token| !token.is_empty()),
@@ -93,9 +96,9 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
     let screen = Options {
         me: ClientRef::new(who(), Way::Terminal),
         folder: found.folder.as_deref().map_or_else(|| found.address.way.to_string(), short),
-        branch: found.folder.as_deref().and_then(branch),
+        branch: branch::of(found.folder.clone()),
         door: matches!(found.address.way, Road::Tcp { .. }).then(|| found.address.way.to_string()),
-        colours: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        preferences,
         when_busy: args.when_busy.into(),
         editor: editor(),
         // Files that are here are there too only on the same machine.

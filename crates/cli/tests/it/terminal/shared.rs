@@ -139,7 +139,8 @@ fn the_door_is_opened_and_closed_while_it_runs() {
     let card = talk(port, "GET /.well-known/agent-card.json", "").unwrap();
     assert!(card.starts_with("HTTP/1.1 200"), "{card}");
     let listed = || scene.run(&["attach"]).exits(0).stdout;
-    until_blocking("the address in the list", PATIENCE, || listed().contains(&format!(":{port}")).then_some(())).unwrap();
+    until_blocking("the address in the list", PATIENCE, || listed().contains(&format!(":{port}")).then_some(()))
+        .unwrap();
     let told = prompt(port, "hello there");
     assert_eq!(told["result"]["status"]["state"], "completed", "{told}");
     terminal.press(&["Escape"]).unwrap();

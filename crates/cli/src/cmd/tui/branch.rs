@@ -1,0 +1,55 @@
+//! The branch that is checked out in a folder, read as git keeps it: no program is started for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use multitap_tui::Branch;
+
+/// What looks for it, each time it is asked.
+pub(super) fn of(folder: Option<PathBuf>) -> Branch {
+    Arc::new(move || checked_out(folder.as_deref()?))
+}
+
+/// Its name, or the beginning of a commit that is checked out by itself.
+fn checked_out(folder: &Path) -> Option<String> {
+    let head = folder.ancestors().find_map(|above| fs::read_to_string(kept(above)?.join("HEAD")).ok())?;
+    let name = head.trim().strip_prefix("ref: refs/heads/");
+    Some(name.map_or_else(|| head.trim().chars().take(8).collect(), str::to_owned))
+}
+
+/// Where git keeps what belongs to that working tree: a folder of it, or elsewhere as a file says.
+fn kept(tree: &Path) -> Option<PathBuf> {
+    let git = tree.join(".git");
+    if !git.is_file() {
+        return Some(git);
+    }
+    let elsewhere = fs::read_to_string(git).ok()?;
+    Some(tree.join(elsewhere.trim().strip_prefix("gitdir: ")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_found_from_below_in_a_worktree_and_in_a_lone_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let at = |path: &str| checked_out(&folder.path().join(path));
+        put("main/.git/HEAD", "ref: refs/heads/topic/one\n");
+        put("main/src/deep/x", "");
+        assert_eq!(at("main/src/deep").as_deref(), Some("topic/one"));
+        put("main/.git/worktrees/two/HEAD", "ref: refs/heads/two\n");
+        put("two/.git", "gitdir: ../main/.git/worktrees/two\n");
+        assert_eq!(at("two").as_deref(), Some("two"));
+        put("main/.git/HEAD", "0123456789abcdef\n");
+        assert_eq!(at("main").as_deref(), Some("01234567"));
+        put("odd/.git", "\n");
+        assert_eq!(at("odd"), at(""), "what is no tree is passed by");
+    }
+}
