@@ -10,7 +10,7 @@ mod tests;
 mod typing;
 
 use crossterm::event::KeyEvent;
-use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype};
+use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype, Timestamp};
 use multitap_hub::State;
 
 pub(crate) use self::ask::Asking;
@@ -78,6 +78,9 @@ pub(crate) struct Model {
     /// The key before this one was the same, and meant to be pressed twice.
     again: Option<Action>,
     focused: bool,
+    /// When the turn that runs began, as far as that was told; and the moment that is drawn.
+    began: Option<Timestamp>,
+    beat: Option<Timestamp>,
     pub(crate) over: Option<String>,
 }
 
@@ -115,6 +118,8 @@ impl Model {
             is_host: false,
             again: None,
             focused: true,
+            began: None,
+            beat: None,
             over: None,
         }
     }
@@ -129,6 +134,12 @@ impl Model {
     /// The rows that the transcript has.
     pub(crate) fn page(&self) -> usize {
         usize::from(self.rows).saturating_sub(crate::view::below(self)).max(1)
+    }
+
+    /// The moment that is drawn while a turn runs, and for how many milliseconds it has.
+    pub(crate) fn beat(&self) -> Option<(Timestamp, Option<u64>)> {
+        let now = self.beat.filter(|_| self.state.is_busy())?;
+        Some((now, self.began.map(|began| now.millis_since(began))))
     }
 
     /// What the lines of the transcript are made for.
@@ -214,6 +225,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.again = None;
             Vec::new()
         }
+        Msg::Beat(now) => {
+            model.beat = Some(now);
+            Vec::new()
+        }
         Msg::Over(why) => {
             model.over = Some(why);
             Vec::new()
@@ -245,6 +260,7 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
             model.models = command::read_models(&note.data);
             command::choose_model(model);
         }
+        EventKind::TurnStarted { .. } => (model.began, model.beat) = (Some(event.timestamp), None),
         EventKind::TurnCompleted(_) => {
             effects.push(Effect::Branch);
             if !model.focused {

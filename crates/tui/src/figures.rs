@@ -22,8 +22,13 @@ pub(crate) fn cost(usd: f64) -> String {
 pub(crate) fn time(millis: u64) -> String {
     match millis / 1000 {
         0..60 => format!("{:.1} s", millis as f64 / 1000.0),
-        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+        whole => seconds(whole),
     }
+}
+
+/// Whole seconds: `9 s`, `3 min 20 s`.
+pub(crate) fn seconds(count: u64) -> String {
+    if count < 60 { format!("{count} s") } else { format!("{} min {} s", count / 60, count % 60) }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What can happen to the screen.
 
 use crossterm::event::KeyEvent;
-use multitap_event::{Event, Image};
+use multitap_event::{Event, Image, Timestamp};
 
 use crate::around::{Address, Earlier};
 use crate::complete::Wanted;
@@ -53,6 +53,8 @@ pub(crate) enum Msg {
     Shared(Option<Address>),
     /// Time has passed.
     Tick,
+    /// A turn is still at it, at that moment.
+    Beat(Timestamp),
     /// No more comes: the session is over, or this client was sent away.
     Over(String),
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event as Input, EventStream, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
-use multitap_event::{ClientRef, Query};
+use multitap_event::{ClientRef, Query, Timestamp};
 use multitap_hub::{Edge, Feed, FeedEnd, Join, JoinError, JoinFrom, Part, Reach, Session, Told, WhenBusy};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -28,6 +28,8 @@ use crate::view::view;
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
+/// How often the screen shows that a turn is at it.
+pub(crate) const BEAT: Duration = Duration::from_millis(100);
 /// How long a key waits to be pressed again.
 const AGAIN: Duration = Duration::from_secs(2);
 /// How many events of the past are on the screen at first.
@@ -149,6 +151,7 @@ impl Loop {
     async fn run(&mut self) -> Result<Outcome, RunError> {
         let mut input = EventStream::new();
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
+        let mut beat = drawn;
         let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
         let mut reaches = self.session.reaches();
         self.carry_out(Effect::Branch);
@@ -207,6 +210,10 @@ impl Loop {
                     self.on(Msg::Tick);
                 }
                 () = sleep_until(drawn + FRAME), if dirty => continue,
+                () = sleep_until(beat), if !over && self.model.state.is_busy() => {
+                    beat = Instant::now() + BEAT;
+                    self.on(Msg::Beat(Timestamp::now()));
+                }
             }
             dirty = true;
         }

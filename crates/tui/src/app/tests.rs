@@ -295,3 +295,18 @@ fn the_door_is_shown_with_a_code_to_scan() {
     update(&mut screen.model, Msg::Shared(None));
     assert_eq!(screen.model.door, None);
 }
+
+#[test]
+fn a_turn_tells_how_long_it_takes_and_others_stop_nothing() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.tell("turnStarted", &json!({ "turnId": "t" }));
+    assert_eq!(screen.model.beat(), None, "nothing moves before a moment has passed");
+    update(&mut screen.model, Msg::Beat(Timestamp::from_millis(2100)));
+    assert_eq!(screen.model.beat(), Some((Timestamp::from_millis(2100), Some(2100))));
+    assert_eq!(screen.keys("<^z>"), [Effect::Suspend]);
+    screen.tell("clientJoined", &json!({ "client": { "clientId": "other", "client": "phone", "door": "a2a" } }));
+    assert_eq!(screen.keys("<^z>"), []);
+    assert!(screen.model.notice.as_ref().unwrap().contains("others are connected"));
+    assert_eq!(screen.tell("turnCompleted", &json!({ "turnId": "t", "status": "completed" })), [Effect::Branch]);
+    assert_eq!(screen.model.beat(), None);
+}

@@ -1,6 +1,7 @@
 //! The last line: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
 //! is searched for.
 
+use multitap_event::Timestamp;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -10,9 +11,12 @@ use ratatui::widgets::Paragraph;
 use super::composer::field;
 use crate::app::{Context, Model, Search};
 use crate::figures;
+use crate::run::BEAT;
 use crate::wrap::{clean, width};
 
 const BETWEEN: &str = " · ";
+/// What turns while a turn runs.
+const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let theme = model.theme;
@@ -53,7 +57,7 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     let tokens = || state.usage.map(|usage| format!("{} tokens", figures::tokens(usage.total_tokens)));
     let mut parts = Vec::new();
     let mut say = |matters: u8, words: Option<String>| parts.extend(words.map(|words| (matters, words)));
-    say(0, state.is_busy().then(|| "working".to_owned()));
+    say(0, state.is_busy().then(|| working(model)));
     say(7, Some(format!("{}{branch}", model.folder)));
     say(2, agent);
     say(3, state.model.clone());
@@ -64,6 +68,16 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     say(4, (others > 0).then(|| format!("{others} connected")));
     say(8, model.door.clone());
     parts
+}
+
+/// That it is at work, for how long, and that this screen is alive.
+fn working(model: &Model) -> String {
+    let Some((now, taken)) = model.beat() else { return "working".to_owned() };
+    let turned = now.millis_since(Timestamp::from_millis(0)) / BEAT.as_millis() as u64;
+    let wheel = WHEEL[turned as usize % WHEEL.len()];
+    let seconds = taken.map(|taken| taken / 1000).filter(|seconds| *seconds > 0);
+    let taken = seconds.map(|seconds| format!(" {}", figures::seconds(seconds))).unwrap_or_default();
+    format!("{wheel} working{taken}")
 }
 
 fn context(context: Context) -> String {
