@@ -1,5 +1,8 @@
 //! Signals that ask us to end.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::Context as _;
 
 use crate::exit::Problem;
@@ -11,6 +14,33 @@ pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
+    pub(crate) at_editor: AtEditor,
+}
+
+/// Whether the user's editor has the terminal: then Ctrl+C is meant for that.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AtEditor(Arc<AtomicBool>);
+
+/// For as long as it has.
+#[derive(Debug)]
+pub(crate) struct Editing(AtEditor);
+
+impl AtEditor {
+    pub(crate) fn begin(&self) -> Editing {
+        self.0.store(true, Ordering::Relaxed);
+        Editing(self.clone())
+    }
+
+    #[cfg_attr(not(unix), expect(dead_code, reason = "consoles tell their programs apart"))]
+    fn is(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Editing {
+    fn drop(&mut self) {
+        self.0.0.store(false, Ordering::Relaxed);
+    }
 }
 
 /// What a signal asks for.
@@ -31,6 +61,7 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
+            at_editor: AtEditor::default(),
         })
     }
 
@@ -41,10 +72,12 @@ impl Signals {
 
     /// The next one, and what it asks for. Cancel safe.
     pub(crate) async fn next_kind(&mut self) -> Signal {
-        tokio::select! {
-            _ = self.interrupt.recv() => Signal::End,
-            _ = self.terminate.recv() => Signal::End,
-            _ = self.hangup.recv() => Signal::Hangup,
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => if !self.at_editor.is() { return Signal::End },
+                _ = self.terminate.recv() => return Signal::End,
+                _ = self.hangup.recv() => return Signal::Hangup,
+            }
         }
     }
 }
@@ -52,13 +85,15 @@ impl Signals {
 /// Ctrl-C.
 #[cfg(not(unix))]
 #[derive(Debug)]
-pub(crate) struct Signals;
+pub(crate) struct Signals {
+    pub(crate) at_editor: AtEditor,
+}
 
 #[cfg(not(unix))]
 impl Signals {
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
     pub(crate) fn new() -> Result<Self, Problem> {
-        Ok(Self)
+        Ok(Self { at_editor: AtEditor::default() })
     }
 
     /// The next one. Cancel safe.

@@ -10,7 +10,7 @@ mod tests;
 mod typing;
 
 use crossterm::event::KeyEvent;
-use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype, Timestamp};
+use multitap_event::{AgentType, ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype, Timestamp};
 use multitap_hub::State;
 
 pub(crate) use self::ask::Asking;
@@ -29,6 +29,15 @@ use crate::transcript::{Mark, Scroll, Shape, Transcript};
 
 /// The modes that Shift+Tab goes through.
 const MODES: [ApprovalMode; 4] = [ApprovalMode::Ask, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::AutoAll];
+
+/// Whether somebody looks here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Focus {
+    /// Not every terminal tells.
+    Unknown,
+    Here,
+    Elsewhere,
+}
 
 /// Everything that is on the screen, or could be.
 #[derive(Debug)]
@@ -75,9 +84,14 @@ pub(crate) struct Model {
     pub(crate) session: Option<String>,
     /// Whether the session ends when this screen is left.
     pub(crate) is_host: bool,
+    /// The mode that was asked for last, until it is told; and those that the agent did not take.
+    wished: Option<ApprovalMode>,
+    refused: Vec<ApprovalMode>,
     /// The key before this one was the same, and meant to be pressed twice.
     again: Option<Action>,
-    focused: bool,
+    focus: Focus,
+    /// The session runs elsewhere and cannot be reached now.
+    pub(crate) is_lost: bool,
     /// When the turn that runs began, as far as that was told; and the moment that is drawn.
     began: Option<Timestamp>,
     beat: Option<Timestamp>,
@@ -116,8 +130,11 @@ impl Model {
             wants_models: false,
             session: None,
             is_host: false,
+            wished: None,
+            refused: Vec::new(),
             again: None,
-            focused: true,
+            focus: Focus::Unknown,
+            is_lost: false,
             began: None,
             beat: None,
             over: None,
@@ -134,6 +151,13 @@ impl Model {
     /// The rows that the transcript has.
     pub(crate) fn page(&self) -> usize {
         usize::from(self.rows).saturating_sub(crate::view::below(self)).max(1)
+    }
+
+    /// The modes that the agent has, as far as that is known: those of an ACP agent are its own.
+    pub(crate) fn modes(&self) -> Vec<ApprovalMode> {
+        let agent = self.state.start.as_ref().map(|start| start.agent_type).filter(|agent| *agent != AgentType::Acp);
+        let has = |mode: &ApprovalMode| agent.is_none_or(|agent| mode.native(agent).is_some());
+        ApprovalMode::ALL.into_iter().filter(has).collect()
     }
 
     /// The moment that is drawn while a turn runs, and for how many milliseconds it has.
@@ -177,7 +201,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Focused(focused) => {
-            model.focused = focused;
+            model.focus = if focused { Focus::Here } else { Focus::Elsewhere };
             // Somebody may have been at it meanwhile.
             if focused { vec![Effect::Branch] } else { Vec::new() }
         }
@@ -185,9 +209,20 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.branch = branch;
             Vec::new()
         }
+        Msg::Lost(why) => {
+            model.is_lost = true;
+            model.notice = Some(format!("the connection is lost ({why}); trying again"));
+            Vec::new()
+        }
+        Msg::Back => {
+            model.is_lost = false;
+            model.notice = Some("connected again; nothing was missed".to_owned());
+            Vec::new()
+        }
         Msg::Refused(why) => {
             model.notice = Some(why);
             model.wants_models = false;
+            give_up_mode(model);
             Vec::new()
         }
         Msg::Found { wanted, paths } => {
@@ -222,7 +257,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             vec![Effect::Decide(Decide { new_content: Some(text), ..decide })]
         }
         Msg::Tick => {
-            model.again = None;
+            // What it said about the next key is no longer so.
+            if model.again.take().is_some() {
+                model.notice = None;
+            }
             Vec::new()
         }
         Msg::Beat(now) => {
@@ -245,9 +283,7 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
     model.context = Context::told(event).or(model.context);
     let mut effects = Vec::new();
     match &event.kind {
-        EventKind::PermissionAsked(question) if !model.focused => {
-            effects.push(Effect::Notify(question.title.clone()));
-        }
+        EventKind::PermissionAsked(question) => effects.extend(notify(model, &question.title)),
         EventKind::SessionStarted(_) => (model.commands, model.asked_commands) = (None, false),
         EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
             model.commands = Some(commands::read(&note.data));
@@ -260,17 +296,27 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
             model.models = command::read_models(&note.data);
             command::choose_model(model);
         }
+        EventKind::ModeChanged { .. } => model.wished = None,
+        EventKind::Error(_) => give_up_mode(model),
         EventKind::TurnStarted { .. } => (model.began, model.beat) = (Some(event.timestamp), None),
         EventKind::TurnCompleted(_) => {
             effects.push(Effect::Branch);
-            if !model.focused {
-                effects.push(Effect::Notify("the turn is over".to_owned()));
-            }
+            effects.extend(notify(model, "the turn is over"));
         }
         _ => {}
     }
     ask::follow(model);
     effects
+}
+
+/// Calls whoever looks elsewhere, or may.
+fn notify(model: &Model, words: &str) -> Option<Effect> {
+    let is_sure = match model.focus {
+        Focus::Here => return None,
+        Focus::Elsewhere => true,
+        Focus::Unknown => false,
+    };
+    Some(Effect::Notify { words: words.to_owned(), is_sure })
 }
 
 fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
@@ -400,8 +446,23 @@ fn suspend(model: &mut Model) -> Vec<Effect> {
     vec![Effect::Suspend]
 }
 
-fn next_mode(model: &Model) -> Vec<Effect> {
-    let now = MODES.iter().position(|mode| Some(*mode) == model.state.mode);
-    let next = MODES[now.map_or(1, |at| (at + 1) % MODES.len())];
+/// The next of those that the agent takes, also when this is pressed faster than modes change.
+fn next_mode(model: &mut Model) -> Vec<Effect> {
+    let has = model.modes();
+    let modes: Vec<ApprovalMode> =
+        MODES.into_iter().filter(|mode| has.contains(mode) && !model.refused.contains(mode)).collect();
+    let now = model.wished.or(model.state.mode);
+    let place = |mode: ApprovalMode| MODES.iter().position(|known| *known == mode);
+    let after = |mode: &&ApprovalMode| now.and_then(place) < place(**mode);
+    let Some(next) = modes.iter().find(after).or(modes.first()).copied().filter(|next| Some(*next) != now) else {
+        model.notice = Some("this agent takes no other mode".to_owned());
+        return Vec::new();
+    };
+    model.wished = Some(next);
     vec![Effect::SetMode(next.to_string())]
+}
+
+/// The agent did not take it: it is not asked for it again and again.
+fn give_up_mode(model: &mut Model) {
+    model.refused.extend(model.wished.take());
 }

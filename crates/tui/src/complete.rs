@@ -93,13 +93,13 @@ pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
 }
 
 /// The commands, or the words below one, that could be meant.
-pub(crate) fn commands(wanted: &Wanted, agents: &[Offered], models: &[Item]) -> Vec<Item> {
+pub(crate) fn commands(wanted: &Wanted, agents: &[Offered], models: &[Item], modes: &[ApprovalMode]) -> Vec<Item> {
     let What::Command { under } = &wanted.what else { return Vec::new() };
     let all = commands::all(agents);
     let Some((first, deeper)) = under.split_first() else { return matching(all.iter().map(command), &wanted.query) };
     if deeper.is_empty() {
         match first.as_str() {
-            "mode" => return matching(ApprovalMode::ALL.into_iter().map(mode), &wanted.query),
+            "mode" => return matching(modes.iter().copied().map(mode), &wanted.query),
             "model" => return matching(models.iter().cloned(), &wanted.query),
             _ => {}
         }
@@ -198,7 +198,7 @@ mod tests {
     fn check_offered(text: &str, expected: &[&str]) {
         let add = Offered { name: "add".to_owned(), argument: "text".to_owned(), ..Offered::default() };
         let memory = Offered { name: "memory".to_owned(), words: vec![add], ..Offered::default() };
-        let items = commands(&wanted(text, text.len()).unwrap(), &[memory], &[]);
+        let items = commands(&wanted(text, text.len()).unwrap(), &[memory], &[], &ApprovalMode::ALL);
         let texts: Vec<_> = items.iter().map(|item| item.text.as_str()).collect();
         assert_eq!(texts, expected, "{text}");
     }

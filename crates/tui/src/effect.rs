@@ -30,7 +30,7 @@ pub(crate) enum Effect {
     Sessions,
     Agents,
     Share(Share),
-    /// Open the user's editor with that text.
+    /// Open the user's editor with that text; they have the terminal until it is closed.
     Edit {
         what: Edited,
         text: String,
@@ -42,7 +42,11 @@ pub(crate) enum Effect {
     /// Put that into the clipboard.
     Copy(String),
     /// Somebody who looks elsewhere should look here.
-    Notify(String),
+    Notify {
+        words: String,
+        /// They do; else only who has not touched a key for a while is called.
+        is_sure: bool,
+    },
     /// Look which branch is checked out.
     Branch,
     /// Stop, until the shell lets this program go on.

@@ -35,5 +35,5 @@ mod wrap;
 pub use around::{Address, Answer, Around, Earlier, Elsewhere, Share};
 pub use effect::Outcome;
 pub use preferences::{Notify, Preferences};
-pub use run::{Branch, Editor, Options, RunError, run};
+pub use run::{Branch, Editing, Editor, Options, RunError, run};
 pub use terminal::let_go;

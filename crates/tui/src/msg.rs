@@ -29,6 +29,9 @@ pub(crate) enum Msg {
     Focused(bool),
     /// This branch is checked out.
     Branch(Option<String>),
+    /// The connection to a session that runs elsewhere is lost, and why; or it is back.
+    Lost(String),
+    Back,
     /// Something that was asked for was not done.
     Refused(String),
     /// An editor was closed with this text.

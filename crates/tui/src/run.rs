@@ -3,15 +3,17 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{Event as Input, EventStream, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use multitap_event::{ClientRef, Query, Timestamp};
 use multitap_hub::{Edge, Feed, FeedEnd, Join, JoinError, JoinFrom, Part, Reach, Session, Told, WhenBusy};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::app::{Model, update};
@@ -22,7 +24,7 @@ use crate::history::{self, History};
 use crate::msg::Msg;
 use crate::picture;
 use crate::preferences::Preferences;
-use crate::terminal::Screen;
+use crate::terminal::{self, Screen};
 use crate::theme::Theme;
 use crate::view::view;
 
@@ -37,6 +39,10 @@ const TAIL: u64 = 2000;
 /// How many events are read at once when somebody scrolls up to the first, and how many bytes of them.
 const FETCH: usize = 1000;
 const FETCH_BYTES: usize = 4 * 1024 * 1024;
+/// How long nobody may have touched a key to be called, where the terminal does not tell whether they look.
+const AWAY: Duration = Duration::from_secs(30);
+/// How long what was asked of the session last may take when somebody leaves.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How many answers may be under way.
 const ANSWERS: usize = 64;
 
@@ -70,8 +76,10 @@ pub struct Options {
 /// Looks which branch is checked out where the session works.
 pub type Branch = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// Edits a text.
-pub type Editor = Arc<dyn Fn(&str) -> io::Result<String> + Send + Sync>;
+/// Edits a text. Whatever has the terminal for it ends when this is dropped.
+pub type Editor = Arc<dyn Fn(String) -> Editing + Send + Sync>;
+/// A text that is being edited.
+pub type Editing = Pin<Box<dyn Future<Output = io::Result<String>> + Send>>;
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,7 +112,7 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
         model.history = History::new(past.unwrap_or_default());
     }
     let screen = Screen::take(options.preferences)?;
-    let size = screen.terminal.size()?;
+    let size = screen.size()?;
     (model.columns, model.rows) = (size.width, size.height);
     let (answers, answered) = mpsc::channel(ANSWERS);
     let mut looping = Loop {
@@ -122,9 +130,14 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
         root: options.root,
         history: options.history,
         tasks: TaskTracker::new(),
+        asked: FuturesUnordered::new(),
+        lent: None,
+        pressed: Instant::now(),
         leaving: None,
     };
     let ended = looping.run().await;
+    // Whoever sends and leaves at once has sent.
+    timeout(LAST_WORDS, async { while looping.asked.next().await.is_some() {} }).await.ok();
     looping.tasks.close();
     ended
 }
@@ -132,6 +145,8 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
 struct Loop {
     session: Session,
     model: Model,
+    /// Who has the terminal meanwhile, and what for; dropped before the terminal is given back.
+    lent: Option<(Edited, Editing)>,
     screen: Screen,
     feed: Feed,
     answers: mpsc::Sender<Msg>,
@@ -144,6 +159,10 @@ struct Loop {
     root: Option<PathBuf>,
     history: Option<PathBuf>,
     tasks: TaskTracker,
+    /// What was asked of the session, begun in the order in which it was asked.
+    asked: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Msg>> + Send>>>,
+    /// When somebody last did something.
+    pressed: Instant,
     leaving: Option<Outcome>,
 }
 
@@ -154,12 +173,13 @@ impl Loop {
         let mut beat = drawn;
         let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
         let mut reaches = self.session.reaches();
+        let mut continued = terminal::Continued::new()?;
         self.carry_out(Effect::Branch);
         loop {
             if let Some(outcome) = self.leaving.take() {
                 return Ok(outcome);
             }
-            if dirty && drawn.elapsed() >= FRAME {
+            if dirty && self.lent.is_none() && drawn.elapsed() >= FRAME {
                 match self.draw() {
                     Err(error) if has_drawn => return Ok(gone(&error)),
                     drawn => drawn?,
@@ -168,9 +188,10 @@ impl Loop {
                 (drawn, dirty) = (Instant::now(), false);
             }
             tokio::select! {
-                read = input.next() => match read {
+                read = input.next(), if self.lent.is_none() => match read {
                     Some(Ok(read)) => {
-                        again = Some(Instant::now() + AGAIN);
+                        self.pressed = Instant::now();
+                        again = Some(self.pressed + AGAIN);
                         self.on_input(read);
                     }
                     Some(Err(error)) => return Ok(gone(&error)),
@@ -196,11 +217,20 @@ impl Loop {
                     }
                 },
                 Some(msg) = self.answered.recv() => self.on(msg),
+                Some(msg) = self.asked.next() => if let Some(msg) = msg { self.on(msg) },
+                text = edited(&mut self.lent) => match self.take_back(text) {
+                    Ok(()) => {}
+                    Err(error) => return Ok(gone(&error)),
+                },
+                () = continued.next(), if self.lent.is_none() => match self.screen.again() {
+                    Ok(()) => {}
+                    Err(error) => return Ok(gone(&error)),
+                },
                 reach = reaches.changed() => match reach {
-                    Reach::Lost(why) => self.on(Msg::Refused(format!("the connection is lost ({why}); trying again"))),
+                    Reach::Lost(why) => self.on(Msg::Lost(why.to_string())),
                     Reach::Here => {
                         self.model.me = reaches.client().unwrap_or_else(|| self.model.me.clone());
-                        self.on(Msg::Refused("connected again; nothing was missed".to_owned()));
+                        self.on(Msg::Back);
                     }
                     // The end of the feed says it.
                     Reach::Gone(_) => {}
@@ -209,7 +239,7 @@ impl Loop {
                     again = None;
                     self.on(Msg::Tick);
                 }
-                () = sleep_until(drawn + FRAME), if dirty => continue,
+                () = sleep_until(drawn + FRAME), if dirty && self.lent.is_none() => continue,
                 () = sleep_until(beat), if !over && self.model.state.is_busy() => {
                     beat = Instant::now() + BEAT;
                     self.on(Msg::Beat(Timestamp::now()));
@@ -221,7 +251,7 @@ impl Loop {
 
     fn draw(&mut self) -> io::Result<()> {
         let model = &self.model;
-        self.screen.terminal.draw(|frame| view(model, frame)).map(drop)
+        self.screen.draw(|frame| view(model, frame))
     }
 
     fn on_told(&mut self, told: Told) {
@@ -257,14 +287,15 @@ impl Loop {
         }
     }
 
-    /// Lets the user's editor have the screen.
-    fn edit(&mut self, what: Edited, text: &str) {
-        let editor = self.editor.clone();
-        let msg = match self.screen.lend(|| editor(text)) {
-            Ok(Ok(text)) => Msg::Edited { what, text },
-            Ok(Err(error)) | Err(error) => Msg::Refused(format!("the editor cannot be used: {error}")),
-        };
-        self.on(msg);
+    /// The editor is closed, and the screen is ours again.
+    fn take_back(&mut self, text: io::Result<String>) -> io::Result<()> {
+        let Some((what, _)) = self.lent.take() else { return Ok(()) };
+        self.screen.again()?;
+        self.on(match text {
+            Ok(text) => Msg::Edited { what, text },
+            Err(error) => Msg::Refused(format!("the editor cannot be used: {error}")),
+        });
+        Ok(())
     }
 
     fn suspend(&mut self) {
@@ -292,10 +323,19 @@ impl Loop {
                 self.leaving = Some(outcome);
                 return;
             }
-            Effect::Edit { what, text } => return self.edit(what, &text),
+            Effect::Edit { what, text } => {
+                self.screen.let_others();
+                self.lent = Some((what, (self.editor)(text)));
+                return;
+            }
             Effect::Fetch { before } => return self.fetch(before),
             Effect::Copy(text) => return self.screen.copy(&text),
-            Effect::Notify(words) => return self.screen.notify(&words),
+            Effect::Notify { words, is_sure } => {
+                if self.lent.is_none() && (is_sure || self.pressed.elapsed() >= AWAY) {
+                    self.screen.notify(&words);
+                }
+                return;
+            }
             Effect::Suspend => return self.suspend(),
             Effect::Branch | Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => {
                 return self.use_files(effect);
@@ -304,8 +344,13 @@ impl Loop {
         };
         let (session, me, answers) = (self.session.clone(), self.model.me.clone(), self.answers.clone());
         let (around, when_busy) = (self.around.clone(), self.when_busy);
+        let may_take_long = matches!(effect, Effect::Query(_) | Effect::Sessions | Effect::Agents | Effect::Share(_));
+        let asking = async move { ask(effect, &session, me, when_busy, around.as_ref()).await };
+        if !may_take_long {
+            return self.asked.push(Box::pin(asking));
+        }
         self.tasks.spawn(async move {
-            if let Some(msg) = ask(effect, &session, me, when_busy, around.as_ref()).await {
+            if let Some(msg) = asking.await {
                 answers.send(msg).await.ok(); // the screen is gone, and nobody wants to know
             }
         });
@@ -336,6 +381,14 @@ impl Loop {
                 answers.blocking_send(msg).ok(); // the screen is gone, and nobody wants to know
             }
         });
+    }
+}
+
+/// Waits for the text that is being edited; for ever if there is none.
+async fn edited(lent: &mut Option<(Edited, Editing)>) -> io::Result<String> {
+    match lent {
+        Some((_, editing)) => editing.await,
+        None => std::future::pending().await,
     }
 }
 
@@ -382,7 +435,7 @@ async fn ask(
         | Effect::Edit { .. }
         | Effect::Fetch { .. }
         | Effect::Copy(_)
-        | Effect::Notify(_)
+        | Effect::Notify { .. }
         | Effect::Leave(_) => None,
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Stdout, Write as _};
 use std::panic;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use crossterm::event::{
@@ -12,8 +13,9 @@ use crossterm::event::{
 use crossterm::style::Print;
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute};
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Size;
+use ratatui::{Frame, Terminal};
 
 use crate::preferences::Preferences;
 
@@ -23,7 +25,7 @@ const ARROWS: &str = "\x1b[?1007h";
 
 /// The screen, for as long as it is ours.
 pub(crate) struct Screen {
-    pub(crate) terminal: Terminal<CrosstermBackend<Stdout>>,
+    terminal: Terminal<CrosstermBackend<Stdout>>,
     preferences: Preferences,
 }
 
@@ -37,21 +39,40 @@ impl Screen {
         terminal.map(|terminal| Self { terminal, preferences }).inspect_err(|_| leave())
     }
 
-    /// Lets another program have the screen for a while.
-    pub(crate) fn lend<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
+    pub(crate) fn size(&self) -> io::Result<Size> {
+        self.terminal.size()
+    }
+
+    /// Another program may have the terminal for a while.
+    pub(crate) fn let_others(&mut self) {
         leave();
-        let done = work();
+    }
+
+    /// The terminal is ours again, whatever was drawn on it meanwhile.
+    pub(crate) fn again(&mut self) -> io::Result<()> {
+        // What was asked of it is asked anew: nobody knows what became of it.
+        leave();
         enter(self.preferences)?;
-        self.terminal.clear()?;
-        Ok(done)
+        self.terminal.clear()
+    }
+
+    /// Draws a frame.
+    pub(crate) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        // A panic of some other task ends that task, and not this screen.
+        if PANICKED.swap(false, Ordering::Relaxed) {
+            self.again()?;
+        }
+        self.terminal.draw(view).map(drop)
     }
 
     /// Stops this program, as Ctrl+Z does elsewhere, until the shell lets it go on.
     #[cfg(unix)]
     pub(crate) fn stop(&mut self) -> io::Result<()> {
         use rustix::process::{Signal, kill_current_process_group};
-        self.lend(|| kill_current_process_group(Signal::TSTP))??;
-        Ok(())
+        self.let_others();
+        let stopped = kill_current_process_group(Signal::TSTP);
+        self.again()?;
+        Ok(stopped?)
     }
 
     /// There is no shell here that could.
@@ -112,6 +133,39 @@ fn leave() {
     out.flush().ok();
 }
 
+/// The shell let this program go on after it was stopped.
+#[cfg(unix)]
+pub(crate) struct Continued(tokio::signal::unix::Signal);
+
+#[cfg(unix)]
+impl Continued {
+    pub(crate) fn new() -> io::Result<Self> {
+        let continued = tokio::signal::unix::SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
+        tokio::signal::unix::signal(continued).map(Self)
+    }
+
+    /// Cancel safe.
+    pub(crate) async fn next(&mut self) {
+        self.0.recv().await;
+    }
+}
+
+/// Nothing stops programs here.
+#[cfg(not(unix))]
+pub(crate) struct Continued;
+
+#[cfg(not(unix))]
+impl Continued {
+    #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(crate) async fn next(&mut self) {
+        std::future::pending().await
+    }
+}
+
 /// Lets go of the terminal for good: it may be gone, or go any time.
 ///
 /// Whoever reads keys may still be at it, and would read the end of a terminal that is gone over and over. From now on
@@ -131,6 +185,9 @@ pub fn let_go() -> io::Result<()> {
     Ok(())
 }
 
+/// Something panicked, and the screen was given back to tell it.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
 /// A panic is told on the screen that people see.
 fn give_back_on_panic() {
     static ONCE: Once = Once::new();
@@ -139,6 +196,7 @@ fn give_back_on_panic() {
         panic::set_hook(Box::new(move |info| {
             leave();
             before(info);
+            PANICKED.store(true, Ordering::Relaxed);
         }));
     });
 }

@@ -20,13 +20,14 @@ use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
 use crate::logging::ToFile;
 use crate::settings::{self, Settings};
-use crate::signals::{Signal, Signals};
+use crate::signals::{AtEditor, Signal, Signals};
 use crate::take_up::TakeUp;
 use crate::{launch, out};
 
 /// Whether there is a screen to show something on.
 pub(crate) fn is_possible() -> bool {
-    io::stdin().is_terminal() && io::stdout().is_terminal()
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !is_dumb
 }
 
 /// Runs sessions on the screen, one after the other, until somebody leaves.
@@ -71,7 +72,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             door: address.borrow().clone(),
             preferences: next.settings.terminal,
             when_busy: args.when_busy(),
-            editor: editor(),
+            editor: editor(&signals.at_editor),
             root: Some(next.folder),
             history: host::data().map(|data| data.join("history.jsonl")),
             around: around.clone(),
@@ -189,18 +190,29 @@ fn short(folder: &Path) -> String {
 }
 
 /// The user's editor, on a file that is gone afterwards.
-fn editor() -> Editor {
-    Arc::new(|text| {
-        let words = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
-        let words = shell_words::split(words.as_deref().unwrap_or("vi")).map_err(io::Error::other)?;
-        let (program, args) = words.split_first().ok_or_else(|| io::Error::other("EDITOR names no program"))?;
-        let file = tempfile::Builder::new().prefix("multitap-").suffix(".md").tempfile()?;
-        fs::write(file.path(), text)?;
-        let args = args.iter().map(OsString::from).chain([file.path().as_os_str().to_owned()]);
-        let status = multitap_process::foreground(program.into(), args)?;
-        if !status.success() {
-            return Err(io::Error::other(format!("{program} ended with {status}")));
-        }
-        fs::read_to_string(file.path())
+fn editor(at_editor: &AtEditor) -> Editor {
+    let at_editor = at_editor.clone();
+    Arc::new(move |text| {
+        // What is typed to the editor is not meant for us, Ctrl+C neither.
+        let typing = at_editor.begin();
+        Box::pin(async move {
+            let edited = edit(text).await;
+            drop(typing);
+            edited
+        })
     })
+}
+
+async fn edit(text: String) -> io::Result<String> {
+    let words = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
+    let words = shell_words::split(words.as_deref().unwrap_or("vi")).map_err(io::Error::other)?;
+    let (program, args) = words.split_first().ok_or_else(|| io::Error::other("EDITOR names no program"))?;
+    let file = tempfile::Builder::new().prefix("multitap-").suffix(".md").tempfile()?;
+    fs::write(file.path(), text)?;
+    let args = args.iter().map(OsString::from).chain([file.path().as_os_str().to_owned()]);
+    let status = multitap_process::foreground(program.into(), args).await?;
+    if !status.success() {
+        return Err(io::Error::other(format!("{program} ended with {status}")));
+    }
+    fs::read_to_string(file.path())
 }

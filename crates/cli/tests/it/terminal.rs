@@ -106,6 +106,46 @@ fn what_is_written_is_edited_before_it_is_allowed() {
 }
 
 #[test]
+fn what_is_typed_to_the_editor_is_not_meant_for_us() {
+    let mut scene = Scene::bare();
+    // It leaves the terminal as it is, where Ctrl+C is a signal to all of us.
+    let editor = scene.scratch.write(
+        "editor",
+        "#!/bin/sh\ntrap 'echo stopped > \"$1\"; exit 0' INT\necho editing; while :; do sleep 0.1; done\n",
+    );
+    let editor = editor.unwrap();
+    std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
+    scene.scratch.set("EDITOR", editor);
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.say("draft").unwrap();
+    terminal.press(&["C-g"]).unwrap();
+    terminal.shows("editing").unwrap();
+    terminal.press(&["C-c"]).unwrap();
+    terminal.shows("> stopped").unwrap();
+    // An end that is meant for us is the end of the editor too.
+    terminal.press(&["C-g"]).unwrap();
+    terminal.shows("editing").unwrap();
+    let pid = terminal.pid().unwrap().to_string();
+    assert!(scene.scratch.command("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(terminal.ended().unwrap(), 0);
+    drop(terminal);
+    scene.nothing_left(PATIENCE);
+}
+
+#[test]
+fn prompts_keep_the_order_in_which_they_were_typed() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    let typed: Vec<String> = (1..=12).map(|at| format!("word{at:02}")).collect();
+    let keys: Vec<&str> = typed.iter().flat_map(|word| [word.as_str(), "Enter"]).collect();
+    terminal.press(&keys).unwrap();
+    terminal.until("the last answer", |screen| screen.contains("\"word12\"")).unwrap();
+    let asked: Vec<Value> = log(&scene).into_iter().filter(|event| event["type"] == "userMessage").collect();
+    let asked: Vec<&str> = asked.iter().filter_map(|event| event["content"].as_str()).collect();
+    assert_eq!(asked, typed);
+}
+
+#[test]
 fn what_is_typed_meanwhile_waits_and_is_taken_back() {
     let scene = Scene::bare();
     let Some(terminal) = rehearse(&scene, &[]) else { return };

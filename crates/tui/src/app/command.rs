@@ -1,8 +1,7 @@
 //! The commands of the terminal, carried out; and leaving, which may need a question first. Pure.
 
-use multitap_event::{AgentType, ApprovalMode, ClientRef, ClientRole, Query};
-use qrcode::QrCode;
-use qrcode::render::unicode::Dense1x2;
+use multitap_event::{AgentType, ClientRef, ClientRole, Query};
+use qrcode::{EcLevel, QrCode};
 use serde_json::{Map, Value};
 
 use super::Model;
@@ -62,7 +61,7 @@ pub(super) fn leave(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
     rows.push(row(format!("{}. stay", rows.len() + 1), "", Pick::Nothing));
     let title =
         if others == 1 { "another client is connected".to_owned() } else { format!("{others} others are connected") };
-    model.overlay = Some(Overlay::Picker(Picker::new(title, rows)));
+    model.overlay = Some(Overlay::Picker(Picker::new(title, rows).numbered()));
     Vec::new()
 }
 
@@ -85,9 +84,10 @@ fn share(words: &str) -> Result<Share, String> {
 }
 
 fn modes(model: &Model) -> Picker {
-    let rows = ApprovalMode::ALL.map(|mode| (complete::mode(mode), Pick::Mode(mode.to_string())));
-    let mut picker = Picker::new("what runs unasked", rows.to_vec());
-    picker.chosen = ApprovalMode::ALL.iter().position(|mode| Some(*mode) == model.state.mode).unwrap_or_default();
+    let modes = model.modes();
+    let rows = modes.iter().map(|mode| (complete::mode(*mode), Pick::Mode(mode.to_string())));
+    let mut picker = Picker::new("what runs unasked", rows.collect());
+    picker.chosen = modes.iter().position(|mode| Some(*mode) == model.state.mode).unwrap_or_default();
     picker
 }
 
@@ -148,9 +148,27 @@ pub(super) fn shared(model: &mut Model, address: Option<Address>) {
     lines.extend([address.note, "/share off closes it".to_owned()]);
     // A token behind the sign is not sent to any server.
     let link = address.token.map_or_else(|| address.url.clone(), |token| format!("{}/#token={token}", address.url));
-    let code = QrCode::new(link).map(|code| code.render::<Dense1x2>().build()).unwrap_or_default();
-    let code = code.lines().map(str::to_owned).collect();
+    let code = QrCode::with_error_correction_level(link, EcLevel::L).map(|code| half_blocks(&code)).unwrap_or_default();
     model.overlay = Some(Overlay::Page(Page { title: "Others join here".to_owned(), lines, code, top: 0 }));
+}
+
+/// Two modules in a letter, dark as what is drawn, with a rim that is just wide enough for a camera: on a screen of 24
+/// rows all of it is to be seen, also with a long token in it.
+fn half_blocks(code: &QrCode) -> Vec<String> {
+    const RIM: usize = 2;
+    let (width, modules) = (code.width(), code.to_colors());
+    let is_dark = |x: usize, y: usize| {
+        let inside = |at: usize| at.checked_sub(RIM).filter(|at| *at < width);
+        inside(x).zip(inside(y)).is_some_and(|(x, y)| modules[y * width + x] == qrcode::Color::Dark)
+    };
+    let letter = |x: usize, y: usize| match (is_dark(x, y), is_dark(x, y + 1)) {
+        (true, true) => '█',
+        (true, false) => '▀',
+        (false, true) => '▄',
+        (false, false) => ' ',
+    };
+    let all = width + 2 * RIM;
+    (0..all).step_by(2).map(|y| (0..all).map(|x| letter(x, y)).collect()).collect()
 }
 
 fn clients(model: &Model) -> Picker {

@@ -21,6 +21,8 @@ pub(crate) struct Picker {
     pub(crate) filter: String,
     pub(crate) chosen: usize,
     rows: Vec<(Item, Pick)>,
+    /// The rows begin with their numbers, and a number chooses.
+    is_numbered: bool,
 }
 
 /// What choosing does.
@@ -52,7 +54,11 @@ pub(crate) struct Page {
 
 impl Picker {
     pub(crate) fn new(title: impl Into<String>, rows: Vec<(Item, Pick)>) -> Self {
-        Self { title: title.into(), filter: String::new(), chosen: 0, rows }
+        Self { title: title.into(), filter: String::new(), chosen: 0, rows, is_numbered: false }
+    }
+
+    pub(crate) fn numbered(self) -> Self {
+        Self { is_numbered: true, ..self }
     }
 
     /// The rows that match what is typed, the best first.
@@ -61,8 +67,11 @@ impl Picker {
     }
 
     fn picked(&self) -> Option<Pick> {
-        let item = self.items().into_iter().nth(self.chosen)?;
-        self.rows.iter().find(|(row, _)| *row == item).map(|(_, pick)| pick.clone())
+        let items = self.items();
+        let item = items.get(self.chosen)?;
+        // Two may look the same: then it is the same of them as on the screen.
+        let before = items[..self.chosen].iter().filter(|other| *other == item).count();
+        self.rows.iter().filter(|(row, _)| row == item).nth(before).map(|(_, pick)| pick.clone())
     }
 
     fn go(&mut self, way: Move) {
@@ -84,23 +93,22 @@ pub(crate) fn row(shown: impl Into<String>, does: impl Into<String>, pick: Pick)
 /// What a key does while something lies over the screen.
 pub(super) fn pressed(model: &mut Model, action: Action) -> Vec<Effect> {
     let rows = usize::from(model.rows).saturating_sub(4).max(1);
+    let hidden = crate::view::hidden_page(model);
     match (&mut model.overlay, action) {
         (_, Action::Interrupt | Action::Leave | Action::LeaveIfEmpty) => model.overlay = None,
         (Some(Overlay::Picker(picker)), _) => return pick(model_picker(picker, action), model),
         (Some(Overlay::Page(page)), Action::Go(Move::Up)) => page.top = page.top.saturating_sub(1),
         (Some(Overlay::Page(page)), Action::PageUp) => page.top = page.top.saturating_sub(rows),
-        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.down(1),
-        (Some(Overlay::Page(page)), Action::PageDown) => page.down(rows),
+        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.down(1, hidden),
+        (Some(Overlay::Page(page)), Action::PageDown) => page.down(rows, hidden),
         (Some(Overlay::Page(_)) | None, _) => model.overlay = None,
     }
     Vec::new()
 }
 
 impl Page {
-    fn down(&mut self, by: usize) {
-        // Lines may be cut in two on a narrow screen: better too far than not far enough.
-        let most = (self.lines.len() + self.code.len()).saturating_sub(1);
-        self.top = (self.top + by).min(most);
+    fn down(&mut self, by: usize, hidden: usize) {
+        self.top = (self.top + by).min(hidden);
     }
 }
 
@@ -108,7 +116,7 @@ fn model_picker(picker: &mut Picker, action: Action) -> Option<Pick> {
     match action {
         Action::Send | Action::Complete => return picker.picked(),
         // What is numbered is chosen by its number.
-        Action::Insert(digit @ '1'..='9') if picker.filter.is_empty() && picker.rows.len() < 4 => {
+        Action::Insert(digit @ '1'..='9') if picker.filter.is_empty() && picker.is_numbered => {
             picker.chosen = digit.to_digit(10).map_or(0, |number| number as usize - 1);
             return picker.picked();
         }

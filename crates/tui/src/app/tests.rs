@@ -307,6 +307,92 @@ fn a_turn_tells_how_long_it_takes_and_others_stop_nothing() {
     screen.tell("clientJoined", &json!({ "client": { "clientId": "other", "client": "phone", "door": "a2a" } }));
     assert_eq!(screen.keys("<^z>"), []);
     assert!(screen.model.notice.as_ref().unwrap().contains("others are connected"));
-    assert_eq!(screen.tell("turnCompleted", &json!({ "turnId": "t", "status": "completed" })), [Effect::Branch]);
+    let effects = screen.tell("turnCompleted", &json!({ "turnId": "t", "status": "completed" }));
+    let called = Effect::Notify { words: "the turn is over".to_owned(), is_sure: false };
+    assert_eq!(effects, [Effect::Branch, called], "nobody knows whether somebody looks");
     assert_eq!(screen.model.beat(), None);
+}
+
+#[test]
+fn only_who_may_look_elsewhere_is_called() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    let end = |screen: &mut Screen| {
+        let effects = screen.tell("turnCompleted", &json!({ "turnId": "t", "status": "completed" }));
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Notify { is_sure, .. } => Some(is_sure),
+            _ => None,
+        })
+    };
+    assert_eq!(end(&mut screen), Some(false));
+    update(&mut screen.model, Msg::Focused(false));
+    assert_eq!(end(&mut screen), Some(true));
+    update(&mut screen.model, Msg::Focused(true));
+    assert_eq!(end(&mut screen), None);
+}
+
+/// Presses Shift+Tab, and says which mode was asked for.
+fn next_mode(screen: &mut Screen) -> Option<String> {
+    let key = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
+    update(&mut screen.model, Msg::Key(key)).into_iter().find_map(|effect| match effect {
+        Effect::SetMode(mode) => Some(mode),
+        _ => None,
+    })
+}
+
+#[test]
+fn modes_that_an_agent_does_not_take_are_passed_by() {
+    let mut screen = Screen::new(AgentType::Codex);
+    screen.tell("modeChanged", &json!({ "mode": "ask" }));
+    assert_eq!(next_mode(&mut screen).as_deref(), Some("plan"), "codex has no autoEdit");
+    assert_eq!(next_mode(&mut screen).as_deref(), Some("autoAll"), "pressed before the change is told");
+    screen.tell("modeChanged", &json!({ "mode": "plan" }));
+    screen.tell("modeChanged", &json!({ "mode": "autoAll" }));
+    assert_eq!(next_mode(&mut screen).as_deref(), Some("ask"));
+
+    let mut screen = Screen::new(AgentType::Claude);
+    screen.tell("modeChanged", &json!({ "mode": "plan" }));
+    assert_eq!(next_mode(&mut screen).as_deref(), Some("autoAll"));
+    screen.tell("error", &json!({ "kind": "protocolError", "message": "refused", "severity": "error" }));
+    assert_eq!(next_mode(&mut screen).as_deref(), Some("ask"), "it did not take the one before");
+    screen.tell("modeChanged", &json!({ "mode": "ask" }));
+    assert_eq!(next_mode(&mut screen).as_deref(), Some("autoEdit"));
+    screen.tell("modeChanged", &json!({ "mode": "autoEdit" }));
+    assert_eq!(next_mode(&mut screen).as_deref(), Some("plan"));
+    screen.tell("modeChanged", &json!({ "mode": "plan" }));
+    assert_eq!(next_mode(&mut screen).as_deref(), Some("ask"), "and is not asked again");
+}
+
+#[test]
+fn of_two_clients_that_look_the_same_the_chosen_one_is_sent_away() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    for id in ["one", "two"] {
+        screen.tell("clientJoined", &json!({ "client": { "clientId": id, "client": "twin", "door": "a2a" } }));
+    }
+    screen.keys("/clients<enter><down><down><enter>");
+    assert_eq!(screen.keys("1"), [], "a number chooses only what is numbered");
+    screen.keys("<back>");
+    assert_eq!(screen.keys("<enter>"), [Effect::Kick(ClientId::from("two"))]);
+}
+
+#[test]
+fn a_lost_connection_is_told_until_it_is_back() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    update(&mut screen.model, Msg::Lost("reset".to_owned()));
+    assert!(screen.model.notice.as_ref().unwrap().contains("reset"));
+    screen.keys("x");
+    assert!(screen.model.is_lost && screen.model.notice.is_none());
+    update(&mut screen.model, Msg::Back);
+    assert!(!screen.model.is_lost);
+}
+
+#[test]
+fn a_word_about_the_next_key_goes_when_it_is_no_longer_so() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.keys("<^c>");
+    assert!(screen.model.notice.is_some());
+    update(&mut screen.model, Msg::Tick);
+    assert_eq!(screen.model.notice, None);
+    update(&mut screen.model, Msg::Refused("no".to_owned()));
+    update(&mut screen.model, Msg::Tick);
+    assert!(screen.model.notice.is_some(), "other words stay until a key");
 }

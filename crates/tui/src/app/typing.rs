@@ -79,7 +79,7 @@ pub(super) fn offer(model: &mut Model) -> Vec<Effect> {
         return vec![Effect::Find(wanted)];
     }
     let agents = model.commands.as_deref().unwrap_or_default();
-    let items = complete::commands(&wanted, agents, &model.models);
+    let items = complete::commands(&wanted, agents, &model.models, &model.modes());
     model.completion = Completion::new(wanted, items);
     if model.commands.is_none() && !std::mem::replace(&mut model.asked_commands, true) {
         return vec![Effect::Query(Query::Commands)];

@@ -26,6 +26,13 @@ pub(super) fn draw(model: &Model, overlay: &Overlay, frame: &mut Frame<'_>, area
     }
 }
 
+/// How many lines of a page are not on the screen.
+pub(super) fn hidden(page: &Page, columns: usize, rows: usize) -> usize {
+    let all = text(page, columns.saturating_sub(2)).count() + page.code.len();
+    // The frame and the status line have rows too.
+    all.saturating_sub(rows.saturating_sub(3))
+}
+
 fn draw_picker(model: &Model, picker: &Picker, frame: &mut Frame<'_>, area: Rect) {
     let theme = model.theme;
     let hint = " Enter chooses · type to narrow · Esc closes ";
@@ -56,8 +63,14 @@ fn draw_page(model: &Model, page: &Page, frame: &mut Frame<'_>, area: Rect) {
     let inner = block.inner(area);
     // Black on white whatever the theme: a camera has to read it.
     let code = page.code.iter().map(|line| Line::styled(line.clone(), Style::new().fg(Color::Black).bg(Color::White)));
-    let lines: Vec<Line<'_>> =
-        text(page, usize::from(inner.width)).chain(code).skip(page.top).take(usize::from(inner.height)).collect();
+    // The screen may have been made larger meanwhile.
+    let all = text(page, usize::from(inner.width)).count() + page.code.len();
+    let hidden = all.saturating_sub(usize::from(inner.height));
+    let lines: Vec<Line<'_>> = text(page, usize::from(inner.width))
+        .chain(code)
+        .skip(page.top.min(hidden))
+        .take(usize::from(inner.height))
+        .collect();
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);
 }
 

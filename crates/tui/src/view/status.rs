@@ -12,23 +12,38 @@ use super::composer::field;
 use crate::app::{Context, Model, Search};
 use crate::figures;
 use crate::run::BEAT;
-use crate::wrap::{clean, width};
+use crate::wrap::{clean, width, wrap};
 
 const BETWEEN: &str = " · ";
 /// What turns while a turn runs.
 const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// The rows it takes up: what is said to whoever sits here is said whole, as far as there is room.
+pub(super) fn rows(model: &Model) -> usize {
+    if model.search.is_some() { 1 } else { told(model).map_or(1, |lines| lines.len()) }
+}
+
+/// A word for whoever sits here, in the place of the rest.
+fn told(model: &Model) -> Option<Vec<Line<'static>>> {
+    const MOST: usize = 4;
+    let words = match (&model.over, &model.notice) {
+        (Some(over), _) => format!("{over} · Ctrl+D leaves"),
+        (None, Some(notice)) => notice.clone(),
+        (None, None) => return None,
+    };
+    let line = Line::styled(clean(&words).replace('\n', " "), model.theme.warning());
+    let mut lines = wrap(line, usize::from(model.columns).max(1), 0);
+    lines.truncate(MOST.min(usize::from(model.rows)).max(1));
+    Some(lines)
+}
 
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let theme = model.theme;
     if let Some(search) = &model.search {
         return searching(model, search, frame, area);
     }
-    let line = match (&model.over, &model.notice) {
-        (Some(over), _) => Line::styled(format!("{over} · Ctrl+D leaves"), theme.warning()),
-        (None, Some(notice)) => Line::styled(clean(notice).replace('\n', " "), theme.warning()),
-        (None, None) => fitting(parts(model), usize::from(area.width), theme.quiet()),
-    };
-    frame.render_widget(Paragraph::new(line), area);
+    let lines = told(model).unwrap_or_else(|| vec![fitting(parts(model), usize::from(area.width), theme.quiet())]);
+    frame.render_widget(Paragraph::new(lines), area);
 }
 
 fn searching(model: &Model, search: &Search, frame: &mut Frame<'_>, area: Rect) {
@@ -57,16 +72,20 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     let tokens = || state.usage.map(|usage| format!("{} tokens", figures::tokens(usage.total_tokens)));
     let mut parts = Vec::new();
     let mut say = |matters: u8, words: Option<String>| parts.extend(words.map(|words| (matters, words)));
-    say(0, state.is_busy().then(|| working(model)));
-    say(7, Some(format!("{}{branch}", model.folder)));
+    if model.is_lost {
+        say(0, Some("not connected, trying again".to_owned()));
+    } else {
+        say(0, state.is_busy().then(|| working(model)));
+    }
+    say(8, Some(format!("{}{branch}", model.folder)));
     say(2, agent);
     say(3, state.model.clone());
     say(1, mode);
-    say(5, model.context.map(context).or_else(tokens));
-    say(6, state.cost_usd.filter(|cost| *cost > 0.0).map(figures::cost));
+    say(6, model.context.map(context).or_else(tokens));
+    say(7, state.cost_usd.filter(|cost| *cost > 0.0).map(figures::cost));
     say(0, (!state.queue.is_empty()).then(|| format!("{} queued", state.queue.len())));
-    say(4, (others > 0).then(|| format!("{others} connected")));
-    say(8, model.door.clone());
+    say(4, (others > 0 && !model.is_lost).then(|| format!("{others} connected")));
+    say(5, model.door.clone());
     parts
 }
 

@@ -30,7 +30,7 @@ const TOKEN: &str = "MULTITAP_TOKEN";
 pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
     let Some(to) = &args.to else { return list(args.json).await };
     if !is_possible() {
-        return Err(Problem::usage("attach shows a session on a terminal, and this is none"));
+        return Err(Problem::usage("attach shows a session on a terminal, and this is none that can show it"));
     }
     let found = find(to).await?;
     show(found, &args).await
@@ -97,10 +97,12 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
         me: ClientRef::new(who(), Way::Terminal),
         folder: found.folder.as_deref().map_or_else(|| found.address.way.to_string(), short),
         branch: branch::of(found.folder.clone()),
-        door: matches!(found.address.way, Road::Tcp { .. }).then(|| found.address.way.to_string()),
+        // Where the folder is not known, the address stands in its place.
+        door: (found.folder.is_some() && matches!(found.address.way, Road::Tcp { .. }))
+            .then(|| found.address.way.to_string()),
         preferences,
         when_busy: args.when_busy.into(),
-        editor: editor(),
+        editor: editor(&signals.at_editor),
         // Files that are here are there too only on the same machine.
         root: found.folder.filter(|folder| folder.is_dir()),
         history: host::data().map(|data| data.join("history.jsonl")),
