@@ -71,6 +71,8 @@ pub(crate) struct Model {
     /// Its models, as far as it told; and whether somebody waits to choose one.
     models: Vec<Item>,
     wants_models: bool,
+    /// Whether the agent takes pictures, as far as it told.
+    takes_pictures: bool,
     /// The id of the session.
     pub(crate) session: Option<String>,
     /// Whether the session ends when this screen is left.
@@ -111,6 +113,7 @@ impl Model {
             asked_commands: false,
             models: Vec::new(),
             wants_models: false,
+            takes_pictures: true,
             session: None,
             is_host: false,
             again: None,
@@ -159,6 +162,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
                 (None, None) => typing::paste(model, text),
             }
         }
+        Msg::Clipped(clipped) => typing::clipped(model, clipped),
         Msg::Wheel(by) => look::scroll(model, by),
         Msg::Fetched(fetched) => look::fetched(model, fetched),
         Msg::Resized { columns, rows } => {
@@ -180,7 +184,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Picture { name, image, pasted } => {
             match (image, pasted) {
-                (Ok(image), _) => model.composer.picture(&name, image),
+                (Ok(image), _) => typing::picture(model, &name, image),
                 (Err(_), Some(pasted)) => model.composer.paste(&pasted),
                 (Err(why), None) => model.notice = Some(why),
             }
@@ -228,7 +232,13 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
         EventKind::PermissionAsked(question) if !model.focused => {
             effects.push(Effect::Notify(question.title.clone()));
         }
-        EventKind::SessionStarted(_) => (model.commands, model.asked_commands) = (None, false),
+        EventKind::SessionStarted(_) => {
+            (model.commands, model.asked_commands) = (None, false);
+            model.takes_pictures = true;
+        }
+        EventKind::System(note) if note.subtype == SystemSubtype::CAPABILITIES => {
+            model.takes_pictures = command::takes_pictures(&note.data);
+        }
         EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
             model.commands = Some(commands::read(&note.data));
             // Somebody may be in the middle of typing one.
@@ -251,6 +261,11 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let action = keys::action(key);
     let twice = model.again.take() == Some(action);
     model.notice = None;
+    // Wherever one types, and never in place of an answer.
+    if action == Action::Paste && !model.help && model.overlay.is_none() {
+        model.notice = Some("reading the clipboard".to_owned());
+        return vec![Effect::Paste];
+    }
     if model.help {
         read_help(model, action);
         return Vec::new();
@@ -320,7 +335,8 @@ fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
         Action::Search => model.search = Some(Search::default()),
         Action::Copy(what) => return copy(model, what),
         Action::Editor => return vec![Effect::Edit { what: Edited::Composer, text: model.composer.whole() }],
-        Action::Nothing => {}
+        // Seen to before.
+        Action::Paste | Action::Nothing => {}
     }
     Vec::new()
 }

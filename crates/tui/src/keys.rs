@@ -27,6 +27,8 @@ pub(crate) enum Action {
     Editor,
     Complete,
     Recall,
+    /// From the desktop's clipboard, which has what no terminal hands over.
+    Paste,
     Nothing,
 }
 
@@ -55,6 +57,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "Up, Down", does: "what was typed before; Up takes back a prompt that waits" },
     Binding { keys: "Ctrl+R", does: "search what was typed before" },
     Binding { keys: "@, /", does: "mention a file, give a command; Tab or Enter takes what is offered, Esc closes it" },
+    Binding { keys: "Ctrl+V", does: "paste the picture in the clipboard, or its text" },
     Binding { keys: "PageUp, PageDown", does: "scroll; in a question: through what is asked about" },
     Binding { keys: "Ctrl+Home, Ctrl+End", does: "to the beginning, to the latest" },
     Binding { keys: "Ctrl+F", does: "search; Enter and Up: earlier, Down: later, Esc: done (/ too, when scrolled up)" },
@@ -129,6 +132,7 @@ fn control(letter: char) -> Action {
         'o' => Action::Unfold,
         'g' => Action::Editor,
         'r' => Action::Recall,
+        'v' => Action::Paste,
         _ => Action::Nothing,
     }
 }

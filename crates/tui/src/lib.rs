@@ -31,7 +31,8 @@ mod transcript;
 mod view;
 mod wrap;
 
-pub use around::{Address, Answer, Around, Earlier, Elsewhere, Share};
+pub use around::{Address, Answer, Around, Clip, Clipboard, Earlier, Elsewhere, Share};
 pub use effect::Outcome;
+pub use picture::LARGEST as LARGEST_PICTURE;
 pub use run::{Editor, Options, RunError, run};
 pub use terminal::let_go;

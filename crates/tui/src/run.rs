@@ -15,11 +15,11 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::task::TaskTracker;
 
 use crate::app::{Model, update};
-use crate::around::Around;
+use crate::around::{Around, Clip, Clipboard};
 use crate::effect::{Edited, Effect, Outcome};
 use crate::files::Files;
 use crate::history::{self, History};
-use crate::msg::Msg;
+use crate::msg::{Clipped, Msg};
 use crate::picture;
 use crate::terminal::Screen;
 use crate::theme::Theme;
@@ -58,6 +58,8 @@ pub struct Options {
     pub history: Option<PathBuf>,
     /// What lies around the session.
     pub around: Arc<dyn Around>,
+    /// What is pasted with Ctrl+V.
+    pub clipboard: Clipboard,
     /// Whether the session ends when this screen is left: then others who are connected are thought of.
     pub is_host: bool,
     /// A first line for whoever sits here.
@@ -111,6 +113,7 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
         when_busy: options.when_busy,
         editor: options.editor,
         around: options.around,
+        clipboard: options.clipboard,
         files: options.root.clone().map(|root| Arc::new(Files::new(root))),
         root: options.root,
         history: options.history,
@@ -132,6 +135,7 @@ struct Loop {
     when_busy: WhenBusy,
     editor: Editor,
     around: Arc<dyn Around>,
+    clipboard: Clipboard,
     files: Option<Arc<Files>>,
     root: Option<PathBuf>,
     history: Option<PathBuf>,
@@ -265,6 +269,25 @@ impl Loop {
         });
     }
 
+    /// Reads the clipboard.
+    fn paste(&mut self) {
+        let (clipboard, answers) = (self.clipboard.clone(), self.answers.clone());
+        self.tasks.spawn(async move {
+            let clipped = match clipboard().await {
+                Ok(Clip::Picture(bytes)) => {
+                    // Megabytes are not encoded where others wait.
+                    let read = tokio::task::spawn_blocking(move || picture::of(&bytes)).await;
+                    let image = read.unwrap_or_else(|error| Err(error.to_string()));
+                    image.map(Clipped::Picture).map_err(|why| format!("the picture in the clipboard: {why}"))
+                }
+                Ok(Clip::Text(text)) => Ok(Clipped::Text(text)),
+                Ok(Clip::Nothing) => Ok(Clipped::Nothing),
+                Err(why) => Err(why),
+            };
+            answers.send(Msg::Clipped(clipped)).await.ok(); // the screen is gone, and nobody wants to know
+        });
+    }
+
     /// What takes time is done by a task of its own, and what comes of it comes back as a message.
     fn carry_out(&mut self, effect: Effect) {
         let effect = match effect {
@@ -276,6 +299,7 @@ impl Loop {
             Effect::Fetch { before } => return self.fetch(before),
             Effect::Copy(text) => return self.screen.copy(&text),
             Effect::Notify(words) => return self.screen.notify(&words),
+            Effect::Paste => return self.paste(),
             Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => return self.use_files(effect),
             other => other,
         };
@@ -350,7 +374,8 @@ async fn ask(
         Effect::Agents => Some(around.agents().await.map_or_else(Msg::Refused, Msg::Agents)),
         Effect::Share(share) => Some(around.share(share).await.map_or_else(Msg::Refused, Msg::Shared)),
         // Done by the loop itself.
-        Effect::Find(_)
+        Effect::Paste
+        | Effect::Find(_)
         | Effect::Picture { .. }
         | Effect::Remember(_)
         | Effect::Edit { .. }

@@ -15,6 +15,7 @@ use multitap_tui::{Editor, Options, Outcome};
 use super::agents;
 use crate::args::{RunArgs, SessionArgs};
 use crate::around::Surroundings;
+use crate::clipboard::clipboard;
 use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
 use crate::logging::ToFile;
@@ -74,6 +75,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             root: Some(next.folder),
             history: host::data().map(|data| data.join("history.jsonl")),
             around: around.clone(),
+            clipboard: clipboard(),
             is_host: true,
             greeting: next.greeting,
         };

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{branch, editor, is_possible, short, who};
 use crate::args::AttachArgs;
+use crate::clipboard::clipboard;
 use crate::cmd::sessions::age;
 use crate::exit::{Exit, Problem};
 use crate::host;
@@ -102,6 +103,7 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
         root: found.folder.filter(|folder| folder.is_dir()),
         history: host::data().map(|data| data.join("history.jsonl")),
         around: Arc::new(Elsewhere),
+        clipboard: clipboard(),
         is_host: false,
         greeting: None,
     };
