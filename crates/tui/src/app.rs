@@ -3,6 +3,7 @@
 mod ask;
 mod command;
 mod context;
+mod form;
 mod look;
 mod overlay;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use multitap_hub::State;
 
 pub(crate) use self::ask::Asking;
 pub(crate) use self::context::Context;
+pub(crate) use self::form::{Form, Row};
 pub(crate) use self::look::Search;
 pub(crate) use self::overlay::{Overlay, Page, Picker};
 use crate::commands::{self, Offered};
@@ -53,6 +55,8 @@ pub(crate) struct Model {
     pub(crate) context: Option<Context>,
     pub(crate) composer: Composer,
     pub(crate) asking: Option<Asking>,
+    /// Questions that somebody turned away from, as they were left.
+    aside: Vec<Asking>,
     pub(crate) help: bool,
     /// What lies over the screen.
     pub(crate) overlay: Option<Overlay>,
@@ -102,6 +106,7 @@ impl Model {
             context: None,
             composer: Composer::default(),
             asking: None,
+            aside: Vec::new(),
             help: false,
             overlay: None,
             help_top: 0,

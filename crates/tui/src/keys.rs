@@ -67,8 +67,12 @@ pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "Ctrl+A, Ctrl+E", does: "beginning and end of the line" },
     Binding { keys: "Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y", does: "cut a word, to the beginning, to the end; put it back" },
     Binding { keys: "1-9, Up, Down, Enter", does: "answer a question; the first letter of an option does too" },
-    Binding { keys: "Left, Right", does: "in a question: the one before, the next, when several wait" },
-    Binding { keys: "Tab", does: "in a question: say something with the answer" },
+    Binding {
+        keys: "Left, Right, Alt+1-9",
+        does: "in a question: the part or the question before, the next, that one of the list",
+    },
+    Binding { keys: "Tab", does: "in a question: say something with the answer, or answer in your own words" },
+    Binding { keys: "Space", does: "in a question of which several answers are true: pick one, or take it back" },
     Binding { keys: "?", does: "this help, when nothing is typed" },
 ];
 
