@@ -21,6 +21,7 @@ mod markdown;
 mod msg;
 mod picture;
 mod run;
+mod seat;
 #[doc(hidden)]
 pub mod stage;
 mod terminal;
@@ -35,4 +36,5 @@ pub use around::{Address, Answer, Around, Clip, Clipboard, Earlier, Elsewhere, S
 pub use effect::Outcome;
 pub use picture::LARGEST as LARGEST_PICTURE;
 pub use run::{Editor, Options, RunError, run};
+pub use seat::{GaveUp, Seat};
 pub use terminal::let_go;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::{Event as Input, EventStream, KeyEventKind, MouseEventKind};
+use crossterm::event::{Event as Input, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
 use multitap_event::{ClientRef, Query};
 use multitap_hub::{Edge, Feed, FeedEnd, Join, JoinError, JoinFrom, Part, Reach, Session, Told, WhenBusy};
@@ -21,7 +21,7 @@ use crate::files::Files;
 use crate::history::{self, History};
 use crate::msg::{Clipped, Msg};
 use crate::picture;
-use crate::terminal::Screen;
+use crate::seat::{Seat, Taken};
 use crate::theme::Theme;
 use crate::view::view;
 
@@ -84,8 +84,8 @@ pub enum RunError {
     Join(#[from] JoinError),
 }
 
-/// Shows a session until somebody leaves or it is over.
-pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError> {
+/// Shows a session until somebody leaves or it is over. The screen stays taken: another session may come next.
+pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<Outcome, RunError> {
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
     let mut model = Model::new(joined.client, options.folder, Theme::new(options.colours));
@@ -99,14 +99,14 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
         let past = tokio::task::spawn_blocking(move || history::load(&file)).await;
         model.history = History::new(past.unwrap_or_default());
     }
-    let screen = Screen::take()?;
-    let size = screen.terminal.size()?;
+    let taken = seat.take()?;
+    let size = taken.screen.terminal.size()?;
     (model.columns, model.rows) = (size.width, size.height);
     let (answers, answered) = mpsc::channel(ANSWERS);
     let mut looping = Loop {
         session,
         model,
-        screen,
+        taken,
         feed: joined.feed,
         answers,
         answered,
@@ -125,10 +125,10 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
     ended
 }
 
-struct Loop {
+struct Loop<'a> {
     session: Session,
     model: Model,
-    screen: Screen,
+    taken: &'a mut Taken,
     feed: Feed,
     answers: mpsc::Sender<Msg>,
     answered: mpsc::Receiver<Msg>,
@@ -143,15 +143,20 @@ struct Loop {
     leaving: Option<Outcome>,
 }
 
-impl Loop {
+impl Loop<'_> {
     async fn run(&mut self) -> Result<Outcome, RunError> {
-        let mut input = EventStream::new();
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
         let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
         let mut reaches = self.session.reaches();
         loop {
             if let Some(outcome) = self.leaving.take() {
                 return Ok(outcome);
+            }
+            // What was typed before there was this screen.
+            if let Some(read) = self.taken.typed.pop_front() {
+                self.on_input(read);
+                dirty = true;
+                continue;
             }
             if dirty && drawn.elapsed() >= FRAME {
                 match self.draw() {
@@ -162,7 +167,7 @@ impl Loop {
                 (drawn, dirty) = (Instant::now(), false);
             }
             tokio::select! {
-                read = input.next() => match read {
+                read = self.taken.input.next() => match read {
                     Some(Ok(read)) => {
                         again = Some(Instant::now() + AGAIN);
                         self.on_input(read);
@@ -211,7 +216,7 @@ impl Loop {
 
     fn draw(&mut self) -> io::Result<()> {
         let model = &self.model;
-        self.screen.terminal.draw(|frame| view(model, frame)).map(drop)
+        self.taken.screen.terminal.draw(|frame| view(model, frame)).map(drop)
     }
 
     fn on_told(&mut self, told: Told) {
@@ -250,7 +255,7 @@ impl Loop {
     /// Lets the user's editor have the screen.
     fn edit(&mut self, what: Edited, text: &str) {
         let editor = self.editor.clone();
-        let msg = match self.screen.lend(|| editor(text)) {
+        let msg = match self.taken.screen.lend(|| editor(text)) {
             Ok(Ok(text)) => Msg::Edited { what, text },
             Ok(Err(error)) | Err(error) => Msg::Refused(format!("the editor cannot be used: {error}")),
         };
@@ -297,8 +302,8 @@ impl Loop {
             }
             Effect::Edit { what, text } => return self.edit(what, &text),
             Effect::Fetch { before } => return self.fetch(before),
-            Effect::Copy(text) => return self.screen.copy(&text),
-            Effect::Notify(words) => return self.screen.notify(&words),
+            Effect::Copy(text) => return self.taken.screen.copy(&text),
+            Effect::Notify(words) => return self.taken.screen.notify(&words),
             Effect::Paste => return self.paste(),
             Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => return self.use_files(effect),
             other => other,

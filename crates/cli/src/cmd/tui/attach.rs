@@ -8,7 +8,7 @@ use multitap_event::{ClientRef, Door as Way, Timestamp};
 use multitap_hub::{Journal as _, Reach, Session, SessionRecord};
 use multitap_remote::{Address, Attach, AttachError, Way as Road};
 use multitap_store::Store;
-use multitap_tui::{Elsewhere, Options, Outcome};
+use multitap_tui::{Elsewhere, Options, Outcome, Seat};
 use serde_json::{Value, json};
 
 use super::{branch, editor, is_possible, short, who};
@@ -108,10 +108,12 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
         greeting: None,
     };
     let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
+    let mut seat = Seat::default();
     let shown = tokio::select! {
-        shown = multitap_tui::run(session.clone(), screen) => shown,
+        shown = multitap_tui::run(&mut seat, session.clone(), screen) => shown,
         () = signals.next() => Ok(Outcome::Left),
     };
+    drop(seat);
     drop(logs);
     say_how_it_is(session);
     attached.leave().await;
