@@ -4,6 +4,7 @@
 
 mod args;
 mod around;
+mod clipboard;
 mod cmd;
 mod door;
 mod exit;

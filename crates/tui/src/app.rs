@@ -3,6 +3,7 @@
 mod ask;
 mod command;
 mod context;
+mod form;
 mod look;
 mod overlay;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use multitap_hub::State;
 
 pub(crate) use self::ask::Asking;
 pub(crate) use self::context::Context;
+pub(crate) use self::form::{Form, Row};
 pub(crate) use self::look::Search;
 pub(crate) use self::overlay::{Overlay, Page, Picker};
 use crate::commands::{self, Offered};
@@ -62,6 +64,8 @@ pub(crate) struct Model {
     pub(crate) context: Option<Context>,
     pub(crate) composer: Composer,
     pub(crate) asking: Option<Asking>,
+    /// Questions that somebody turned away from, as they were left.
+    aside: Vec<Asking>,
     pub(crate) help: bool,
     /// What lies over the screen.
     pub(crate) overlay: Option<Overlay>,
@@ -80,6 +84,8 @@ pub(crate) struct Model {
     /// Its models, as far as it told; and whether somebody waits to choose one.
     models: Vec<Item>,
     wants_models: bool,
+    /// Whether the agent takes pictures, as far as it told.
+    takes_pictures: bool,
     /// The id of the session.
     pub(crate) session: Option<String>,
     /// Whether the session ends when this screen is left.
@@ -117,6 +123,7 @@ impl Model {
             context: None,
             composer: Composer::default(),
             asking: None,
+            aside: Vec::new(),
             help: false,
             overlay: None,
             help_top: 0,
@@ -128,6 +135,7 @@ impl Model {
             asked_commands: false,
             models: Vec::new(),
             wants_models: false,
+            takes_pictures: true,
             session: None,
             is_host: false,
             wished: None,
@@ -194,6 +202,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
                 (None, None) => typing::paste(model, text),
             }
         }
+        Msg::Clipped(clipped) => typing::clipped(model, clipped),
         Msg::Wheel(by) => look::scroll(model, by),
         Msg::Fetched(fetched) => look::fetched(model, fetched),
         Msg::Resized { columns, rows } => {
@@ -231,7 +240,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Picture { name, image, pasted } => {
             match (image, pasted) {
-                (Ok(image), _) => model.composer.picture(&name, image),
+                (Ok(image), _) => typing::picture(model, &name, image),
                 (Err(_), Some(pasted)) => model.composer.paste(&pasted),
                 (Err(why), None) => model.notice = Some(why),
             }
@@ -284,7 +293,13 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
     let mut effects = Vec::new();
     match &event.kind {
         EventKind::PermissionAsked(question) => effects.extend(notify(model, &question.title)),
-        EventKind::SessionStarted(_) => (model.commands, model.asked_commands) = (None, false),
+        EventKind::SessionStarted(_) => {
+            (model.commands, model.asked_commands) = (None, false);
+            model.takes_pictures = true;
+        }
+        EventKind::System(note) if note.subtype == SystemSubtype::CAPABILITIES => {
+            model.takes_pictures = command::takes_pictures(&note.data);
+        }
         EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
             model.commands = Some(commands::read(&note.data));
             // Somebody may be in the middle of typing one.
@@ -323,6 +338,11 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let action = keys::action(key);
     let twice = model.again.take() == Some(action);
     model.notice = None;
+    // Wherever one types, and never in place of an answer.
+    if action == Action::Paste && !model.help && model.overlay.is_none() {
+        model.notice = Some("reading the clipboard".to_owned());
+        return vec![Effect::Paste];
+    }
     if model.help {
         read_help(model, action);
         return Vec::new();
@@ -393,7 +413,8 @@ fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
         Action::Search => model.search = Some(Search::default()),
         Action::Copy(what) => return copy(model, what),
         Action::Editor => return vec![Effect::Edit { what: Edited::Composer, text: model.composer.whole() }],
-        Action::Nothing => {}
+        // Seen to before.
+        Action::Paste | Action::Nothing => {}
     }
     Vec::new()
 }

@@ -1,9 +1,22 @@
 //! What lies around the session, which the screen asks for and cannot do itself: other sessions, agents, the door.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// An answer that may take a while; what went wrong comes as words for whoever sits here.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// Reads the clipboard of this machine's desktop, wherever the session runs.
+pub type Clipboard = Arc<dyn Fn() -> Answer<'static, Clip> + Send + Sync>;
+
+/// What lies in the clipboard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Clip {
+    /// The bytes of a picture, as far as the desktop knows.
+    Picture(Vec<u8>),
+    Text(String),
+    Nothing,
+}
 
 /// The world outside the session, as far as the screen reaches.
 pub trait Around: Send + Sync {

@@ -174,9 +174,11 @@ impl Composer {
         self.cursor = from;
     }
 
-    /// Whether the cursor is on the first line, and whether on the last.
+    /// Whether the cursor can go no further that way: up from the first line, right from the end.
     pub(crate) fn is_at_edge(&self, way: Move) -> bool {
         match way {
+            Move::Left => self.cursor == 0,
+            Move::Right => self.cursor == self.text.len(),
             Move::Up => !self.text[..self.cursor].contains('\n'),
             Move::Down => !self.text[self.cursor..].contains('\n'),
             _ => false,

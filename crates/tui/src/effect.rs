@@ -25,6 +25,8 @@ pub(crate) enum Effect {
         path: String,
         pasted: Option<String>,
     },
+    /// Read the clipboard.
+    Paste,
     /// Keep what was sent, for other sessions.
     Remember(String),
     Sessions,

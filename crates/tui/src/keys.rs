@@ -28,6 +28,8 @@ pub(crate) enum Action {
     Complete,
     Recall,
     Suspend,
+    /// From the desktop's clipboard, which has what no terminal hands over.
+    Paste,
     Nothing,
 }
 
@@ -57,6 +59,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "Up, Down", does: "what was typed before; Up takes back a prompt that waits" },
     Binding { keys: "Ctrl+R", does: "search what was typed before" },
     Binding { keys: "@, /", does: "mention a file, give a command; Tab or Enter takes what is offered, Esc closes it" },
+    Binding { keys: "Ctrl+V", does: "paste the picture in the clipboard, or its text" },
     Binding { keys: "PageUp, PageDown", does: "scroll; in a question: through what is asked about" },
     Binding { keys: "Ctrl+Home, Ctrl+End", does: "to the beginning, to the latest" },
     Binding { keys: "Ctrl+F", does: "search; Enter and Up: earlier, Down: later, Esc: done (/ too, when scrolled up)" },
@@ -66,8 +69,12 @@ pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "Ctrl+A, Ctrl+E", does: "beginning and end of the line" },
     Binding { keys: "Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y", does: "cut a word, to the beginning, to the end; put it back" },
     Binding { keys: "1-9, Up, Down, Enter", does: "answer a question; the first letter of an option does too" },
-    Binding { keys: "Left, Right", does: "in a question: the one before, the next, when several wait" },
-    Binding { keys: "Tab", does: "in a question: say something with the answer" },
+    Binding {
+        keys: "Left, Right, Alt+1-9",
+        does: "in a question: the part or the question before, the next, that one of the list",
+    },
+    Binding { keys: "Tab", does: "in a question: say something with the answer, or answer in your own words" },
+    Binding { keys: "Space", does: "in a question of which several answers are true: pick one, or take it back" },
     Binding { keys: "?", does: "this help, when nothing is typed" },
 ];
 
@@ -132,6 +139,7 @@ fn control(letter: char) -> Action {
         'g' => Action::Editor,
         'r' => Action::Recall,
         'z' => Action::Suspend,
+        'v' => Action::Paste,
         _ => Action::Nothing,
     }
 }

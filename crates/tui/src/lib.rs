@@ -22,6 +22,7 @@ mod msg;
 mod picture;
 mod preferences;
 mod run;
+mod seat;
 #[doc(hidden)]
 pub mod stage;
 mod terminal;
@@ -32,8 +33,10 @@ mod transcript;
 mod view;
 mod wrap;
 
-pub use around::{Address, Answer, Around, Earlier, Elsewhere, Share};
+pub use around::{Address, Answer, Around, Clip, Clipboard, Earlier, Elsewhere, Share};
 pub use effect::Outcome;
+pub use picture::LARGEST as LARGEST_PICTURE;
 pub use preferences::{Notify, Preferences};
 pub use run::{Branch, Editing, Editor, Options, RunError, run};
+pub use seat::{GaveUp, Seat};
 pub use terminal::let_go;

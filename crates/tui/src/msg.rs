@@ -6,6 +6,14 @@ use multitap_event::{Event, Image, Timestamp};
 use crate::around::{Address, Earlier};
 use crate::complete::Wanted;
 
+/// What the clipboard had.
+#[derive(Debug)]
+pub(crate) enum Clipped {
+    Picture(Image),
+    Text(String),
+    Nothing,
+}
+
 /// One thing that happened.
 #[derive(Debug)]
 pub(crate) enum Msg {
@@ -50,6 +58,8 @@ pub(crate) enum Msg {
         image: Result<Image, String>,
         pasted: Option<String>,
     },
+    /// The clipboard was read.
+    Clipped(Result<Clipped, String>),
     Sessions(Vec<Earlier>),
     Agents(Vec<String>),
     /// Where others can join now.

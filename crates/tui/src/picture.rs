@@ -1,4 +1,4 @@
-//! Pictures for a prompt, from files. Reading takes time: this is called off the task of the screen.
+//! Pictures for a prompt, from files and from elsewhere. Reading takes time: this is called off the task of the screen.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::path::Path;
 use base64::Engine as _;
 use multitap_event::Image;
 
-/// The largest picture that is taken.
-const LARGEST: u64 = 20 * 1024 * 1024;
+/// The largest picture that is taken, in bytes.
+pub const LARGEST: usize = 20 * 1024 * 1024;
 
 /// Reads a picture; also gives its name.
 pub(crate) fn read(folder: Option<&Path>, path: &str) -> (String, Result<Image, String>) {
@@ -18,11 +18,21 @@ pub(crate) fn read(folder: Option<&Path>, path: &str) -> (String, Result<Image, 
 
 fn bytes(path: &Path) -> Result<Image, String> {
     let size = fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if size > LARGEST {
+    fits(size)?;
+    of(&fs::read(path).map_err(|error| error.to_string())?)
+}
+
+fn fits(size: u64) -> Result<(), String> {
+    if size > LARGEST as u64 {
         return Err(format!("{size} bytes are too many: at most {LARGEST} can be sent"));
     }
-    let bytes = fs::read(path).map_err(|error| error.to_string())?;
-    let media_type = Image::media_type_of(&bytes).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// A picture that is at hand.
+pub(crate) fn of(bytes: &[u8]) -> Result<Image, String> {
+    fits(bytes.len() as u64)?;
+    let media_type = Image::media_type_of(bytes).map_err(|error| error.to_string())?;
     Ok(Image { media_type: media_type.to_owned(), data: base64::prelude::BASE64_STANDARD.encode(bytes) })
 }
 
@@ -42,6 +52,7 @@ mod tests {
             ("cat.png", "image/png", "iVBORwE=")
         );
         assert!(read(Some(folder.path()), "cat.txt").1.unwrap_err().contains("not a PNG"));
+        assert!(of(&vec![0; LARGEST + 1]).unwrap_err().contains("too many"));
         assert!(read(Some(folder.path()), "gone.png").1.unwrap_err().contains("gone.png"));
     }
 }

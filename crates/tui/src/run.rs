@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::{Event as Input, EventStream, KeyEventKind, MouseEventKind};
+use crossterm::event::{Event as Input, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use multitap_event::{ClientRef, Query, Timestamp};
@@ -17,14 +17,15 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::app::{Model, update};
-use crate::around::Around;
+use crate::around::{Around, Clip, Clipboard};
 use crate::effect::{Edited, Effect, Outcome};
 use crate::files::Files;
 use crate::history::{self, History};
-use crate::msg::Msg;
+use crate::msg::{Clipped, Msg};
 use crate::picture;
 use crate::preferences::Preferences;
-use crate::terminal::{self, Screen};
+use crate::seat::{Seat, Taken};
+use crate::terminal;
 use crate::theme::Theme;
 use crate::view::view;
 
@@ -67,6 +68,8 @@ pub struct Options {
     pub history: Option<PathBuf>,
     /// What lies around the session.
     pub around: Arc<dyn Around>,
+    /// What is pasted with Ctrl+V.
+    pub clipboard: Clipboard,
     /// Whether the session ends when this screen is left: then others who are connected are thought of.
     pub is_host: bool,
     /// A first line for whoever sits here.
@@ -96,8 +99,8 @@ pub enum RunError {
     Join(#[from] JoinError),
 }
 
-/// Shows a session until somebody leaves or it is over.
-pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError> {
+/// Shows a session until somebody leaves or it is over. The screen stays taken: another session may come next.
+pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<Outcome, RunError> {
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
     let mut model = Model::new(joined.client, options.folder, Theme::new(options.preferences.colours));
@@ -111,14 +114,14 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
         let past = tokio::task::spawn_blocking(move || history::load(&file)).await;
         model.history = History::new(past.unwrap_or_default());
     }
-    let screen = Screen::take(options.preferences)?;
-    let size = screen.size()?;
+    let taken = seat.take(options.preferences)?;
+    let size = taken.screen.size()?;
     (model.columns, model.rows) = (size.width, size.height);
     let (answers, answered) = mpsc::channel(ANSWERS);
     let mut looping = Loop {
         session,
         model,
-        screen,
+        taken,
         feed: joined.feed,
         answers,
         answered,
@@ -126,6 +129,7 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
         branch: options.branch,
         editor: options.editor,
         around: options.around,
+        clipboard: options.clipboard,
         files: options.root.clone().map(|root| Arc::new(Files::new(root))),
         root: options.root,
         history: options.history,
@@ -142,12 +146,12 @@ pub async fn run(session: Session, options: Options) -> Result<Outcome, RunError
     ended
 }
 
-struct Loop {
+struct Loop<'a> {
     session: Session,
     model: Model,
-    /// Who has the terminal meanwhile, and what for; dropped before the terminal is given back.
+    /// Who has the terminal meanwhile, and what for.
     lent: Option<(Edited, Editing)>,
-    screen: Screen,
+    taken: &'a mut Taken,
     feed: Feed,
     answers: mpsc::Sender<Msg>,
     answered: mpsc::Receiver<Msg>,
@@ -155,6 +159,7 @@ struct Loop {
     branch: Branch,
     editor: Editor,
     around: Arc<dyn Around>,
+    clipboard: Clipboard,
     files: Option<Arc<Files>>,
     root: Option<PathBuf>,
     history: Option<PathBuf>,
@@ -166,9 +171,8 @@ struct Loop {
     leaving: Option<Outcome>,
 }
 
-impl Loop {
+impl Loop<'_> {
     async fn run(&mut self) -> Result<Outcome, RunError> {
-        let mut input = EventStream::new();
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
         let mut beat = drawn;
         let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
@@ -179,6 +183,14 @@ impl Loop {
             if let Some(outcome) = self.leaving.take() {
                 return Ok(outcome);
             }
+            // What was typed before there was this screen.
+            if self.lent.is_none()
+                && let Some(read) = self.taken.typed.pop_front()
+            {
+                self.on_input(read);
+                dirty = true;
+                continue;
+            }
             if dirty && self.lent.is_none() && drawn.elapsed() >= FRAME {
                 match self.draw() {
                     Err(error) if has_drawn => return Ok(gone(&error)),
@@ -188,7 +200,7 @@ impl Loop {
                 (drawn, dirty) = (Instant::now(), false);
             }
             tokio::select! {
-                read = input.next(), if self.lent.is_none() => match read {
+                read = self.taken.input.next(), if self.lent.is_none() => match read {
                     Some(Ok(read)) => {
                         self.pressed = Instant::now();
                         again = Some(self.pressed + AGAIN);
@@ -222,7 +234,7 @@ impl Loop {
                     Ok(()) => {}
                     Err(error) => return Ok(gone(&error)),
                 },
-                () = continued.next(), if self.lent.is_none() => match self.screen.again() {
+                () = continued.next(), if self.lent.is_none() => match self.taken.screen.again() {
                     Ok(()) => {}
                     Err(error) => return Ok(gone(&error)),
                 },
@@ -251,7 +263,7 @@ impl Loop {
 
     fn draw(&mut self) -> io::Result<()> {
         let model = &self.model;
-        self.screen.draw(|frame| view(model, frame))
+        self.taken.screen.draw(|frame| view(model, frame))
     }
 
     fn on_told(&mut self, told: Told) {
@@ -290,7 +302,7 @@ impl Loop {
     /// The editor is closed, and the screen is ours again.
     fn take_back(&mut self, text: io::Result<String>) -> io::Result<()> {
         let Some((what, _)) = self.lent.take() else { return Ok(()) };
-        self.screen.again()?;
+        self.taken.screen.again()?;
         self.on(match text {
             Ok(text) => Msg::Edited { what, text },
             Err(error) => Msg::Refused(format!("the editor cannot be used: {error}")),
@@ -299,7 +311,7 @@ impl Loop {
     }
 
     fn suspend(&mut self) {
-        if let Err(error) = self.screen.stop() {
+        if let Err(error) = self.taken.screen.stop() {
             self.on(Msg::Refused(format!("this program cannot be stopped: {error}")));
         }
     }
@@ -316,6 +328,25 @@ impl Loop {
         });
     }
 
+    /// Reads the clipboard.
+    fn paste(&mut self) {
+        let (clipboard, answers) = (self.clipboard.clone(), self.answers.clone());
+        self.tasks.spawn(async move {
+            let clipped = match clipboard().await {
+                Ok(Clip::Picture(bytes)) => {
+                    // Megabytes are not encoded where others wait.
+                    let read = tokio::task::spawn_blocking(move || picture::of(&bytes)).await;
+                    let image = read.unwrap_or_else(|error| Err(error.to_string()));
+                    image.map(Clipped::Picture).map_err(|why| format!("the picture in the clipboard: {why}"))
+                }
+                Ok(Clip::Text(text)) => Ok(Clipped::Text(text)),
+                Ok(Clip::Nothing) => Ok(Clipped::Nothing),
+                Err(why) => Err(why),
+            };
+            answers.send(Msg::Clipped(clipped)).await.ok(); // the screen is gone, and nobody wants to know
+        });
+    }
+
     /// What takes time is done by a task of its own, and what comes of it comes back as a message.
     fn carry_out(&mut self, effect: Effect) {
         let effect = match effect {
@@ -324,19 +355,20 @@ impl Loop {
                 return;
             }
             Effect::Edit { what, text } => {
-                self.screen.let_others();
+                self.taken.screen.let_others();
                 self.lent = Some((what, (self.editor)(text)));
                 return;
             }
             Effect::Fetch { before } => return self.fetch(before),
-            Effect::Copy(text) => return self.screen.copy(&text),
+            Effect::Copy(text) => return self.taken.screen.copy(&text),
             Effect::Notify { words, is_sure } => {
                 if self.lent.is_none() && (is_sure || self.pressed.elapsed() >= AWAY) {
-                    self.screen.notify(&words);
+                    self.taken.screen.notify(&words);
                 }
                 return;
             }
             Effect::Suspend => return self.suspend(),
+            Effect::Paste => return self.paste(),
             Effect::Branch | Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => {
                 return self.use_files(effect);
             }
@@ -429,6 +461,7 @@ async fn ask(
         // Done by the loop itself.
         Effect::Branch
         | Effect::Suspend
+        | Effect::Paste
         | Effect::Find(_)
         | Effect::Picture { .. }
         | Effect::Remember(_)

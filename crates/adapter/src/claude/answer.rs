@@ -203,7 +203,7 @@ fn answers(open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
         }
     }
     for (question, answer) in decide.answers.iter().flatten() {
-        answers.insert(question.clone(), answer.clone());
+        answers.insert(question.clone(), as_words(answer).into());
     }
     for question in questions {
         match own_words {
@@ -217,4 +217,14 @@ fn answers(open: &Open, decide: &Decide) -> Result<Map<String, Value>, String> {
     let mut input = decide.new_input.clone().unwrap_or_else(|| open.native.asked.input.clone());
     input.insert("answers".to_owned(), answers.into());
     Ok(input)
+}
+
+/// Claude takes words only: several answers to one question stand in one text, between commas.
+fn as_words(answer: &Value) -> String {
+    match answer {
+        Value::String(text) => text.clone(),
+        Value::Array(several) => several.iter().map(as_words).collect::<Vec<_>>().join(", "),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
 }

@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use multitap_event::{ClientRef, Door as Way, SessionConfig, SessionId};
 use multitap_hub::{Linger, Open, Session, Which};
-use multitap_tui::{Editor, Options, Outcome};
+use multitap_tui::{Editor, GaveUp, Options, Outcome, Seat};
 
 use super::agents;
 use crate::args::{RunArgs, SessionArgs};
 use crate::around::Surroundings;
+use crate::clipboard::clipboard;
 use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
 use crate::logging::ToFile;
@@ -41,8 +42,16 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut prompt = args.prompt_words().map_err(Problem::usage)?;
     let mut wanted = args.session.clone();
     let mut around: Option<Arc<Surroundings>> = None;
+    // On an error too the screen is given back before logs go to stderr again: what is declared last is dropped first.
+    let mut logs = None;
+    let mut seat = Seat::default();
     let exit = loop {
-        let next = Next::find(&host, &wanted, prompt.take()).await?;
+        let mut next = Next::find(&host, &wanted, prompt.take()).await?;
+        if seat.is_taken() {
+            next.greeting = Some(next.notes.join("; ")).filter(|notes| !notes.is_empty()).or(next.greeting);
+        } else {
+            next.notes.iter().for_each(|note| out::say(&format!("multitap: {note}")));
+        }
         // Before the screen changes: a port that is in use is said where it can be read.
         let around = match &around {
             Some(around) => around.clone(),
@@ -61,7 +70,10 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             question_timeout: args.question_timeout,
         };
         let session = tokio::select! {
-            opened = host.open_for_all(open, address.clone(), ()) => opened.map_err(not_opened)?,
+            opened = seat.wait(host.open_for_all(open, address.clone(), ())) => match opened {
+                Ok(opened) => opened.map_err(not_opened)?,
+                Err(GaveUp) => break Exit::Interrupted,
+            },
             () = signals.next() => break Exit::Interrupted,
         };
         around.share(session.clone());
@@ -76,15 +88,19 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             root: Some(next.folder),
             history: host::data().map(|data| data.join("history.jsonl")),
             around: around.clone(),
+            clipboard: clipboard(),
             is_host: true,
             greeting: next.greeting,
         };
-        let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
+        logs = logs.or_else(|| ToFile::begin(&host::data()?.join("terminal.log")));
         let shown = tokio::select! {
-            shown = multitap_tui::run(session.clone(), screen) => shown,
+            shown = multitap_tui::run(&mut seat, session.clone(), screen) => shown,
             signal = signals.next_kind() => Ok(if signal == Signal::Hangup { Outcome::Gone } else { Outcome::Left }),
         };
-        drop(logs);
+        if !matches!(shown, Ok(Outcome::Resume(_) | Outcome::New)) {
+            seat.give_back();
+            logs = None;
+        }
         let outcome = shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))));
         match outcome {
             Ok(Outcome::Resume(id)) => wanted = instead(&host, &args.session, Some(id)).await,
@@ -97,8 +113,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
                 return Err(problem);
             }
         }
-        host.close(session.id()).await;
+        if seat.wait(host.close(session.id())).await.is_err() {
+            break Exit::Interrupted;
+        }
     };
+    seat.give_back();
+    drop(logs);
     host.shutdown().await;
     if let Some(around) = around {
         around.close().await;
@@ -113,6 +133,8 @@ struct Next {
     settings: Settings,
     folder: PathBuf,
     greeting: Option<String>,
+    /// What of the settings is left out.
+    notes: Vec<String>,
 }
 
 impl Next {
@@ -125,13 +147,11 @@ impl Next {
             settings = settings::of(&own)?;
         }
         let config = launch::config(&options, &settings, own.clone(), prompt)?;
-        for left_out in multitap_adapter::mcp_left_out(&config) {
-            out::say(&format!("multitap: {left_out}"));
-        }
+        let notes = multitap_adapter::mcp_left_out(&config);
         let is_chosen = options.with.agent.is_some() || settings.agent.is_some();
         let greeting = (!is_chosen).then(|| agents::greeting(&config, &settings));
         let which = taken_up.which(host, &config, &own, SessionId::fresh());
-        Ok(Self { which, config, settings, folder: own, greeting })
+        Ok(Self { which, config, settings, folder: own, greeting, notes })
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod shared;
 
+use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -56,6 +57,38 @@ fn a_newcomer_meets_the_rehearsal_and_gets_the_screen_back() {
 }
 
 #[test]
+fn a_picture_is_pasted_from_the_clipboard_of_the_desktop() {
+    let scene = Scene::bare();
+    let Some(tmux) = interop::tmux() else { return };
+    let desktop = scene.scratch.root().join("desktop");
+    fs::create_dir(&desktop).unwrap();
+    let paste = desktop.join("wl-paste");
+    let script = r"case $1 in --list-types) echo image/png;; *) printf '\211PNG';; esac";
+    fs::write(&paste, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&paste, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("PATH={}:/usr/bin:/bin", desktop.display());
+    let program = [&["env", &path, "WAYLAND_DISPLAY=wayland-9", MULTITAP][..], &REHEARSAL].concat();
+    let terminal = Terminal::start(tmux, &scene.scratch, &program, (100, 30)).unwrap();
+    terminal.shows(READY).unwrap();
+    terminal.say("what is ").unwrap();
+    terminal.press(&["C-v"]).unwrap();
+    terminal.shows("> what is [Image #1: clipboard]").unwrap();
+    terminal.press(&["Enter"]).unwrap();
+    terminal.shows("[1 image]").unwrap();
+    // The program is gone: what could be installed is said.
+    fs::remove_file(&paste).unwrap();
+    terminal.press(&["C-v"]).unwrap();
+    terminal.shows("install wl-clipboard").unwrap();
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    let events = log(&scene);
+    let images = &find(&events, "userMessage")["images"];
+    assert_eq!(*images, serde_json::json!([{ "mediaType": "image/png", "data": "iVBORw==" }]));
+    drop(terminal);
+    scene.nothing_left(PATIENCE);
+}
+
+#[test]
 fn a_question_is_answered_by_a_key() {
     let scene = Scene::bare();
     let Some(terminal) = rehearse(&scene, &[]) else { return };
@@ -92,7 +125,7 @@ fn a_question_is_denied_with_words() {
 fn what_is_written_is_edited_before_it_is_allowed() {
     let mut scene = Scene::bare();
     let editor = scene.scratch.write("editor", "#!/bin/sh\nprintf 'better\\n' > \"$1\"\n").unwrap();
-    std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
     scene.scratch.set("EDITOR", editor);
     let Some(terminal) = rehearse(&scene, &[]) else { return };
     terminal.enter("write good to note.txt").unwrap();
@@ -303,6 +336,35 @@ fn another_session_takes_the_place_of_this_one() {
     terminal.until("an answer", |screen| screen.matches("hello again").count() > 1).unwrap();
     terminal.press(&["C-d"]).unwrap();
     assert_eq!(terminal.ended().unwrap(), 0);
+    drop(terminal);
+    scene.nothing_left(Duration::from_secs(10));
+}
+
+#[test]
+fn what_is_typed_while_sessions_change_reaches_the_next_one() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    // All at once: nothing waits for a screen.
+    terminal.press(&["/new", "Enter", "think about pears", "Enter", "half a "]).unwrap();
+    let has_asked = |screen: &str| screen.contains("> think about pears") && screen.contains("> half a");
+    let screen = terminal.until("a prompt, and the beginning of one", has_asked).unwrap();
+    assert!(terminal.is_taken().unwrap(), "{screen}");
+    terminal.press(&["word", "Enter"]).unwrap();
+    terminal.until("an answer", |screen| screen.matches("half a word").count() > 1).unwrap();
+    terminal.shows(READY).unwrap();
+    terminal.press(&["/new", "Enter"]).unwrap();
+    terminal.hides("pears").unwrap();
+    terminal.enter("/sessions").unwrap();
+    terminal.shows("go on with").unwrap();
+    terminal.press(&["pears", "Enter", "one more", "Enter"]).unwrap();
+    terminal.until("an answer", |screen| screen.matches("one more").count() > 1 && screen.contains(READY)).unwrap();
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    assert!(!terminal.is_taken().unwrap());
+    let events = scene.run(&["sessions", "export", "latest"]).exits(0).events();
+    let asked: Vec<&Value> =
+        events.iter().filter(|event| event["type"] == "userMessage").map(|event| &event["content"]).collect();
+    assert_eq!(asked, ["think about pears", "half a word", "one more"]);
     drop(terminal);
     scene.nothing_left(Duration::from_secs(10));
 }

@@ -1,9 +1,10 @@
 //! The question on the screen: which of them, which option is chosen, what is said with it. Pure.
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use multitap_event::{ChoiceKind, Decide, Details, Edit, Question};
 
 use super::Model;
+use super::form::{Chosen, Form, Row};
 use crate::composer::{Composer, Move};
 use crate::effect::{Edited, Effect};
 use crate::keys::Action;
@@ -18,16 +19,69 @@ pub(crate) struct Asking {
     pub(crate) words: Option<Composer>,
     /// The first line that is shown of what is asked about.
     pub(crate) top: usize,
+    /// Where the agent wants to know something.
+    pub(crate) form: Option<Form>,
 }
 
 impl Asking {
     fn new(question: Question, is_typing: bool) -> Self {
-        let chosen = (!is_typing).then(|| allows(&question).unwrap_or(0));
-        Self { question, chosen, words: None, top: 0 }
+        let form = Form::of(&question);
+        let chosen = (!is_typing).then(|| if form.is_some() { 0 } else { allows(&question).unwrap_or(0) });
+        let mut asking = Self { question, chosen, words: None, top: 0, form };
+        if !is_typing {
+            asking.open_words();
+        }
+        asking
     }
 
     pub(super) fn paste(&mut self, text: &str) {
+        self.begin_words();
         self.words.get_or_insert_default().paste(text);
+    }
+
+    /// How many things can be chosen.
+    fn count(&self) -> usize {
+        self.names().len()
+    }
+
+    /// What can be chosen, as it is written.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let option =
+            |at: Option<usize>| at.and_then(|at| self.question.options.get(at)).map_or("", |it| it.name.as_str());
+        let Some(form) = &self.form else { return self.question.options.iter().map(|it| it.name.as_str()).collect() };
+        let name = |row: Row| match row {
+            Row::Label(at) => form.part().and_then(|part| part.asked.labels.get(at)).map_or("", String::as_str),
+            Row::OwnWords => "In your own words",
+            Row::Send => "Send these answers",
+            Row::Refuse => option(rejects(&self.question)),
+        };
+        form.rows(&self.question).into_iter().map(name).collect()
+    }
+
+    /// A field for words, with those that are there.
+    fn begin_words(&mut self) {
+        let said = self.form.as_ref().and_then(Form::part).map(|part| part.words.clone()).unwrap_or_default();
+        // All of it is looked at, and nothing more is to be said.
+        if self.words.is_none() && self.form.as_ref().is_none_or(|form| form.part().is_some()) {
+            self.words = Some(Composer::with(&said));
+            if let Some(form) = &self.form {
+                self.chosen = form.rows(&self.question).iter().position(|row| *row == Row::OwnWords);
+            }
+        }
+    }
+
+    /// A part that only words can answer is answered at once.
+    fn open_words(&mut self) {
+        if self.form.as_ref().is_some_and(Form::wants_words) {
+            self.begin_words();
+        }
+    }
+
+    /// Another part of the form is on the screen.
+    fn turned(&mut self) {
+        (self.words, self.top) = (None, 0);
+        self.chosen = self.form.as_ref().map(Form::first);
+        self.open_words();
     }
 
     fn decide(&self, at: usize) -> Option<Decide> {
@@ -53,38 +107,74 @@ impl Asking {
 pub(super) fn follow(model: &mut Model) {
     let open = model.state.questions.open();
     let is_open = |asking: &Asking| open.iter().any(|open| open.question_id == asking.question.question_id);
+    model.aside.retain(is_open);
     if model.asking.as_ref().is_some_and(is_open) {
         return;
     }
-    let is_typing = !model.composer.is_empty();
-    model.asking = open.first().map(|question| Asking::new(question.clone(), is_typing));
+    // Words for the one that went may still be on their way.
+    let is_typing = !model.composer.is_empty() || model.asking.as_ref().is_some_and(|asking| asking.words.is_some());
+    let Some(next) = open.first().cloned() else {
+        model.asking = None;
+        return;
+    };
+    let begun = take_up(&mut model.aside, &next);
+    model.asking = Some(begun.unwrap_or_else(|| Asking::new(next, is_typing)));
+}
+
+/// A question that somebody turned away from, as it was left.
+fn take_up(aside: &mut Vec<Asking>, question: &Question) -> Option<Asking> {
+    let at = aside.iter().position(|asking| asking.question.question_id == question.question_id)?;
+    Some(aside.remove(at))
 }
 
 /// What a key does to a question; nothing if it is not for it.
 pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Option<Vec<Effect>> {
     let hidden = crate::view::hidden_details(model);
+    if let KeyCode::Char(digit @ '1'..='9') = key.code
+        && key.modifiers.contains(KeyModifiers::ALT)
+    {
+        turn_to(model, digit as usize - '1' as usize);
+        return Some(Vec::new());
+    }
     let asking = model.asking.as_mut()?;
-    let options = asking.question.options.len();
+    let options = asking.count();
     if let Some(words) = &mut asking.words {
         match action {
             Action::Insert(letter) => words.insert(letter.encode_utf8(&mut [0; 4])),
             Action::Newline => words.insert("\n"),
-            Action::Go(way @ (Move::Up | Move::Down)) if words.is_at_edge(way) => choose(asking, way, options),
+            Action::Go(way @ (Move::Up | Move::Down)) if words.is_at_edge(way) => {
+                if let Some(form) = asking.form.as_mut().filter(|_| options > 1) {
+                    form.keep(&words.whole());
+                    asking.words = None;
+                }
+                choose(asking, way, options);
+            }
+            Action::Go(way @ (Move::Left | Move::Right)) if words.is_at_edge(way) => {
+                if let Some(form) = &mut asking.form {
+                    form.keep(&words.whole());
+                }
+                turn(model, way);
+            }
             Action::Go(way) => words.go(way),
             Action::Erase(what) => words.erase(what),
             Action::Yank => words.yank(),
+            Action::Interrupt if asking.form.as_ref().is_some_and(Form::wants_words) && words.is_empty() => {
+                return Some(refuse(asking));
+            }
             Action::Interrupt => asking.words = None,
-            Action::Send => return Some(answer_chosen(asking)),
+            Action::Send => return Some(say(model)),
             _ => return None,
         }
         return Some(Vec::new());
     }
     match (action, key.code) {
-        (_, KeyCode::Tab) => asking.words = Some(Composer::default()),
+        (_, KeyCode::Tab) => asking.begin_words(),
         (Action::Go(way @ (Move::Up | Move::Down)), _) => choose(asking, way, options),
-        (Action::Go(way @ (Move::Left | Move::Right)), _) => turn_to_other(model, way),
-        (Action::Insert(letter), _) => return Some(by_letter(asking, letter)),
-        (Action::Interrupt, _) => return Some(answer(asking, rejects(&asking.question)?)),
+        (Action::Go(way @ (Move::Left | Move::Right)), _) => turn(model, way),
+        (Action::Insert(' '), _) if asking.form.is_some() => return Some(act_on_chosen(model, Form::toggle)),
+        (Action::Insert(letter), _) => return Some(by_letter(model, letter)),
+        (Action::Interrupt, _) => return Some(refuse(asking)),
+        (Action::Send, _) if asking.form.is_some() => return Some(act_on_chosen(model, Form::take)),
         (Action::Send, _) => return Some(answer_chosen(asking)),
         (Action::Editor, _) => return Some(edit(asking)),
         (Action::PageUp, _) if hidden > 0 => asking.top = asking.top.min(hidden).saturating_sub(PAGE),
@@ -99,14 +189,80 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Optio
 /// How many lines of what is asked about a page goes on.
 const PAGE: usize = 5;
 
-/// The question before or after the one that is shown.
-fn turn_to_other(model: &mut Model, way: Move) {
+/// Words are an answer, or go with one.
+fn say(model: &mut Model) -> Vec<Effect> {
+    let Some(asking) = &mut model.asking else { return Vec::new() };
+    let words = asking.words.as_ref().map(Composer::whole).unwrap_or_default();
+    match &mut asking.form {
+        Some(form) => {
+            let chosen = form.say(&words, &asking.question);
+            came_to(model, chosen)
+        }
+        None => answer_chosen(asking),
+    }
+}
+
+/// Does that to the row that is chosen.
+fn act_on_chosen(model: &mut Model, act: impl FnOnce(&mut Form, Row, &Question) -> Chosen) -> Vec<Effect> {
+    let Some(Asking { question, chosen: Some(at), form: Some(form), .. }) = &mut model.asking else {
+        return Vec::new();
+    };
+    let Some(row) = form.rows(question).get(*at).copied() else { return Vec::new() };
+    let chosen = act(form, row, question);
+    came_to(model, chosen)
+}
+
+fn came_to(model: &mut Model, chosen: Chosen) -> Vec<Effect> {
+    let Some(asking) = &mut model.asking else { return Vec::new() };
+    match chosen {
+        Chosen::Nothing => {}
+        Chosen::Turned => asking.turned(),
+        Chosen::Words => asking.begin_words(),
+        Chosen::Decide(decide) => return vec![Effect::Decide(decide)],
+        Chosen::Missing => {
+            asking.turned();
+            model.notice = Some("this has no answer yet".to_owned());
+        }
+    }
+    Vec::new()
+}
+
+/// Says no. What was filled in is looked at first: it would be lost.
+fn refuse(asking: &mut Asking) -> Vec<Effect> {
+    let form = asking.form.as_mut().filter(|form| form.parts().len() > 1 && form.has_answers());
+    match form.filter(|form| form.part().is_some()) {
+        Some(form) => {
+            form.turn_to_end();
+            asking.turned();
+            asking.chosen = asking.count().checked_sub(1);
+            Vec::new()
+        }
+        None => rejects(&asking.question).map(|at| answer(asking, at)).unwrap_or_default(),
+    }
+}
+
+/// The part or the question before or after the one that is shown.
+fn turn(model: &mut Model, way: Move) {
+    let Some(asking) = &mut model.asking else { return };
+    let forward = way == Move::Right;
+    if asking.form.as_mut().is_some_and(|form| form.turn(forward)) {
+        return asking.turned();
+    }
     let open = model.state.questions.open();
-    let Some(asking) = model.asking.as_mut().filter(|_| open.len() > 1) else { return };
     let now = open.iter().position(|open| open.question_id == asking.question.question_id).unwrap_or(0);
-    let next = if way == Move::Left { now + open.len() - 1 } else { now + 1 } % open.len();
+    let next = if forward { now + 1 } else { now + open.len().saturating_sub(1) } % open.len().max(1);
+    turn_to(model, next);
+}
+
+/// Shows that one of the questions that are open. The one that was shown is kept as it is.
+fn turn_to(model: &mut Model, at: usize) {
+    let Some(next) = model.state.questions.open().get(at).cloned() else { return };
+    if model.asking.as_ref().is_some_and(|asking| asking.question.question_id == next.question_id) {
+        return;
+    }
     // Whoever turns pages is not typing.
-    *asking = Asking::new(open[next].clone(), false);
+    let begun = take_up(&mut model.aside, &next).unwrap_or_else(|| Asking::new(next, false));
+    model.aside.extend(model.asking.replace(begun));
 }
 
 fn choose(asking: &mut Asking, way: Move, options: usize) {
@@ -119,21 +275,29 @@ fn choose(asking: &mut Asking, way: Move, options: usize) {
 
 /// An option by its number, by the letter it begins with, or by yes and no. Where that leaves a choice, or the letter
 /// may be meant for something else, it is chosen and not yet answered.
-fn by_letter(asking: &mut Asking, letter: char) -> Vec<Effect> {
-    let options = &asking.question.options;
+fn by_letter(model: &mut Model, letter: char) -> Vec<Effect> {
+    let Some(asking) = &mut model.asking else { return Vec::new() };
+    let names = asking.names();
     let begins = |name: &str| name.chars().next().is_some_and(|first| first.to_lowercase().eq(letter.to_lowercase()));
-    let mut named: Vec<usize> = (0..options.len()).filter(|at| begins(&options[*at].name)).collect();
+    let mut named: Vec<usize> = (0..names.len()).filter(|at| begins(names[*at])).collect();
     if named.is_empty() {
+        let is_plain = asking.form.is_none();
         let meant = match letter {
-            'y' => allows(&asking.question),
-            'n' => rejects(&asking.question),
+            'y' if is_plain => allows(&asking.question),
+            'n' if is_plain => rejects(&asking.question),
             _ => letter.to_digit(10).and_then(|number| (number as usize).checked_sub(1)),
         };
-        named.extend(meant.filter(|at| *at < options.len()));
+        named.extend(meant.filter(|at| *at < names.len()));
     }
     match named[..] {
         [] => Vec::new(),
-        [only] if asking.chosen.is_some() => answer(asking, only),
+        [only] if asking.chosen.is_some() => {
+            if asking.form.is_none() {
+                return answer(asking, only);
+            }
+            asking.chosen = Some(only);
+            act_on_chosen(model, Form::toggle)
+        }
         [first, ..] => {
             let after = |at: &&usize| asking.chosen.is_some_and(|chosen| **at > chosen);
             asking.chosen = Some(named.iter().find(after).copied().unwrap_or(first));
@@ -157,11 +321,11 @@ fn edit(asking: &Asking) -> Vec<Effect> {
 }
 
 /// Just this once, where that is offered: who wants it for good says so.
-fn allows(question: &Question) -> Option<usize> {
+pub(super) fn allows(question: &Question) -> Option<usize> {
     let once = question.options.iter().position(|choice| choice.kind == ChoiceKind::AllowOnce);
     once.or_else(|| question.options.iter().position(|choice| choice.kind.allows()))
 }
 
-fn rejects(question: &Question) -> Option<usize> {
+pub(super) fn rejects(question: &Question) -> Option<usize> {
     question.options.iter().position(|choice| choice.kind.rejects())
 }

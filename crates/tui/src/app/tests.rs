@@ -1,11 +1,12 @@
 //! Keys in, effects and model out.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use multitap_event::{AgentType, ClientId, Door, Prompt, SessionId, Timestamp};
+use multitap_event::{AgentType, ClientId, Door, Image, Prompt, SessionId, Timestamp};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::around::{Address, Earlier, Share};
+use crate::msg::Clipped;
 
 /// The client at this screen.
 fn me() -> ClientRef {
@@ -204,6 +205,42 @@ fn what_waits_is_taken_back_unless_it_is_anothers() {
     screen.tell("promptQueued", &json!({ "prompt": { "text": "theirs", "promptId": "p2" }, "from": theirs }));
     assert_eq!(screen.keys("<up>"), [Effect::Withdraw("p1".into())]);
     assert_eq!(screen.typed(), "mine");
+}
+
+#[test]
+fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
+    let image = || Image { media_type: "image/png".to_owned(), data: "AA==".to_owned() };
+    let paste = |screen: &mut Screen, clipped: Result<Clipped, String>| {
+        assert_eq!(screen.keys("<^v>"), [Effect::Paste]);
+        update(&mut screen.model, Msg::Clipped(clipped))
+    };
+    let mut screen = Screen::new(AgentType::Acp);
+    screen.keys("what is ");
+    assert_eq!(paste(&mut screen, Ok(Clipped::Picture(image()))), []);
+    assert_eq!(screen.typed(), "what is [Image #1: clipboard]");
+    assert!(matches!(&screen.keys("<enter>")[..], [_, Effect::Prompt(prompt)] if prompt.images == [image()]));
+    for (clipped, notice) in [
+        (Ok(Clipped::Nothing), "there is neither a picture nor text in the clipboard"),
+        (Err("install xclip".to_owned()), "install xclip"),
+    ] {
+        paste(&mut screen, clipped);
+        assert_eq!(screen.model.notice.as_deref(), Some(notice));
+    }
+    let can = |image: bool| json!({ "subtype": "capabilities", "data": { "agentCapabilities": { "promptCapabilities": { "image": image } } } });
+    screen.tell("system", &can(true));
+    paste(&mut screen, Ok(Clipped::Picture(image())));
+    assert_eq!(screen.typed(), "[Image #1: clipboard]");
+    screen.keys("<^c>");
+    screen.tell("system", &can(false));
+    paste(&mut screen, Ok(Clipped::Picture(image())));
+    assert_eq!((screen.typed(), screen.model.notice.as_deref()), ("", Some("this agent takes no pictures")));
+    paste(&mut screen, Ok(Clipped::Text("words".to_owned())));
+    assert_eq!((screen.typed(), screen.model.notice.as_deref()), ("words", None));
+    let dropped = Ok(Clipped::Text("/tmp/cat.png".to_owned()));
+    assert!(matches!(&paste(&mut screen, dropped)[..], [Effect::Picture { .. }]), "a file that was copied");
+    screen.tell("sessionStarted", &json!({ "agentType": "acp", "nativeSessionId": "n" }));
+    paste(&mut screen, Ok(Clipped::Picture(image())));
+    assert_eq!(screen.typed(), "words[Image #1: clipboard]", "another agent");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is typed: sent, completed, found again; and what the keys beside it do. Pure.
 
-use multitap_event::{PromptId, Query};
+use multitap_event::{Image, PromptId, Query};
 use multitap_hub::State;
 
 use super::{Model, command, look};
@@ -9,6 +9,7 @@ use crate::complete::{self, Completion, Wanted, What};
 use crate::composer::{Composer, Erase, Move};
 use crate::effect::Effect;
 use crate::keys::Action;
+use crate::msg::{Clipped, Msg};
 use crate::transcript::Scroll;
 
 /// The endings of files that are pictures.
@@ -131,7 +132,7 @@ fn agent_clears(model: &Model) -> bool {
 
 /// Something that came at once: the path of a picture may be meant as the picture.
 pub(super) fn paste(model: &mut Model, text: String) -> Vec<Effect> {
-    match picture(&text) {
+    match picture_path(&text) {
         Some(path) => vec![Effect::Picture { path, pasted: Some(text) }],
         None => {
             model.composer.paste(&text);
@@ -140,8 +141,31 @@ pub(super) fn paste(model: &mut Model, text: String) -> Vec<Effect> {
     }
 }
 
+/// What the clipboard had. Text is pasted as if the terminal had handed it over.
+pub(super) fn clipped(model: &mut Model, clipped: Result<Clipped, String>) -> Vec<Effect> {
+    model.notice = None;
+    match clipped {
+        Ok(Clipped::Text(text)) => return super::update(model, Msg::Paste(text)),
+        Ok(Clipped::Picture(image)) => picture(model, "clipboard", image),
+        Ok(Clipped::Nothing) => model.notice = Some("there is neither a picture nor text in the clipboard".to_owned()),
+        Err(why) => model.notice = Some(why),
+    }
+    Vec::new()
+}
+
+/// Puts a picture into what is typed, if it can be sent.
+pub(super) fn picture(model: &mut Model, name: &str, image: Image) {
+    if !model.takes_pictures {
+        model.notice = Some("this agent takes no pictures".to_owned());
+    } else if model.asking.is_some() || model.search.is_some() || model.overlay.is_some() {
+        model.notice = Some("a picture can only go with a prompt".to_owned());
+    } else {
+        model.composer.picture(name, image);
+    }
+}
+
 /// The path of a picture, as terminals paste it: quoted, escaped, or as an address.
-fn picture(text: &str) -> Option<String> {
+fn picture_path(text: &str) -> Option<String> {
     let text = text.trim();
     let bare = text.strip_prefix("file://").unwrap_or(text).trim_matches(['\'', '"']).replace("\\ ", " ");
     let (_, ending) = bare.rsplit_once('.')?;

@@ -3,11 +3,13 @@
 use multitap_event::{Details, Question, ToolId};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
+use super::above::fit;
 use super::composer::field;
-use crate::app::{Asking, Model};
+use crate::app::{Asking, Form, Model, Row};
 use crate::theme::Theme;
 use crate::transcript::diff_lines;
 use crate::wrap::{clean, width, wrap};
@@ -16,10 +18,12 @@ use crate::wrap::{clean, width, wrap};
 const DETAIL_ROWS: usize = 3;
 /// The rows of the frame and of the last line.
 const AROUND: usize = 3;
+/// How many questions that wait are listed at a time.
+const LISTED: usize = 4;
 
 /// The rows it takes up: as many as it needs, and two thirds of the screen at most.
 pub(super) fn rows(model: &Model, asking: &Asking) -> usize {
-    let fixed = options(model, asking).len() + AROUND;
+    let fixed = options(model, asking).len() + list(model, asking).len() + AROUND;
     let details = details(model, asking).len();
     let most = (usize::from(model.rows) * 2 / 3).max(fixed + DETAIL_ROWS);
     // The status line is seen whatever is asked.
@@ -28,7 +32,8 @@ pub(super) fn rows(model: &Model, asking: &Asking) -> usize {
 
 /// How many lines of what is asked about do not fit.
 pub(super) fn hidden(model: &Model, asking: &Asking) -> usize {
-    let room = rows(model, asking).saturating_sub(options(model, asking).len() + AROUND);
+    let fixed = options(model, asking).len() + list(model, asking).len() + AROUND;
+    let room = rows(model, asking).saturating_sub(fixed);
     details(model, asking).len().saturating_sub(room)
 }
 
@@ -41,23 +46,64 @@ pub(super) fn draw(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: 
     // On a low screen the options are what is needed.
     let options = options.min(inner.height);
     let last = inner.height.saturating_sub(options).min(1);
-    let [above, choices, last] =
-        Layout::vertical([Constraint::Min(0), Constraint::Length(options), Constraint::Length(last)]).areas(inner);
+    let listed = list(model, asking);
+    let above = inner.height.saturating_sub(options + last);
+    let list = u16::try_from(listed.len()).unwrap_or(u16::MAX).min(above);
+    let heights = [list, above - list, options, last].map(Constraint::Length);
+    let [list, above, choices, last] = Layout::vertical(heights).areas(inner);
+    frame.render_widget(Paragraph::new(listed), list);
     draw_details(model, asking, frame, above);
     draw_options(model, asking, frame, choices);
     match &asking.words {
-        Some(words) => field(words, "say something with the answer", theme, frame, last),
+        Some(words) => {
+            let hint = if asking.form.is_some() { "type your answer" } else { "say something with the answer" };
+            field(words, hint, theme, frame, last);
+        }
         None => frame.render_widget(Paragraph::new(Line::styled(hint(model, asking, last.width), theme.quiet())), last),
     }
 }
 
 fn title(model: &Model, asking: &Asking) -> String {
     let open = model.state.questions.open();
-    let at = open.iter().position(|open| open.question_id == asking.question.question_id).unwrap_or(0);
-    let number = if open.len() > 1 { format!("{} of {} · ", at + 1, open.len()) } else { String::new() };
-    let title = clean(&asking.question.title);
-    let more = if title.trim().contains('\n') { " …" } else { "" };
-    format!(" {number}{}{more} ", title.trim().lines().next().unwrap_or_default())
+    let number =
+        if open.len() > 1 { format!("{} of {} · ", place(model, asking) + 1, open.len()) } else { String::new() };
+    let part = match &asking.form {
+        Some(form) if form.parts().len() > 1 && form.part().is_none() => " · your answers".to_owned(),
+        Some(form) if form.parts().len() > 1 => format!(" · part {} of {}", form.at() + 1, form.parts().len()),
+        _ => String::new(),
+    };
+    let room = usize::from(model.columns).saturating_sub(4 + width(&number) + width(&part));
+    format!(" {number}{}{part} ", fit(&one_line(&asking.question.title), room))
+}
+
+/// The first line of a text, and whether there are more.
+fn one_line(text: &str) -> String {
+    let text = clean(text);
+    let more = if text.trim().contains('\n') { " …" } else { "" };
+    format!("{}{more}", text.trim().lines().next().unwrap_or_default())
+}
+
+/// Which of the open questions it is.
+fn place(model: &Model, asking: &Asking) -> usize {
+    let open = model.state.questions.open();
+    open.iter().position(|open| open.question_id == asking.question.question_id).unwrap_or(0)
+}
+
+/// The questions that wait, if there are several.
+fn list(model: &Model, asking: &Asking) -> Vec<Line<'static>> {
+    let (open, at, theme) = (model.state.questions.open(), place(model, asking), model.theme);
+    if open.len() < 2 {
+        return Vec::new();
+    }
+    let first = (at + 1).saturating_sub(LISTED);
+    let line = |(number, question): (usize, &Question)| {
+        let (sign, style) = if number == at { ('›', theme.accent()) } else { (' ', theme.quiet()) };
+        let words = format!("{sign} {} {}", number + 1, one_line(&question.title));
+        Line::styled(fit(&words, columns(model)), style)
+    };
+    let mut lines: Vec<Line<'_>> = open.iter().enumerate().skip(first).take(LISTED).map(line).collect();
+    lines.push(Line::styled("─".repeat(columns(model)), theme.quiet()));
+    lines
 }
 
 fn draw_details(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rect) {
@@ -90,12 +136,27 @@ fn draw_options(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rec
 fn options(model: &Model, asking: &Asking) -> Vec<(usize, Line<'static>)> {
     let columns = columns(model);
     let mut lines = Vec::new();
-    for (at, choice) in asking.question.options.iter().enumerate() {
-        let style = if Some(at) == asking.chosen { model.theme.chosen() } else { ratatui::style::Style::new() };
-        let words = format!("{}. {}", at + 1, clean(&choice.name).replace('\n', " "));
+    for (at, name) in asking.names().into_iter().enumerate() {
+        let style = if Some(at) == asking.chosen { model.theme.chosen() } else { Style::new() };
+        let words = format!("{}. {}", at + 1, marked(asking, at, &clean(name).replace('\n', " ")));
         lines.extend(wrap(Line::from(Span::styled(words, style)), columns, 3).into_iter().map(|line| (at, line)));
     }
     lines
+}
+
+/// What can be chosen, and whether it is.
+fn marked(asking: &Asking, at: usize, name: &str) -> String {
+    let Some((form, part)) = asking.form.as_ref().and_then(|form| Some((form, form.part()?))) else {
+        return name.to_owned();
+    };
+    match form.rows(&asking.question).get(at) {
+        Some(Row::Label(label)) if part.asked.multi_select => {
+            format!("[{}] {name}", if part.is_picked(*label) { 'x' } else { ' ' })
+        }
+        Some(Row::Label(label)) if part.is_picked(*label) => format!("{name} ✓"),
+        Some(Row::OwnWords) if !part.words.is_empty() => format!("{name}: {}", one_line(&part.words)),
+        _ => name.to_owned(),
+    }
 }
 
 /// The columns within the frame.
@@ -105,14 +166,25 @@ fn columns(model: &Model) -> usize {
 
 /// What can be done, as far as there is room to say it.
 fn hint(model: &Model, asking: &Asking, columns: u16) -> String {
-    let mut parts = match asking.chosen {
-        None => vec!["choose first: you were typing"],
-        Some(_) => vec!["1-9 or Enter answers", "Esc refuses"],
+    let several = model.state.questions.open().len() > 1;
+    let mut parts = match (asking.chosen, &asking.form) {
+        (None, _) => vec!["choose first: you were typing"],
+        (Some(_), None) => vec!["1-9 or Enter answers", "Esc refuses"],
+        (Some(_), Some(form)) => match form.part() {
+            Some(part) if part.asked.multi_select => vec!["1-9 or Space picks", "Enter goes on", "Esc refuses"],
+            Some(_) => vec!["1-9 or Enter answers", "Esc refuses"],
+            None => vec!["Enter sends", "← back", "Esc refuses"],
+        },
     };
-    if model.state.questions.open().len() > 1 {
-        parts.push("← → other questions");
+    let has_parts = asking.form.as_ref().is_some_and(|form| form.parts().len() > 1);
+    match (has_parts, several) {
+        (true, _) if asking.form.as_ref().is_some_and(|form| form.part().is_some()) => parts.push("← → other parts"),
+        (false, true) => parts.push("← → other questions"),
+        _ => {}
     }
-    parts.push("Tab adds words");
+    if asking.form.as_ref().is_none_or(|form| form.part().is_some()) {
+        parts.push(if asking.form.is_some() { "Tab: own words" } else { "Tab adds words" });
+    }
     if !asking.question.edits.is_empty() {
         parts.push("Ctrl+G edits first");
     }
@@ -135,8 +207,38 @@ fn details(model: &Model, asking: &Asking) -> Vec<Line<'static>> {
         let words = format!("for the sub-agent: {}", clean(&parent).replace('\n', " "));
         lines.extend(wrap(Line::styled(words, model.theme.accent()), columns, 2));
     }
-    lines.extend(about(&asking.question, columns, model.theme));
+    match &asking.form {
+        Some(form) => lines.extend(wanted(form, &asking.question, columns, model.theme)),
+        None => lines.extend(about(&asking.question, columns, model.theme)),
+    }
     lines
+}
+
+/// What the agent wants to know: one part of it, or everything with its answers.
+fn wanted(form: &Form, question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if let Some(part) = form.part() {
+        let header = part.asked.header.iter().filter(|header| *header != &part.asked.question);
+        lines.extend(header.flat_map(|header| text(header, columns, theme.heading())));
+        lines.extend(text(&part.asked.question, columns, Style::new()));
+        lines.extend(question.reason.iter().flat_map(|reason| text(reason, columns, theme.quiet())));
+        return lines;
+    }
+    for part in form.parts() {
+        lines.extend(text(&part.asked.question, columns, theme.quiet()));
+        let (said, style) = match part.said()[..] {
+            [] if part.is_answered() => ("(left empty)".to_owned(), theme.quiet()),
+            [] => ("(no answer yet)".to_owned(), theme.warning()),
+            ref said => (said.join(", "), theme.accent()),
+        };
+        lines.extend(text(&format!("  {said}"), columns, style));
+    }
+    lines
+}
+
+/// Words in lines that fit.
+fn text(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    clean(words).split('\n').flat_map(|line| wrap(Line::styled(line.to_owned(), style), columns, 2)).collect()
 }
 
 /// What the sub-agent is for that called a tool.
@@ -148,10 +250,7 @@ fn parent(model: &Model, tool: &ToolId) -> Option<String> {
 
 /// What is asked about.
 fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>> {
-    let text = |text: &str, style| {
-        let lines = clean(text);
-        lines.split('\n').flat_map(|line| wrap(Line::styled(line.to_owned(), style), columns, 2)).collect::<Vec<_>>()
-    };
+    let text = |words: &str, style| text(words, columns, style);
     let mut lines = match &question.details {
         Details::Command { command, directory, description } => {
             let mut lines = text(command, theme.code());
@@ -178,9 +277,9 @@ fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>
         }
         Details::Plan { plan } => crate::markdown::lines(plan, columns, theme),
         Details::Input { questions } => {
-            questions.iter().flat_map(|asked| text(&asked.question, ratatui::style::Style::new())).collect()
+            questions.iter().flat_map(|asked| text(&asked.question, Style::new())).collect()
         }
-        Details::Text { text: words, .. } => text(words, ratatui::style::Style::new()),
+        Details::Text { text: words, .. } => text(words, Style::new()),
     };
     lines.extend(question.reason.iter().flat_map(|reason| text(reason, theme.quiet())));
     lines

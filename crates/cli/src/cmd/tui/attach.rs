@@ -8,11 +8,12 @@ use multitap_event::{ClientRef, Door as Way, Timestamp};
 use multitap_hub::{Journal as _, Reach, Session, SessionRecord};
 use multitap_remote::{Address, Attach, AttachError, Way as Road};
 use multitap_store::Store;
-use multitap_tui::{Elsewhere, Options, Outcome};
+use multitap_tui::{Elsewhere, Options, Outcome, Seat};
 use serde_json::{Value, json};
 
 use super::{branch, editor, is_possible, short, who};
 use crate::args::AttachArgs;
+use crate::clipboard::clipboard;
 use crate::cmd::sessions::age;
 use crate::exit::{Exit, Problem};
 use crate::host;
@@ -107,14 +108,17 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
         root: found.folder.filter(|folder| folder.is_dir()),
         history: host::data().map(|data| data.join("history.jsonl")),
         around: Arc::new(Elsewhere),
+        clipboard: clipboard(),
         is_host: false,
         greeting: None,
     };
     let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
+    let mut seat = Seat::default();
     let shown = tokio::select! {
-        shown = multitap_tui::run(session.clone(), screen) => shown,
+        shown = multitap_tui::run(&mut seat, session.clone(), screen) => shown,
         () = signals.next() => Ok(Outcome::Left),
     };
+    drop(seat);
     drop(logs);
     say_how_it_is(session);
     attached.leave().await;

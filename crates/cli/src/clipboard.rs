@@ -1,0 +1,247 @@
+//! What lies in the clipboard of the desktop: a picture, or else text.
+//!
+//! Terminals hand over text only, so the programs are asked that every desktop has for this. Each is given a limit in
+//! bytes and in time, and ends with it.
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use multitap_process::{Keeper, Patience, Program, StdinMode, spawn};
+use multitap_tui::{Clip, Clipboard, LARGEST_PICTURE};
+
+/// How long reading it may take in all. PowerShell alone may take seconds to start.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a program may take to end that took too long.
+const ENDING: Patience = Patience {
+    after_eof: Duration::ZERO,
+    after_interrupt: Duration::ZERO,
+    after_terminate: Duration::from_millis(200),
+};
+/// The most that is read: a picture in hexadecimal digits, and words around it.
+const MOST: usize = 2 * LARGEST_PICTURE + 1024;
+/// The pictures that agents take, the best first.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+/// Text, by the names it goes under.
+const TEXTS: [&str; 5] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
+/// What these programs say when there is nothing, or nothing of that kind; both are errors to them.
+const NOTHING: [&str; 4] = ["Nothing is copied", "No selection", "not available", "-1700"];
+/// What prints the clipboard of Windows: a line that says what it is, then the bytes.
+const POWERSHELL: &str = "Add-Type -AssemblyName System.Windows.Forms,System.Drawing; \
+    $image = [Windows.Forms.Clipboard]::GetImage(); $kept = New-Object IO.MemoryStream; \
+    if ($image) { $what = 'picture'; $image.Save($kept, [Drawing.Imaging.ImageFormat]::Png); $bytes = $kept.ToArray() } \
+    else { $what = 'text'; $bytes = [Text.Encoding]::UTF8.GetBytes([Windows.Forms.Clipboard]::GetText()) }; \
+    $line = [Text.Encoding]::UTF8.GetBytes($what + \"`n\"); $out = [Console]::OpenStandardOutput(); \
+    $out.Write($line, 0, $line.Length); $out.Write($bytes, 0, $bytes.Length); $out.Flush()";
+
+/// The clipboard of whoever sits at this terminal.
+pub(crate) fn clipboard() -> Clipboard {
+    Arc::new(|| {
+        Box::pin(async {
+            let keeper = Keeper::own_binary().map_err(|error| format!("the clipboard cannot be read: {error}"))?;
+            Desk::here(keeper).read(PATIENCE).await.map_err(|error| error.to_string())
+        })
+    })
+}
+
+/// Why the clipboard could not be read.
+#[derive(Debug, thiserror::Error)]
+enum ClipError {
+    #[error("no clipboard can be reached from here: save the picture, and say /image PATH")]
+    NoDesktop,
+    #[error("to read the clipboard, install {0}")]
+    Missing(&'static str),
+    #[error("{program} did not answer within {} s", .patience.as_secs_f32())]
+    TooSlow { program: Way, patience: Duration },
+    #[error("what is in the clipboard is too large: at most {} MiB can be sent", LARGEST_PICTURE / (1024 * 1024))]
+    TooLarge,
+    #[error("{program} cannot read the clipboard: {why}")]
+    Failed { program: Way, why: String },
+}
+
+/// A program that reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    WlPaste,
+    Xclip,
+    Osascript,
+    PowerShell,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WlPaste => "wl-paste",
+            Self::Xclip => "xclip",
+            Self::Osascript => "osascript",
+            Self::PowerShell => "powershell.exe",
+        })
+    }
+}
+
+impl Way {
+    fn package(self) -> &'static str {
+        match self {
+            Self::WlPaste => "wl-clipboard (it brings wl-paste)",
+            Self::Xclip => "xclip",
+            Self::Osascript => "osascript, which comes with macOS",
+            Self::PowerShell => "PowerShell, which comes with Windows",
+        }
+    }
+}
+
+/// The desktop around this terminal, as far as its environment tells.
+struct Desk {
+    /// The programs it could be read by, the best first.
+    ways: Vec<Way>,
+    path: Option<OsString>,
+    keeper: Keeper,
+}
+
+impl Desk {
+    fn here(keeper: Keeper) -> Self {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let mut ways = Vec::new();
+        let mut add = |way: Way, is_there: bool| ways.extend(is_there.then_some(way));
+        add(Way::Osascript, cfg!(target_os = "macos"));
+        // Windows' own clipboard is the one that people copy to, also within its Linux.
+        add(Way::PowerShell, cfg!(windows) || is_set("WSL_DISTRO_NAME"));
+        add(Way::WlPaste, is_set("WAYLAND_DISPLAY"));
+        add(Way::Xclip, is_set("DISPLAY"));
+        Self { ways, path: std::env::var_os("PATH"), keeper }
+    }
+
+    async fn read(&self, patience: Duration) -> Result<Clip, ClipError> {
+        let first = *self.ways.first().ok_or(ClipError::NoDesktop)?;
+        let found = self.ways.iter().find_map(|way| Some((*way, self.find(*way)?)));
+        let (way, program) = found.ok_or(ClipError::Missing(first.package()))?;
+        let ask = Ask { way, program, keeper: &self.keeper, until: tokio::time::Instant::now() + patience, patience };
+        match way {
+            Way::WlPaste => ask.by_type(&["--list-types"], &["--no-newline", "--type"]).await,
+            Way::Xclip => {
+                let list = ["-selection", "clipboard", "-o", "-t", "TARGETS"];
+                ask.by_type(&list, &["-selection", "clipboard", "-o", "-t"]).await
+            }
+            Way::Osascript => ask.of_macos().await,
+            Way::PowerShell => ask.of_windows().await,
+        }
+    }
+
+    fn find(&self, way: Way) -> Option<PathBuf> {
+        let folder = std::env::current_dir().unwrap_or_default();
+        which::which_in(way.to_string(), self.path.as_ref(), folder).ok()
+    }
+}
+
+/// One look into the clipboard, by one program that may have to be run more than once.
+struct Ask<'a> {
+    way: Way,
+    program: PathBuf,
+    keeper: &'a Keeper,
+    until: tokio::time::Instant,
+    patience: Duration,
+}
+
+impl Ask<'_> {
+    /// First what it can be had as, then the best of that.
+    async fn by_type(&self, list: &[&str], take: &[&str]) -> Result<Clip, ClipError> {
+        let Some(types) = self.look(list).await? else { return Ok(Clip::Nothing) };
+        let types = String::from_utf8_lossy(&types).into_owned();
+        let has = |wanted: &&str| types.lines().any(|line| line.trim().eq_ignore_ascii_case(wanted));
+        if let Some(picture) = PICTURES.into_iter().find(has) {
+            return Ok(Clip::Picture(self.run(&[take, &[picture]].concat()).await?));
+        }
+        match TEXTS.into_iter().find(has) {
+            Some(text) => Ok(words(&self.run(&[take, &[text]].concat()).await?)),
+            None => Ok(Clip::Nothing),
+        }
+    }
+
+    async fn of_macos(&self) -> Result<Clip, ClipError> {
+        let picture = self.look(&["-e", "the clipboard as «class PNGf»"]).await?;
+        if let Some(picture) = picture.as_deref().and_then(hexadecimal) {
+            return Ok(Clip::Picture(picture));
+        }
+        let text = self.look(&["-e", "the clipboard as text"]).await?;
+        Ok(text.map_or(Clip::Nothing, |text| words(text.strip_suffix(b"\n").unwrap_or(&text))))
+    }
+
+    async fn of_windows(&self) -> Result<Clip, ClipError> {
+        let told = self.run(&["-NoProfile", "-NonInteractive", "-STA", "-Command", POWERSHELL]).await?;
+        match (told.strip_prefix(b"picture\n"), told.strip_prefix(b"text\n")) {
+            (Some(picture), _) => Ok(Clip::Picture(picture.to_vec())),
+            (None, Some(text)) => Ok(words(text)),
+            (None, None) => Err(ClipError::Failed { program: self.way, why: "it printed something else".to_owned() }),
+        }
+    }
+
+    /// The same as `run`; nothing if there is nothing of that kind.
+    async fn look(&self, args: &[&str]) -> Result<Option<Vec<u8>>, ClipError> {
+        match self.run(args).await {
+            Err(ClipError::Failed { why, .. }) if NOTHING.iter().any(|words| why.contains(words)) => Ok(None),
+            told => told.map(Some),
+        }
+    }
+
+    /// What the program prints.
+    async fn run(&self, args: &[&str]) -> Result<Vec<u8>, ClipError> {
+        let failed = |why: String| ClipError::Failed { program: self.way, why };
+        let program = Program {
+            program: self.program.clone(),
+            args: args.iter().map(OsString::from).collect(),
+            env: Vec::new(),
+            env_remove: Vec::new(),
+            cwd: None,
+            stdin: StdinMode::Null,
+        };
+        let mut child = spawn(program, self.keeper).await.map_err(|error| failed(error.to_string()))?;
+        let reading = async {
+            let (mut all, mut piece) = (Vec::new(), vec![0; 64 * 1024]);
+            loop {
+                match child.read(&mut piece).await.map_err(|error| failed(error.to_string()))? {
+                    0 => return Ok(all),
+                    read => all.extend_from_slice(&piece[..read]),
+                }
+                if all.len() > MOST {
+                    return Err(ClipError::TooLarge);
+                }
+            }
+        };
+        let told = match tokio::time::timeout_at(self.until, reading).await {
+            Ok(Ok(told)) => told,
+            Ok(Err(error)) => {
+                child.stop(ENDING).await;
+                return Err(error);
+            }
+            Err(_) => {
+                child.stop(ENDING).await;
+                return Err(ClipError::TooSlow { program: self.way, patience: self.patience });
+            }
+        };
+        let exit = child.wait().await;
+        if exit.success() { Ok(told) } else { Err(failed(format!("{exit} {}", exit.stderr_tail).trim().to_owned())) }
+    }
+}
+
+fn words(text: &[u8]) -> Clip {
+    let text = String::from_utf8_lossy(text);
+    if text.is_empty() { Clip::Nothing } else { Clip::Text(text.into_owned()) }
+}
+
+/// The bytes in `«data PNGf8950…»`, as macOS prints them.
+fn hexadecimal(told: &[u8]) -> Option<Vec<u8>> {
+    let told = std::str::from_utf8(told).ok()?;
+    let digits = told.trim().strip_prefix("«data PNGf")?.strip_suffix('»')?;
+    let digit = |letter: u8| char::from(letter).to_digit(16);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => u8::try_from(digit(*high)? * 16 + digit(*low)?).ok(),
+        _ => None,
+    };
+    digits.as_bytes().chunks(2).map(byte).collect()
+}
