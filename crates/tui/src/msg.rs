@@ -66,6 +66,8 @@ pub(crate) enum Msg {
     Shared(Option<Address>),
     /// Time has passed.
     Tick,
+    /// The question on the screen has been there long enough to be read.
+    Ripe,
     /// A turn is still at it, at that moment.
     Beat(Timestamp),
     /// No more comes: the session is over, or this client was sent away.

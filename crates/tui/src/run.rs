@@ -33,6 +33,8 @@ use crate::view::view;
 const FRAME: Duration = Duration::from_millis(16);
 /// How often the screen shows that a turn is at it.
 pub(crate) const BEAT: Duration = Duration::from_millis(100);
+/// How long a question that follows another is on the screen before a key answers it.
+const READ: Duration = Duration::from_millis(500);
 /// How long a key waits to be pressed again.
 const AGAIN: Duration = Duration::from_secs(2);
 /// How many events of the past are on the screen at first.
@@ -174,7 +176,7 @@ struct Loop<'a> {
 impl Loop<'_> {
     async fn run(&mut self) -> Result<Outcome, RunError> {
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
-        let mut beat = drawn;
+        let (mut beat, mut ripe) = (drawn, None);
         let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
         let mut reaches = self.session.reaches();
         let mut continued = terminal::Continued::new()?;
@@ -198,6 +200,9 @@ impl Loop<'_> {
                 }
                 has_drawn = true;
                 (drawn, dirty) = (Instant::now(), false);
+            }
+            if ripe.is_none() && self.model.asking.as_ref().is_some_and(|asking| asking.is_fresh) {
+                ripe = Some(Instant::now() + READ);
             }
             tokio::select! {
                 read = self.taken.input.next(), if self.lent.is_none() => match read {
@@ -252,6 +257,10 @@ impl Loop<'_> {
                     self.on(Msg::Tick);
                 }
                 () = sleep_until(drawn + FRAME), if dirty && self.lent.is_none() => continue,
+                () = at(ripe) => {
+                    ripe = None;
+                    self.on(Msg::Ripe);
+                }
                 () = sleep_until(beat), if !over && self.model.state.is_busy() => {
                     beat = Instant::now() + BEAT;
                     self.on(Msg::Beat(Timestamp::now()));

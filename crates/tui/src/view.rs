@@ -30,6 +30,11 @@ pub(crate) fn hidden_details(model: &Model) -> usize {
     model.asking.as_ref().map_or(0, |asking| question::hidden(model, asking))
 }
 
+/// Whether a question on this screen can be read, and so answered.
+pub(crate) fn is_readable(model: &Model) -> bool {
+    question::is_readable(model)
+}
+
 /// How many lines of the help are not on the screen.
 pub(crate) fn hidden_help(model: &Model) -> usize {
     help::hidden(model)

@@ -21,13 +21,15 @@ pub(crate) struct Asking {
     pub(crate) top: usize,
     /// Where the agent wants to know something.
     pub(crate) form: Option<Form>,
+    /// It came so soon after the answer to another that nobody can have read it: keys answer nothing yet.
+    pub(crate) is_fresh: bool,
 }
 
 impl Asking {
     fn new(question: Question, is_typing: bool) -> Self {
         let form = Form::of(&question);
         let chosen = (!is_typing).then(|| if form.is_some() { 0 } else { allows(&question).unwrap_or(0) });
-        let mut asking = Self { question, chosen, words: None, top: 0, form };
+        let mut asking = Self { question, chosen, words: None, top: 0, form, is_fresh: false };
         if !is_typing {
             asking.open_words();
         }
@@ -91,7 +93,7 @@ impl Asking {
     }
 
     /// What an editor would begin with.
-    fn content(&self) -> Option<String> {
+    pub(crate) fn content(&self) -> Option<String> {
         if !self.question.edits.contains(&Edit::NewContent) {
             return None;
         }
@@ -118,7 +120,9 @@ pub(super) fn follow(model: &mut Model) {
         return;
     };
     let begun = take_up(&mut model.aside, &next);
-    model.asking = Some(begun.unwrap_or_else(|| Asking::new(next, is_typing)));
+    let mut asking = begun.unwrap_or_else(|| Asking::new(next, is_typing));
+    asking.is_fresh = model.has_just_answered;
+    model.asking = Some(asking);
 }
 
 /// A question that somebody turned away from, as it was left.
@@ -136,7 +140,12 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Optio
         turn_to(model, digit as usize - '1' as usize);
         return Some(Vec::new());
     }
+    let is_readable = crate::view::is_readable(model);
     let asking = model.asking.as_mut()?;
+    let answers = matches!(action, Action::Insert(_) | Action::Send | Action::Interrupt | Action::Editor);
+    if answers && (asking.is_fresh || !is_readable && action != Action::Interrupt) {
+        return Some(Vec::new());
+    }
     let options = asking.count();
     if let Some(words) = &mut asking.words {
         match action {
@@ -162,6 +171,10 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Optio
                 return Some(refuse(asking));
             }
             Action::Interrupt => asking.words = None,
+            // What was said goes with what is allowed.
+            Action::Editor => return Some(edit(asking)),
+            // Not what it does where prompts are typed: that is not to be seen now.
+            Action::Recall | Action::Complete => {}
             Action::Send => return Some(say(model)),
             _ => return None,
         }

@@ -433,3 +433,59 @@ fn a_word_about_the_next_key_goes_when_it_is_no_longer_so() {
     update(&mut screen.model, Msg::Tick);
     assert!(screen.model.notice.is_some(), "other words stay until a key");
 }
+
+fn ask(screen: &mut Screen, id: &str) {
+    let options = json!([
+        { "id": "proceed_once", "name": "Allow once", "kind": "allowOnce" },
+        { "id": "cancel", "name": "Deny", "kind": "rejectOnce" },
+    ]);
+    let details = json!({ "type": "command", "command": "rm", "directory": "/" });
+    let edits = json!(["newContent"]);
+    let question = json!({ "questionId": id, "title": "rm", "options": options, "details": details, "edits": edits });
+    screen.tell("permissionAsked", &question);
+}
+
+fn settle(screen: &mut Screen, id: &str) {
+    let by = json!({ "client": "ann", "door": "terminal" });
+    let settled = json!({ "questionId": id, "selectedOptionId": "proceed_once", "kind": "allowOnce", "settledBy": by, "at": Timestamp::from_millis(0), "edited": false });
+    screen.tell("permissionSettled", &settled);
+}
+
+#[test]
+fn a_key_pressed_twice_answers_only_what_could_be_read() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    assert!(matches!(screen.keys("1")[..], [Effect::Decide(_)]));
+    settle(&mut screen, "q1");
+    ask(&mut screen, "q2");
+    for key in ["1", "<enter>", "y", "<esc>", "<^g>"] {
+        assert_eq!(screen.keys(key), [], "{key}");
+    }
+    update(&mut screen.model, Msg::Ripe);
+    assert!(matches!(screen.keys("1")[..], [Effect::Decide(_)]));
+    settle(&mut screen, "q2");
+    // Who did something else meanwhile has seen that nothing waits.
+    screen.keys("<up>");
+    ask(&mut screen, "q3");
+    assert!(matches!(screen.keys("1")[..], [Effect::Decide(_)]));
+}
+
+#[test]
+fn what_cannot_be_read_is_not_allowed() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    update(&mut screen.model, Msg::Resized { columns: 10, rows: 3 });
+    assert_eq!(screen.keys("1<enter>y"), []);
+    assert!(matches!(screen.keys("<esc>")[..], [Effect::Decide(_)]), "a no is always possible");
+    update(&mut screen.model, Msg::Resized { columns: 80, rows: 24 });
+    assert!(matches!(screen.keys("1")[..], [Effect::Decide(_)]));
+}
+
+#[test]
+fn an_editor_in_a_question_is_for_what_is_asked_about() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    let effects = screen.keys("<tab>carefully<^g>");
+    let [Effect::Edit { what: Edited::Answer(decide), text }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((text.as_str(), decide.feedback.as_deref()), ("rm", Some("carefully")));
+}

@@ -37,15 +37,26 @@ pub(super) fn hidden(model: &Model, asking: &Asking) -> usize {
     details(model, asking).len().saturating_sub(room)
 }
 
+/// Whether what is asked about can be seen: nobody allows what they cannot read.
+pub(super) fn is_readable(model: &Model) -> bool {
+    const LEAST: (u16, u16) = (12, 6);
+    model.columns >= LEAST.0 && model.rows >= LEAST.1
+}
+
 pub(super) fn draw(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rect) {
     let theme = model.theme;
+    if !is_readable(model) {
+        let words = "a question: make the screen larger to answer; Esc refuses";
+        let lines = wrap(Line::styled(words, theme.warning()), usize::from(area.width).max(1), 0);
+        return frame.render_widget(Paragraph::new(lines), area);
+    }
     let block = Block::new().borders(Borders::ALL).border_style(theme.warning()).title(title(model, asking));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let options = u16::try_from(options(model, asking).len()).unwrap_or(u16::MAX);
-    // On a low screen the options are what is needed.
-    let options = options.min(inner.height);
-    let last = inner.height.saturating_sub(options).min(1);
+    // On a low screen the options are what is needed, and a line of what they are about.
+    let options = options.min(inner.height.saturating_sub(1));
+    let last = inner.height.saturating_sub(options + 1).min(1);
     let listed = list(model, asking);
     let above = inner.height.saturating_sub(options + last);
     let list = u16::try_from(listed.len()).unwrap_or(u16::MAX).min(above);
@@ -185,7 +196,7 @@ fn hint(model: &Model, asking: &Asking, columns: u16) -> String {
     if asking.form.as_ref().is_none_or(|form| form.part().is_some()) {
         parts.push(if asking.form.is_some() { "Tab: own words" } else { "Tab adds words" });
     }
-    if !asking.question.edits.is_empty() {
+    if asking.content().is_some() {
         parts.push("Ctrl+G edits first");
     }
     let mut hint = String::new();
