@@ -12,8 +12,11 @@ use crate::keys::Action;
 #[derive(Debug)]
 pub(crate) struct Asking {
     pub(crate) question: Question,
-    /// None as long as a key may still be meant for what was being typed when the question came.
+    /// None as long as a key may still be meant for something else: what was being typed when the question came, or
+    /// the question before it.
     pub(crate) chosen: Option<usize>,
+    /// Whoever sits here has answered, so their next key is meant for the next question.
+    is_answered: bool,
     /// Words that go with the answer, while they are typed.
     pub(crate) words: Option<Composer>,
     /// The first line that is shown of what is asked about.
@@ -21,9 +24,9 @@ pub(crate) struct Asking {
 }
 
 impl Asking {
-    fn new(question: Question, is_typing: bool) -> Self {
-        let chosen = (!is_typing).then(|| allows(&question).unwrap_or(0));
-        Self { question, chosen, words: None, top: 0 }
+    fn new(question: Question, is_surprise: bool) -> Self {
+        let chosen = (!is_surprise).then(|| allows(&question).unwrap_or(0));
+        Self { question, chosen, is_answered: false, words: None, top: 0 }
     }
 
     pub(super) fn paste(&mut self, text: &str) {
@@ -57,7 +60,9 @@ pub(super) fn follow(model: &mut Model) {
         return;
     }
     let is_typing = !model.composer.is_empty();
-    model.asking = open.first().map(|question| Asking::new(question.clone(), is_typing));
+    // Somebody else answered what was on the screen: a key for it may be on its way.
+    let is_overtaken = model.asking.as_ref().is_some_and(|gone| !gone.is_answered);
+    model.asking = open.first().map(|question| Asking::new(question.clone(), is_typing || is_overtaken));
 }
 
 /// What a key does to a question; nothing if it is not for it.
@@ -84,7 +89,10 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Optio
         (Action::Go(way @ (Move::Up | Move::Down)), _) => choose(asking, way, options),
         (Action::Go(way @ (Move::Left | Move::Right)), _) => turn_to_other(model, way),
         (Action::Insert(letter), _) => return Some(by_letter(asking, letter)),
-        (Action::Interrupt, _) => return Some(answer(asking, rejects(&asking.question)?)),
+        (Action::Interrupt, _) => {
+            let no = rejects(&asking.question)?;
+            return Some(answer(asking, no));
+        }
         (Action::Send, _) => return Some(answer_chosen(asking)),
         (Action::Editor, _) => return Some(edit(asking)),
         (Action::PageUp, _) if hidden > 0 => asking.top = asking.top.min(hidden).saturating_sub(PAGE),
@@ -142,11 +150,12 @@ fn by_letter(asking: &mut Asking, letter: char) -> Vec<Effect> {
     }
 }
 
-fn answer_chosen(asking: &Asking) -> Vec<Effect> {
+fn answer_chosen(asking: &mut Asking) -> Vec<Effect> {
     asking.chosen.map(|at| answer(asking, at)).unwrap_or_default()
 }
 
-fn answer(asking: &Asking, at: usize) -> Vec<Effect> {
+fn answer(asking: &mut Asking, at: usize) -> Vec<Effect> {
+    asking.is_answered = true;
     asking.decide(at).map(Effect::Decide).into_iter().collect()
 }
 
