@@ -35,6 +35,7 @@ pub mod script;
 mod shell;
 pub mod terminal;
 pub mod wait;
+pub mod ws;
 
 pub use self::scratch::{MARKER, Scratch};
 

@@ -11,8 +11,8 @@ use crate::Scratch;
 use crate::shell::quote;
 use crate::wait::until_blocking;
 
-/// How long a screen may take to show something.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a screen may take to show something on a busy machine; an agent may have to start first.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A terminal with a program in it.
 #[derive(Debug)]
@@ -114,6 +114,13 @@ impl<'a> Terminal<'a> {
     /// Closes the terminal, as somebody does who closes its window.
     pub fn close(&self) -> Result<()> {
         self.tmux(&["kill-server"]).map(drop)
+    }
+
+    /// Kills the terminal itself: nobody tells the program, but its end of the line is dead.
+    pub fn kill(&self) -> Result<()> {
+        let killed = self.scratch.command("kill").args(["-KILL", &self.about("#{pid}")?]).status();
+        ensure!(killed.context("run kill")?.success(), "the terminal cannot be killed");
+        Ok(())
     }
 }
 

@@ -1,82 +1,21 @@
 //! `multitap attach`: two real terminals on one session, by its private door.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use multitap_testkit::{Scratch, interop};
+use multitap_testkit::interop;
+use multitap_testkit::terminal::Terminal;
+use multitap_testkit::wait::until_blocking;
 use serde_json::Value;
 
-use crate::scene::{MULTITAP, Scene};
+use crate::scene::{MULTITAP, PATIENCE, Scene};
+use crate::terminal::{READY, REHEARSAL};
 
-/// Long enough for a busy machine; nothing waits this long when all is well.
-const PATIENCE: Duration = Duration::from_secs(30);
-const REHEARSAL: [&str; 4] = ["--agent", "builtin", "--model", "rehearsal"];
+/// What is to be seen of a question that is open.
+const ASKING: &str = "1. Allow once";
 
 /// A terminal that somebody sits at, with the binary in it.
-struct Terminal<'a> {
-    scratch: &'a Scratch,
-    tmux: &'a Path,
-    socket: PathBuf,
-}
-
-impl<'a> Terminal<'a> {
-    fn start(tmux: &'a Path, scratch: &'a Scratch, user: &str, args: &[&str]) -> Self {
-        let terminal = Self { scratch, tmux, socket: scratch.root().join(format!("tmux-{user}")) };
-        // What it says at last stays on the screen.
-        let command =
-            format!("USER={user} TERM=xterm-256color {MULTITAP} {}; echo it ended; exec sleep 120", args.join(" "));
-        terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "40", &command]);
-        terminal
-    }
-
-    fn tmux(&self, args: &[&str]) -> String {
-        let output = self.scratch.command(self.tmux).arg("-S").arg(&self.socket).args(args).output().unwrap();
-        assert!(output.status.success(), "tmux {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn enter(&self, text: &str) {
-        self.tmux(&["send-keys", "-l", text]);
-        self.press("Enter");
-    }
-
-    fn press(&self, key: &str) {
-        self.tmux(&["send-keys", key]);
-    }
-
-    /// Waits until something is to be seen, or is not any more.
-    #[track_caller]
-    fn until(&self, what: &str, fits: impl Fn(&str) -> bool) {
-        let since = Instant::now();
-        loop {
-            let screen = self.tmux(&["capture-pane", "-p"]);
-            if fits(&screen) {
-                return;
-            }
-            assert!(since.elapsed() < PATIENCE, "{what} does not come:\n{screen}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    #[track_caller]
-    fn shows(&self, words: &str) {
-        self.until(words, |screen| screen.contains(words));
-    }
-
-    /// The process of the binary in it.
-    fn pid(&self) -> String {
-        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
-        let children = format!("/proc/{0}/task/{0}/children", shell.trim());
-        let children = std::fs::read_to_string(children).unwrap();
-        children.split_whitespace().next().expect("the binary runs").to_owned()
-    }
-}
-
-impl Drop for Terminal<'_> {
-    fn drop(&mut self) {
-        // A test that failed must not leave it behind; one that ended is gone already.
-        self.scratch.command(self.tmux).arg("-S").arg(&self.socket).arg("kill-server").output().ok();
-    }
+fn sit<'a>(scene: &'a Scene, user: &str, args: &[&str]) -> Option<Terminal<'a>> {
+    let user = format!("USER={user}");
+    let program = [&["env", &user, MULTITAP], args].concat();
+    Some(Terminal::start(interop::tmux()?, &scene.scratch, &program, (100, 40)).unwrap())
 }
 
 /// What `multitap attach --json` lists.
@@ -88,97 +27,87 @@ fn running(scene: &Scene) -> Vec<Value> {
 
 /// The only session there is.
 fn only(scene: &Scene) -> Value {
-    let since = Instant::now();
-    loop {
-        if let [one] = running(scene).as_slice() {
-            return one.clone();
-        }
-        assert!(since.elapsed() < PATIENCE, "no session runs");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let one = || <[Value; 1]>::try_from(running(scene)).ok().map(|[one]| one);
+    until_blocking("one session", PATIENCE, one).unwrap()
 }
 
 #[test]
 fn two_terminals_share_one_session() {
-    let Some(tmux) = interop::tmux() else { return };
     let scene = Scene::bare();
-    let host = Terminal::start(&tmux, &scene.scratch, "ann", &REHEARSAL);
-    host.shows("ask for something");
+    let Some(host) = sit(&scene, "ann", &REHEARSAL) else { return };
+    host.shows(READY).unwrap();
     let one = only(&scene);
     let id = one["id"].as_str().unwrap().to_owned();
     assert_eq!((&one["agent"], one.get("address")), (&"builtin".into(), None), "no port was asked for");
-    let guest = Terminal::start(&tmux, &scene.scratch, "eve", &["attach", &id[..30]]);
-    guest.shows("ann joined");
-    host.shows("eve joined");
+    let guest = sit(&scene, "eve", &["attach", &id[..30]]).unwrap();
+    guest.shows("ann joined").unwrap();
+    host.shows("eve joined").unwrap();
     // A prompt in one shows in the other, and so does the question.
-    host.enter("run: echo from-the-host");
-    guest.shows("> run: echo from-the-host");
-    guest.shows("1. Allow once");
-    host.shows("1. Allow once");
+    host.enter("run: echo from-the-host").unwrap();
+    guest.shows("> run: echo from-the-host").unwrap();
+    guest.shows(ASKING).unwrap();
+    host.shows(ASKING).unwrap();
     // Answered in one, it closes in both.
-    guest.press("1");
-    host.shows("by eve");
+    guest.press(&["1"]).unwrap();
+    host.shows("by eve").unwrap();
     for terminal in [&host, &guest] {
-        terminal.until("the question's end", |screen| !screen.contains("1. Allow once"));
-        terminal.shows("tokens ──");
+        terminal.hides(ASKING).unwrap();
+        terminal.shows("tokens ──").unwrap();
     }
-    guest.enter("run: echo from-the-guest");
-    host.shows("run: echo from-the-guest");
-    host.shows("1. Allow once");
-    host.press("4");
-    guest.until("the question's end", |screen| !screen.contains("1. Allow once"));
+    guest.enter("run: echo from-the-guest").unwrap();
+    host.shows("run: echo from-the-guest").unwrap();
+    host.shows(ASKING).unwrap();
+    host.press(&["4"]).unwrap();
+    guest.hides(ASKING).unwrap();
     // Whoever leaves changes nothing.
-    guest.press("C-d");
-    guest.shows("goes on where it runs");
-    host.shows("eve left");
+    guest.press(&["C-d"]).unwrap();
+    guest.shows("goes on where it runs").unwrap();
+    host.shows("eve left").unwrap();
     assert_eq!(only(&scene)["id"], id.as_str());
     drop(guest);
     // The end of the host is told.
-    let guest = Terminal::start(&tmux, &scene.scratch, "kim", &["attach", &id]);
-    guest.shows("from-the-guest");
-    host.press("C-c");
-    host.press("C-c");
-    host.shows("end the session for all");
-    host.press("2");
-    guest.shows("the session is over");
-    guest.press("C-d");
-    guest.shows("it ended");
-    host.shows("it ended");
+    let guest = sit(&scene, "kim", &["attach", &id]).unwrap();
+    guest.shows("from-the-guest").unwrap();
+    host.press(&["C-c", "C-c"]).unwrap();
+    host.shows("end the session for all").unwrap();
+    host.press(&["2"]).unwrap();
+    guest.shows("the session is over").unwrap();
+    guest.press(&["C-d"]).unwrap();
+    assert_eq!(guest.ended().unwrap(), 0);
+    assert_eq!(host.ended().unwrap(), 0);
     assert_eq!(running(&scene), Vec::<Value>::new());
     drop((host, guest));
     scene.nothing_left(PATIENCE);
 }
 
-#[cfg(target_os = "linux")]
 #[test]
 fn who_looks_on_may_be_killed_and_so_may_the_host() {
-    let Some(tmux) = interop::tmux() else { return };
     let scene = Scene::bare();
-    let host = Terminal::start(&tmux, &scene.scratch, "ann", &REHEARSAL);
-    host.shows("ask for something");
+    let Some(host) = sit(&scene, "ann", &REHEARSAL) else { return };
+    host.shows(READY).unwrap();
     let id = only(&scene)["id"].as_str().unwrap().to_owned();
-    let guest = Terminal::start(&tmux, &scene.scratch, "eve", &["attach", &id]);
-    host.shows("eve joined");
-    kill(&scene.scratch, &guest.pid());
-    host.shows("eve left");
-    host.enter("think about birds");
-    host.shows("tokens ──");
+    let guest = sit(&scene, "eve", &["attach", &id]).unwrap();
+    host.shows("eve joined").unwrap();
+    kill(&scene, &guest);
+    host.shows("eve left").unwrap();
+    host.enter("think about birds").unwrap();
+    host.shows("tokens ──").unwrap();
     drop(guest);
-    let guest = Terminal::start(&tmux, &scene.scratch, "kim", &["attach", &id]);
-    guest.shows("think about birds");
-    kill(&scene.scratch, &host.pid());
-    guest.shows("the connection is lost");
-    guest.shows("out of reach");
-    guest.press("C-d");
-    guest.shows("it ended");
+    let guest = sit(&scene, "kim", &["attach", &id]).unwrap();
+    guest.shows("think about birds").unwrap();
+    kill(&scene, &host);
+    guest.shows("the connection is lost").unwrap();
+    guest.shows("out of reach").unwrap();
+    guest.press(&["C-d"]).unwrap();
+    assert_eq!(guest.ended().unwrap(), 0);
     assert_eq!(running(&scene), Vec::<Value>::new(), "what it left behind is cleared away");
     drop((host, guest));
     scene.nothing_left(PATIENCE);
 }
 
-#[cfg(target_os = "linux")]
-fn kill(scratch: &Scratch, pid: &str) {
-    assert!(scratch.command("kill").args(["-9", pid]).status().unwrap().success());
+fn kill(scene: &Scene, terminal: &Terminal<'_>) {
+    let pid = terminal.pid().unwrap().to_string();
+    assert!(scene.scratch.command("kill").args(["-9", &pid]).status().unwrap().success());
 }
 
 #[test]

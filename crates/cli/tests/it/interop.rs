@@ -10,11 +10,14 @@ mod a2a_peers;
 pub(crate) mod agent;
 mod builtin;
 mod codex_threads;
+mod hangup;
 mod invariants;
 mod kill;
 mod one_shot;
 mod sandbox;
 mod scenario;
+mod seat;
+mod shared;
 mod stage;
 
 use agent::{Agent, Api, Cannot};

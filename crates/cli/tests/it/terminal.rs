@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::scene::{MULTITAP, PATIENCE, Scene};
 
-const REHEARSAL: [&str; 4] = ["--agent", "builtin", "--model", "rehearsal"];
+pub(crate) const REHEARSAL: [&str; 4] = ["--agent", "builtin", "--model", "rehearsal"];
 /// What stands where nothing is typed.
-const READY: &str = "ask for something";
+pub(crate) const READY: &str = "ask for something";
 
 /// The binary in a terminal, if this machine has one.
 fn show<'a>(scene: &'a Scene, args: &[&str]) -> Option<Terminal<'a>> {
@@ -29,6 +29,13 @@ fn rehearse<'a>(scene: &'a Scene, args: &[&str]) -> Option<Terminal<'a>> {
     let terminal = show(scene, &[&REHEARSAL, args].concat())?;
     terminal.shows(READY).unwrap();
     Some(terminal)
+}
+
+/// The port of the door, as the status line has it.
+pub(crate) fn port(terminal: &Terminal<'_>) -> u16 {
+    let screen = terminal.shows("http://127.0.0.1:").unwrap();
+    let (_, rest) = screen.split_once("http://127.0.0.1:").unwrap();
+    rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 
 /// Everything in the log of the newest session.

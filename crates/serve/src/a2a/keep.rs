@@ -56,10 +56,11 @@ pub(crate) async fn begin(journal: &Arc<dyn Journal>, session: &Session, task: &
     }
 }
 
-/// The task of a session that has had turns can be listed, also if nobody of ours has seen one yet.
+/// The one task of a session that everybody shares can be listed for as long as the session lives: how else would a
+/// client that comes before the first turn know what to listen to?
 pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &Now) {
     let is_kept = journal.task(now.task.to_string()).await.is_ok_and(|task| task.is_some());
-    if !is_kept && session.snapshot().await.is_some_and(|state| state.turns > 0 || state.is_busy()) {
+    if !is_kept {
         let mut record = fresh(&now.task, session.id(), session.last(), Timestamp::now());
         now.state.word().clone_into(&mut record.state);
         put_away(journal, record).await;

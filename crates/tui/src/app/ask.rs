@@ -21,7 +21,7 @@ pub(crate) struct Asking {
     pub(crate) top: usize,
     /// Where the agent wants to know something.
     pub(crate) form: Option<Form>,
-    /// It came so soon after the answer to another that nobody can have read it: keys answer nothing yet.
+    /// It came so soon after another that nobody can have read it: keys answer nothing yet.
     pub(crate) is_fresh: bool,
 }
 
@@ -121,7 +121,8 @@ pub(super) fn follow(model: &mut Model) {
     };
     let begun = take_up(&mut model.aside, &next);
     let mut asking = begun.unwrap_or_else(|| Asking::new(next, is_typing));
-    asking.is_fresh = model.has_just_answered;
+    // A key for the one before, which somebody else may have answered, may be on its way too.
+    asking.is_fresh = model.has_just_answered || model.asking.is_some();
     model.asking = Some(asking);
 }
 

@@ -450,6 +450,37 @@ fn a_key_that_was_meant_for_a_prompt_answers_nothing() {
 }
 
 #[test]
+fn a_key_that_was_meant_for_a_question_that_is_gone_answers_no_other() {
+    let phone = json!({ "client": "phone", "door": "a2a", "clientId": "x" });
+    // Just looked at, and in the middle of words that go with the answer.
+    for words in [false, true] {
+        for key in [KeyCode::Enter, KeyCode::Char('1'), KeyCode::Char('y'), KeyCode::Char('d'), KeyCode::Char('n')] {
+            let mut play = Play::new(80, 20);
+            play.tell(&asked("one", "ls"));
+            if words {
+                play.press(KeyCode::Tab);
+                play.write("not to");
+            }
+            play.tell(&asked("two", "rm -rf build"));
+            play.tell(&settled("one", &phone));
+            assert!(play.screen().contains("Run rm -rf build"), "{}", play.screen());
+            assert_eq!(play.press(key), [], "{key}");
+        }
+    }
+    // Whoever has read it may answer it.
+    let mut play = Play::new(80, 20);
+    play.tell(&asked("one", "ls"));
+    play.tell(&asked("two", "make"));
+    let me = json!({ "client": "terminal", "door": "terminal", "clientId": "me" });
+    for id in ["one", "two"] {
+        let effects = play.press(KeyCode::Enter);
+        assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.question_id == id.into()), "{effects:?}");
+        play.tell(&settled(id, &me));
+        play.on(Msg::Ripe);
+    }
+}
+
+#[test]
 fn enter_and_yes_allow_once_whatever_comes_first() {
     let mut question = asked("q", "ls");
     question["options"].as_array_mut().unwrap().swap(0, 1);

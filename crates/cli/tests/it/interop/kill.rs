@@ -9,7 +9,7 @@ use super::agent::{Agent, Api};
 use super::stage::{PATIENCE, Place};
 
 /// What the tool leaves behind: a session of its own, no parent, no terminal.
-const DETACH: &str = "setsid sleep 300 >/dev/null 2>&1 </dev/null & touch started.txt; tail -f /dev/null";
+pub(super) const DETACH: &str = "setsid sleep 300 >/dev/null 2>&1 </dev/null & touch started.txt; tail -f /dev/null";
 
 fn check(agent: Agent, signal: &str) {
     if agent.program().is_none() {

@@ -3,19 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use multitap_testkit::terminal::Terminal;
 use multitap_testkit::wait::until_blocking;
+use multitap_testkit::ws::WsClient;
 use serde_json::{Value, json};
 
-use super::{READY, find, log, rehearse};
+use super::{READY, find, log, port, rehearse};
 use crate::scene::{PATIENCE, Scene};
-
-/// The port in the status line.
-fn port(terminal: &Terminal<'_>) -> u16 {
-    let screen = terminal.shows("http://127.0.0.1:").unwrap();
-    let (_, rest) = screen.split_once("http://127.0.0.1:").unwrap();
-    rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
-}
 
 fn talk(port: u16, request: &str, body: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
@@ -42,14 +35,8 @@ fn prompt(port: u16, text: &str) -> Value {
 }
 
 /// A client that stays.
-fn join(port: u16) -> TcpStream {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13";
-    write!(stream, "GET /ws?client=phone HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n{key}\r\n\r\n").unwrap();
-    let mut answer = [0; 12];
-    stream.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 101");
-    stream
+fn join(port: u16) -> WsClient {
+    WsClient::connect(port, "client=phone").unwrap()
 }
 
 #[test]

@@ -135,7 +135,7 @@ impl Service {
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
         self.mend(door).await;
         if let Some(session) = door.host().shared() {
-            // Its turns may all have been begun elsewhere, such as at the terminal.
+            // Its turns may all have been begun elsewhere, such as at the terminal, or none yet.
             let stage = self.stage(door, &session).await?;
             keep::ensure(&door.host().journal(), &session, &stage.now()).await;
         }
