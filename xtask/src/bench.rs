@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::run::{cargo, exists, program, succeed};
+use crate::run::{built, cargo, exists, program, succeed};
 
 const AGENTS: [&str; 3] = ["claude", "codex", "gemini"];
 /// The two ways in which a bench reads, and the function that does nothing else.
@@ -35,15 +35,8 @@ fn example(package: &str, example: &str, options: &[String]) -> Result<()> {
 
 /// The screen by itself, and the whole program until it shows one.
 fn tui(options: &[String]) -> Result<()> {
-    let build =
-        ["build", "--quiet", "--release", "--package", "multitap", "--bin", "multitap", "--message-format=json"];
-    let output = cargo(&build).stderr(Stdio::inherit()).output().context("build the program")?;
-    ensure!(output.status.success(), "the program does not build ({})", output.status);
-    // Cargo tells where it is, wherever that is set.
-    let told = String::from_utf8(output.stdout)?;
-    let program = told.lines().find_map(|line| line.split_once("\"executable\":\"")?.1.split('"').next());
-    let program = program.context("cargo did not tell where the program is")?;
-    let mut all = vec!["--start".to_owned(), program.to_owned()];
+    let program = built(&["build", "--release", "--package", "multitap", "--bin", "multitap"])?;
+    let mut all = vec!["--start".to_owned(), program];
     all.extend_from_slice(options);
     example("multitap-tui", "bench_tui", &all)
 }

@@ -1,10 +1,11 @@
 //! Multitap's own chores: `cargo xtask help` lists them.
 //!
-//! Plain std, so that it builds in a moment. What needs the testkit runs as one of its examples.
+//! Little but std, so that it builds in a moment. What needs the testkit runs as one of its examples.
 
 #![expect(clippy::print_stdout, reason = "a program for people")]
 
 mod bench;
+mod film;
 mod interop;
 mod run;
 mod test;
@@ -29,6 +30,8 @@ cargo xtask bench door [PART…] what the A2A door costs, with the goals: stream
                                (only the parts named, if any; --seconds N; --events N in the history)
 cargo xtask bench tui          what a frame of the terminal costs in a long session, and the start to the first one
                                (--lines N in the session; --frames N)
+cargo xtask film               plays a shared session in real terminals and makes the README's moving picture of it
+                               (needs tmux and curl; --draw: only the picture, from the recording that is there)
 cargo xtask soak               the tests that can be run longer, in full: killed writers, crashed sessions
 cargo xtask fuzz [SECONDS]     any text at all as settings, for that long (60)
 cargo xtask help               this text
@@ -54,6 +57,7 @@ fn chore() -> Result<()> {
         Some(("test", parts)) => test::test(parts),
         Some(("record", args)) => record(args),
         Some(("bench", args)) => bench::bench(args),
+        Some(("film", args)) => film::film(args),
         Some(("soak", _)) => soak(),
         Some(("fuzz", args)) => fuzz(args),
         Some(("help" | "--help" | "-h", _)) => {

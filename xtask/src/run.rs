@@ -28,9 +28,25 @@ pub(crate) fn succeed(command: &mut Command) -> Result<()> {
 
 /// True if a program of this name answers to `--version`.
 pub(crate) fn exists(name: &str) -> bool {
+    answers(name, "--version")
+}
+
+/// True if a program of this name answers to that option.
+pub(crate) fn answers(name: &str, option: &str) -> bool {
     let mut command = program(name.into());
-    let quiet = command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let quiet = command.arg(option).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
+}
+
+/// Lets cargo build a program, and gives back where it is: cargo tells, wherever that is set.
+pub(crate) fn built(build: &[&str]) -> Result<String> {
+    let mut command = cargo(build);
+    let output = command.args(["--quiet", "--message-format=json"]).stderr(Stdio::inherit()).output();
+    let output = output.context("build the program")?;
+    ensure!(output.status.success(), "the program does not build ({})", output.status);
+    let told = String::from_utf8(output.stdout)?;
+    let program = told.lines().find_map(|line| line.split_once("\"executable\":\"")?.1.split('"').next());
+    Ok(program.context("cargo did not tell where the program is")?.to_owned())
 }
 
 /// The command as a person would type it.
