@@ -177,6 +177,9 @@ fn columns(model: &Model) -> usize {
 
 /// What can be done, as far as there is room to say it.
 fn hint(model: &Model, asking: &Asking, columns: u16) -> String {
+    if asking.is_fresh {
+        return "this one is new: keys answer it in a moment".to_owned();
+    }
     let several = model.state.questions.open().len() > 1;
     let mut parts = match (asking.chosen, &asking.form) {
         (None, _) => vec!["choose first: you were typing"],
