@@ -14,6 +14,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
@@ -45,8 +46,8 @@ impl WsClient {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let connected = runtime.block_on(async {
             let stream = TcpStream::connect(("127.0.0.1", port)).await.context("connect")?;
-            let (socket, _) = client_async(&url, stream).await.with_context(|| format!("open {url}"))?;
-            anyhow::Ok(socket)
+            let opened = timeout(PATIENCE, client_async(&url, stream)).await.context("wait for the upgrade")?;
+            anyhow::Ok(opened.with_context(|| format!("open {url}"))?.0)
         })?;
         let (outbox, asked) = mpsc::channel(OUTBOX);
         let (tx, frames) = channel();
@@ -126,10 +127,7 @@ impl WsClient {
         };
         let request = frame["id"].as_u64();
         let is_streamed = request.is_some_and(|request| self.streams.contains(&request));
-        let event = match is_streamed {
-            true => frame.get_mut("result"),
-            false => frame.pointer_mut("/params/event"),
-        };
+        let event = if is_streamed { frame.get_mut("result") } else { frame.pointer_mut("/params/event") };
         match (event.map(Value::take), request) {
             (Some(event), _) => self.events.push_back(event),
             (None, Some(request)) => self.answers.extend([(request, frame)]),

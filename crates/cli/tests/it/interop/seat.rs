@@ -14,8 +14,6 @@ use crate::terminal::READY;
 pub(super) const PERSON: &str = "ann";
 /// So tall that nothing of a test scrolls away.
 const SIZE: (u16, u16) = (120, 200);
-/// What the status line begins with while a turn runs.
-const WORKING: &str = "working · ";
 
 /// A place where somebody sits.
 pub(super) fn place(agent: Agent) -> Place {
@@ -36,7 +34,8 @@ pub(super) fn show<'a>(place: &'a Place, options: &[&str]) -> Terminal<'a> {
 
 /// Waits until no turn runs.
 pub(super) fn rests(terminal: &Terminal<'_>) {
-    terminal.until("rest", |screen| screen.contains(READY) && !screen.contains(WORKING)).unwrap();
+    // While one does, something else stands where one types.
+    terminal.shows(READY).unwrap();
 }
 
 /// Everything in the log of the newest session; it is whole.
