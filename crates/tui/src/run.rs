@@ -36,6 +36,8 @@ const FETCH: usize = 1000;
 const FETCH_BYTES: usize = 4 * 1024 * 1024;
 /// How many answers may be under way.
 const ANSWERS: usize = 64;
+/// How many prompts may be on their way to the session: more than it would let wait.
+const IN_ORDER: usize = 128;
 
 /// What the screen needs to know.
 #[derive(Clone)]
@@ -103,6 +105,17 @@ pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<
     let size = taken.screen.terminal.size()?;
     (model.columns, model.rows) = (size.width, size.height);
     let (answers, answered) = mpsc::channel(ANSWERS);
+    let (in_order, mut next) = mpsc::channel(IN_ORDER);
+    let tasks = TaskTracker::new();
+    let (to, told, around) = (session.clone(), answers.clone(), options.around.clone());
+    // Each is with the session before the next: prompts that were typed fast are not mixed up.
+    tasks.spawn(async move {
+        while let Some((effect, me)) = next.recv().await {
+            if let Some(msg) = ask(effect, &to, me, options.when_busy, around.as_ref()).await {
+                told.send(msg).await.ok(); // the screen is gone, and nobody wants to know
+            }
+        }
+    });
     let mut looping = Loop {
         session,
         model,
@@ -110,6 +123,7 @@ pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<
         feed: joined.feed,
         answers,
         answered,
+        in_order,
         when_busy: options.when_busy,
         editor: options.editor,
         around: options.around,
@@ -117,7 +131,7 @@ pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<
         files: options.root.clone().map(|root| Arc::new(Files::new(root))),
         root: options.root,
         history: options.history,
-        tasks: TaskTracker::new(),
+        tasks,
         leaving: None,
     };
     let ended = looping.run().await;
@@ -132,6 +146,8 @@ struct Loop<'a> {
     feed: Feed,
     answers: mpsc::Sender<Msg>,
     answered: mpsc::Receiver<Msg>,
+    /// What is to reach the session as it was typed, one after the other.
+    in_order: mpsc::Sender<(Effect, ClientRef)>,
     when_busy: WhenBusy,
     editor: Editor,
     around: Arc<dyn Around>,
@@ -305,6 +321,12 @@ impl Loop<'_> {
             Effect::Copy(text) => return self.taken.screen.copy(&text),
             Effect::Notify(words) => return self.taken.screen.notify(&words),
             Effect::Paste => return self.paste(),
+            Effect::Prompt(_) | Effect::Withdraw(_) | Effect::Cancel => {
+                if self.in_order.try_send((effect, self.model.me.clone())).is_err() {
+                    self.on(Msg::Refused("that was not sent: too much waits for the session".to_owned()));
+                }
+                return;
+            }
             Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => return self.use_files(effect),
             other => other,
         };
