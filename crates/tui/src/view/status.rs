@@ -9,8 +9,9 @@ use ratatui::widgets::Paragraph;
 
 use super::composer::field;
 use crate::app::{Context, Model, Search};
+use crate::clean::clean;
 use crate::figures;
-use crate::wrap::{clean, width};
+use crate::wrap::width;
 
 const BETWEEN: &str = " · ";
 
