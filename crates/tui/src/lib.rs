@@ -8,6 +8,7 @@
 
 mod app;
 mod around;
+mod clean;
 mod commands;
 mod complete;
 mod composer;

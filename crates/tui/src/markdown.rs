@@ -1,21 +1,24 @@
 //! Markdown to lines: what agents write, as far as a screen of characters can show it. Pure.
 
 mod part;
+mod table;
 
-use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 pub(crate) use self::part::{last_code, last_cut};
+use self::table::Table;
+use crate::clean::{clean, unescaped};
 use crate::highlight;
 use crate::theme::Theme;
-use crate::wrap::{clean, width, wrap};
+use crate::wrap::{width, wrap};
 
 /// What a text comes to on a screen of so many columns.
 pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = Page::new(columns, theme);
-    for event in Parser::new_ext(text, options) {
+    for event in Parser::new_ext(&unescaped(text), options) {
         page.take(event);
     }
     page.end();
@@ -46,13 +49,6 @@ struct Page {
 struct Margin {
     first: Option<String>,
     rest: String,
-}
-
-#[derive(Default)]
-struct Table {
-    alignments: Vec<Alignment>,
-    rows: Vec<Vec<String>>,
-    cell: Option<String>,
 }
 
 impl Page {
@@ -314,27 +310,9 @@ impl Page {
 
     fn end_table(&mut self) {
         let Some(table) = self.table.take() else { return };
-        let columns = table.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widest = |column: usize| table.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
-        let widths: Vec<usize> = (0..columns).map(|column| widest(column).unwrap_or(0)).collect();
-        for (number, row) in table.rows.iter().enumerate() {
-            let cells = widths.iter().enumerate().map(|(column, wide)| {
-                let cell = row.get(column).map_or("", String::as_str);
-                let space = wide.saturating_sub(width(cell));
-                match table.alignments.get(column) {
-                    Some(Alignment::Right) => format!("{}{cell}", " ".repeat(space)),
-                    Some(Alignment::Center) => {
-                        format!("{}{cell}{}", " ".repeat(space / 2), " ".repeat(space - space / 2))
-                    }
-                    _ => format!("{cell}{}", " ".repeat(space)),
-                }
-            });
-            let text = cells.collect::<Vec<_>>().join("  ");
-            let style = if number == 0 { self.theme.heading() } else { Style::new() };
-            let columns = self.columns.saturating_sub(self.indent());
-            for line in wrap(Line::from(Span::styled(text.trim_end().to_owned(), style)), columns, 2) {
-                self.put(line);
-            }
+        let columns = self.columns.saturating_sub(self.indent());
+        for line in table.lines(columns, self.theme) {
+            self.put(line);
         }
         self.apart = true;
     }
@@ -380,6 +358,6 @@ mod tests {
 
     #[test]
     fn control_characters_do_not_reach_the_screen() {
-        assert_eq!(shown("a\u{1b}[31mred\u{7}", 40), "a[31mred");
+        assert_eq!(shown("a\u{1b}[31mred\u{7}", 40), "ared");
     }
 }

@@ -10,11 +10,6 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Makes what is not for a screen visible: tabs as spaces, other control characters not at all.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect::<String>().replace('\t', "    ")
-}
-
 /// Cuts a line; those after the first begin with `indent` spaces.
 pub(crate) fn wrap(line: Line<'static>, columns: usize, indent: usize) -> Vec<Line<'static>> {
     let columns = columns.max(1);
@@ -24,13 +19,38 @@ pub(crate) fn wrap(line: Line<'static>, columns: usize, indent: usize) -> Vec<Li
     let mut wrapping =
         Wrapping { columns, indent: indent.min(columns / 2), lines: Vec::new(), spans: Vec::new(), used: 0 };
     for span in line.spans {
-        for word in span.content.split_word_bounds() {
+        for word in words(&span.content) {
             wrapping.add(word, span.style);
         }
     }
     wrapping.end();
     wrapping.lines
 }
+
+/// The words of a text and what is between them. What ends a sentence, or a word, stays with it.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut bounds = text.split_word_bound_indices().peekable();
+    std::iter::from_fn(move || {
+        let (from, first) = bounds.next()?;
+        let mut to = from + first.len();
+        if OPENING.contains(&first)
+            && let Some((_, word)) = bounds.next_if(|(_, next)| !next.starts_with(char::is_whitespace))
+        {
+            to += word.len();
+        }
+        if !first.ends_with(char::is_whitespace) {
+            while let Some((_, end)) = bounds.next_if(|(_, next)| CLOSING.contains(next)) {
+                to += end.len();
+            }
+        }
+        Some(&text[from..to])
+    })
+}
+
+/// What no line ends with.
+const OPENING: [&str; 4] = ["(", "[", "{", "\""];
+/// What no line begins with.
+const CLOSING: [&str; 14] = [",", ".", ";", ":", "!", "?", ")", "]", "}", "'", "\"", "。", "、", "，"];
 
 struct Wrapping {
     columns: usize,
@@ -70,7 +90,6 @@ impl Wrapping {
     fn push(&mut self, text: &str, style: Style) {
         if self.spans.is_empty() && self.margin() > 0 {
             self.spans.push(Span::raw(" ".repeat(self.margin())));
-            self.used = self.margin();
         }
         self.used += width(text);
         match self.spans.last_mut() {
@@ -83,7 +102,7 @@ impl Wrapping {
         if !self.spans.is_empty() {
             self.lines.push(Line::from(std::mem::take(&mut self.spans)));
         }
-        self.used = 0;
+        self.used = self.margin();
     }
 }
 
@@ -102,6 +121,7 @@ mod tests {
     fn words_stay_whole_where_they_can() {
         check("short", 10, &["short"]);
         check("one two three four", 10, &["one two ", "  three ", "  four"]);
+        check("one, three, (four).", 10, &["one, ", "  three, ", "  (four)."]);
         check("abcdefghijklmno", 10, &["abcdefghij", "  klmno"]);
     }
 

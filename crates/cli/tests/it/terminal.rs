@@ -350,28 +350,26 @@ fn another_session_takes_the_place_of_this_one() {
 #[test]
 fn what_is_typed_while_sessions_change_reaches_the_next_one() {
     let scene = Scene::bare();
-    let Some(terminal) = rehearse(&scene, &[]) else { return };
-    // All at once: nothing waits for a screen.
-    terminal.press(&["/new", "Enter", "think about pears", "Enter", "half a "]).unwrap();
-    let has_asked = |screen: &str| screen.contains("> think about pears") && screen.contains("> half a");
-    let screen = terminal.until("a prompt, and the beginning of one", has_asked).unwrap();
-    assert!(terminal.is_taken().unwrap(), "{screen}");
-    terminal.press(&["word", "Enter"]).unwrap();
-    terminal.until("an answer", |screen| screen.matches("half a word").count() > 1).unwrap();
-    terminal.shows(READY).unwrap();
+    let Some(terminal) = rehearse(&scene, &["--approval-mode", "auto-all"]) else { return };
+    // A command that does not want to end: so it takes a while until the session has.
+    terminal.enter("run: trap '' TERM INT HUP; echo begun; while true; do sleep 1; done").unwrap();
+    terminal.until("the command", |screen| screen.contains("\n  begun")).unwrap();
     terminal.press(&["/new", "Enter"]).unwrap();
-    terminal.hides("pears").unwrap();
-    terminal.enter("/sessions").unwrap();
-    terminal.shows("go on with").unwrap();
-    terminal.press(&["pears", "Enter", "one more", "Enter"]).unwrap();
-    terminal.until("an answer", |screen| screen.matches("one more").count() > 1 && screen.contains(READY)).unwrap();
-    terminal.press(&["C-d"]).unwrap();
+    let words: Vec<String> = (1..=20).map(|number| format!("word {number}")).collect();
+    for word in &words {
+        terminal.press(&[word, "Enter"]).unwrap();
+        assert!(terminal.is_taken().unwrap(), "{}", terminal.screen().unwrap());
+    }
+    terminal.press(&["half a word"]).unwrap();
+    let is_done =
+        |screen: &str| screen.contains("word 20") && screen.contains("> half a word") && !screen.contains("working");
+    terminal.until("all answers, and the beginning of a prompt", is_done).unwrap();
+    terminal.press(&["C-c", "C-d"]).unwrap();
     assert_eq!(terminal.ended().unwrap(), 0);
     assert!(!terminal.is_taken().unwrap());
-    let events = scene.run(&["sessions", "export", "latest"]).exits(0).events();
-    let asked: Vec<&Value> =
-        events.iter().filter(|event| event["type"] == "userMessage").map(|event| &event["content"]).collect();
-    assert_eq!(asked, ["think about pears", "half a word", "one more"]);
+    let events = log(&scene);
+    let asked = events.iter().filter(|event| event["type"] == "userMessage").map(|event| &event["content"]);
+    assert_eq!(asked.collect::<Vec<_>>(), words.iter().collect::<Vec<_>>());
     drop(terminal);
     scene.nothing_left(Duration::from_secs(10));
 }

@@ -7,10 +7,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::cell::{self, Cell, ToolCell};
+use crate::clean::{clean, printed};
 use crate::figures;
 use crate::markdown;
 use crate::theme::Theme;
-use crate::wrap::{clean, wrap};
+use crate::wrap::wrap;
 
 /// How many lines of output are shown of a tool, folded.
 const OUTPUT_LINES: usize = 12;
@@ -66,7 +67,7 @@ impl Draw {
             }
             Cell::Thought { text, nested } => {
                 let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
-                let lines = draw.folded(text.trim(), THOUGHT_LINES, "∴ ", theme.thought());
+                let lines = draw.thought(text.trim());
                 lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
             }
             Cell::Tool(tool) => {
@@ -156,13 +157,45 @@ impl Draw {
         lines
     }
 
-    /// The last lines of something long, or all of it.
-    fn folded(self, text: &str, limit: usize, sign: &str, style: Style) -> Vec<Line<'static>> {
+    /// The last lines of what a tool put out, or all of it.
+    fn output(self, text: &str) -> Vec<Line<'static>> {
         let all: Vec<&str> = text.split('\n').collect();
-        let hidden = if self.unfolded { 0 } else { all.len().saturating_sub(limit) };
-        let mut lines = self.marked(sign, style, &all[hidden..].join("\n"), style);
-        if hidden > 0 {
-            lines.insert(0, Line::styled(format!("  … {hidden} more lines (Ctrl+O)"), self.theme.quiet()));
+        let over = all.len().saturating_sub(OUTPUT_LINES);
+        let hidden = if self.unfolded || over < 2 { 0 } else { over };
+        // A line may be as long as all of it; what is not seen of one need not be cut into lines.
+        let most = if self.unfolded { usize::MAX } else { OUTPUT_LINES * self.columns.max(1) };
+        let shown: Vec<&str> = all[hidden..].iter().map(|line| tail(line, most)).collect();
+        let columns = self.columns.saturating_sub(2);
+        let text = printed(&shown.join("\n"));
+        let lines =
+            text.split('\n').flat_map(|line| wrap(Line::styled(line.to_owned(), self.theme.quiet()), columns, 0));
+        let lines = self.folded(lines.collect(), OUTPUT_LINES, hidden);
+        lines.into_iter().map(|line| indented(line, 2)).collect()
+    }
+
+    /// The last lines of a thought, or all of it.
+    fn thought(self, text: &str) -> Vec<Line<'static>> {
+        let style = self.theme.thought();
+        let mut lines = markdown::lines(text, self.columns.saturating_sub(2), self.theme);
+        if !self.unfolded {
+            lines.retain(|line| line.width() > 0);
+        }
+        let mut lines = self.folded(lines, THOUGHT_LINES, 0);
+        for (number, line) in lines.iter_mut().enumerate() {
+            line.spans.iter_mut().for_each(|span| span.style = style.patch(span.style));
+            line.spans.insert(0, Span::styled(if number == 0 { "∴ " } else { "  " }, style));
+        }
+        lines
+    }
+
+    /// The last of these lines, unless all are wanted. So many are not among them.
+    fn folded(self, mut lines: Vec<Line<'static>>, limit: usize, before: usize) -> Vec<Line<'static>> {
+        let over = if self.unfolded { 0 } else { lines.len().saturating_sub(limit) };
+        let hidden = before + over;
+        // To say of one line that it is hidden takes as much room as the line.
+        if hidden > 1 {
+            lines.drain(..over);
+            lines.insert(0, Line::styled(format!("… {hidden} more lines (Ctrl+O)"), self.theme.quiet()));
         }
         lines
     }
@@ -191,7 +224,7 @@ impl Draw {
         }
         let said = self.said(tool);
         if !said.trim().is_empty() {
-            lines.extend(self.folded(said.trim_end(), OUTPUT_LINES, "  ", theme.quiet()));
+            lines.extend(self.output(said.trim_end()));
         }
         lines
     }
@@ -251,6 +284,12 @@ impl Draw {
         }
         lines
     }
+}
+
+/// The end of a line, of so many letters at most. Its beginning may be written over: what follows that is its end.
+fn tail(line: &str, most: usize) -> &str {
+    let from = line.char_indices().rev().nth(most.saturating_sub(1)).map_or(0, |(at, _)| at);
+    &line[from..]
 }
 
 /// What an answer does, where it is not known how it was offered.

@@ -6,9 +6,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use crate::app::Model;
+use crate::clean::clean;
 use crate::complete::Item;
 use crate::theme::Theme;
-use crate::wrap::{clean, width};
+use crate::wrap::width;
 
 /// How many prompts that wait are shown.
 const QUEUED: usize = 3;

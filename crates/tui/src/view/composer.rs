@@ -52,7 +52,12 @@ fn laid_out(composer: &Composer, columns: usize) -> (Vec<String>, (usize, usize)
     let (mut lines, mut line, mut used) = (Vec::new(), SIGN.to_owned(), width(SIGN));
     let mut cursor = (0, used);
     for (at, grapheme) in composer.text().grapheme_indices(true) {
-        let wide = width(grapheme);
+        let shown = match grapheme {
+            "\t" => "    ",
+            other if other != "\n" && other.contains(char::is_control) => "\u{fffd}",
+            other => other,
+        };
+        let wide = width(shown);
         if grapheme != "\n" && used + wide > columns {
             lines.push(std::mem::replace(&mut line, "  ".to_owned()));
             used = 2;
@@ -64,7 +69,7 @@ fn laid_out(composer: &Composer, columns: usize) -> (Vec<String>, (usize, usize)
             lines.push(std::mem::replace(&mut line, "  ".to_owned()));
             used = 2;
         } else {
-            line.push_str(grapheme);
+            line.push_str(shown);
             used += wide;
         }
     }

@@ -8,7 +8,8 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
 use super::above::{fit, items};
 use crate::app::{Model, Overlay, Page, Picker};
-use crate::wrap::{clean, wrap};
+use crate::clean::clean;
+use crate::wrap::wrap;
 
 /// As low as it can be, so that what was said before stays in sight.
 pub(super) fn draw(model: &Model, overlay: &Overlay, frame: &mut Frame<'_>, area: Rect) {

@@ -10,9 +10,10 @@ use ratatui::widgets::{Block, Borders, Paragraph};
 use super::above::fit;
 use super::composer::field;
 use crate::app::{Asking, Form, Model, Row};
+use crate::clean::clean;
 use crate::theme::Theme;
 use crate::transcript::diff_lines;
-use crate::wrap::{clean, width, wrap};
+use crate::wrap::{width, wrap};
 
 /// The rows that what is asked about has at least.
 const DETAIL_ROWS: usize = 3;

@@ -10,9 +10,10 @@ use ratatui::widgets::Paragraph;
 
 use super::composer::field;
 use crate::app::{Context, Model, Search};
+use crate::clean::clean;
 use crate::figures;
 use crate::run::BEAT;
-use crate::wrap::{clean, width, wrap};
+use crate::wrap::{width, wrap};
 
 const BETWEEN: &str = " · ";
 /// What turns while a turn runs.
