@@ -190,6 +190,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.wants_models = false;
             Vec::new()
         }
+        Msg::NotSent { prompt, why } => {
+            typing::not_sent(model, &prompt, &why);
+            Vec::new()
+        }
         Msg::Found { wanted, paths } => {
             typing::found(model, wanted, paths);
             Vec::new()
@@ -215,7 +219,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Edited { what: Edited::Composer, text } => {
-            model.composer = Composer::with(text.trim_end_matches('\n'));
+            model.composer.rewrite(text.trim_end_matches('\n'));
             Vec::new()
         }
         Msg::Edited { what: Edited::Answer(decide), text } => {
@@ -373,7 +377,8 @@ fn copy(model: &mut Model, what: Copied) -> Vec<Effect> {
         Copied::Answer => (model.transcript.last_said(), "answer"),
         Copied::Code => (model.transcript.last_code(), "code"),
     };
-    let verb = if text.is_some() { "copied the last" } else { "there is no" };
+    // Whether it does is not told.
+    let verb = if text.is_some() { "asked the terminal to copy the last" } else { "there is no" };
     model.notice = Some(format!("{verb} {name}"));
     text.map(Effect::Copy).into_iter().collect()
 }
