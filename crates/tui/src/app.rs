@@ -245,6 +245,7 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
     if event.seq > model.state.seq {
         model.state.apply(event);
     }
+    model.transcript.know(&model.me, model.is_host);
     model.transcript.apply(event);
     model.context = Context::told(event).or(model.context);
     let mut effects = Vec::new();
@@ -343,7 +344,7 @@ fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
         Action::LeaveIfEmpty => model.composer.erase(crate::composer::Erase::Forward),
         Action::Suspend => return suspend(model),
         Action::NextMode => return next_mode(model),
-        Action::Unfold => model.transcript.unfolded = !model.transcript.unfolded,
+        Action::Unfold => model.transcript.unfold(),
         Action::PageUp => return look::page(model, -1),
         Action::PageDown => return look::page(model, 1),
         Action::Top => return look::go(model, model.transcript.top(model.shape())),

@@ -3,6 +3,7 @@
 mod any;
 mod keys;
 mod screens;
+mod told;
 mod words;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

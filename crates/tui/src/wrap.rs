@@ -83,7 +83,7 @@ impl Wrapping {
         if !self.spans.is_empty() {
             self.lines.push(Line::from(std::mem::take(&mut self.spans)));
         }
-        self.used = 0;
+        self.used = self.margin();
     }
 }
 
@@ -103,6 +103,7 @@ mod tests {
         check("short", 10, &["short"]);
         check("one two three four", 10, &["one two ", "  three ", "  four"]);
         check("abcdefghijklmno", 10, &["abcdefghij", "  klmno"]);
+        check("one abcdefghij", 10, &["one ", "  abcdefgh", "  ij"]);
     }
 
     #[test]
