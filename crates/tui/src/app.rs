@@ -237,6 +237,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             give_up_mode(model);
             Vec::new()
         }
+        Msg::NotSent { prompt, why } => {
+            typing::not_sent(model, &prompt, &why);
+            Vec::new()
+        }
         Msg::Found { wanted, paths } => {
             typing::found(model, wanted, paths);
             Vec::new()
@@ -262,7 +266,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Edited { what: Edited::Composer, text } => {
-            model.composer = Composer::with(text.trim_end_matches('\n'));
+            model.composer.rewrite(text.trim_end_matches('\n'));
             Vec::new()
         }
         Msg::Edited { what: Edited::Answer(decide), text } => {
@@ -296,6 +300,7 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
     if event.seq > model.state.seq {
         model.state.apply(event);
     }
+    model.transcript.know(&model.me, model.is_host);
     model.transcript.apply(event);
     model.context = Context::told(event).or(model.context);
     let mut effects = Vec::new();
@@ -415,7 +420,7 @@ fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
         Action::LeaveIfEmpty => model.composer.erase(crate::composer::Erase::Forward),
         Action::Suspend => return suspend(model),
         Action::NextMode => return next_mode(model),
-        Action::Unfold => model.transcript.unfolded = !model.transcript.unfolded,
+        Action::Unfold => model.transcript.unfold(),
         Action::PageUp => return look::page(model, -1),
         Action::PageDown => return look::page(model, 1),
         Action::Top => return look::go(model, model.transcript.top(model.shape())),
@@ -450,7 +455,8 @@ fn copy(model: &mut Model, what: Copied) -> Vec<Effect> {
         Copied::Answer => (model.transcript.last_said(), "answer"),
         Copied::Code => (model.transcript.last_code(), "code"),
     };
-    let verb = if text.is_some() { "copied the last" } else { "there is no" };
+    // Whether it does is not told.
+    let verb = if text.is_some() { "asked the terminal to copy the last" } else { "there is no" };
     model.notice = Some(format!("{verb} {name}"));
     text.map(Effect::Copy).into_iter().collect()
 }

@@ -55,7 +55,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     },
     plain(Own::Clients, "clients", "", "who is connected, and in which role; choose one to send it away"),
     plain(Own::Stats, "stats", "", "turns, tokens and cost of this session"),
-    plain(Own::Image, "image", "PATH", "put a picture into the prompt"),
+    plain(Own::Image, "image", "PATH [WORDS]", "put a picture into the prompt, and words before it"),
     plain(Own::Copy, "copy", "", "copy the last answer"),
     plain(Own::Help, "help", "", "these commands and those of the agent"),
     plain(Own::Quit, "quit", "", "leave"),

@@ -55,7 +55,12 @@ impl Completion {
     /// Whether what is typed is meant as it stands, and not what is offered: it is the same, or nothing of it is typed,
     /// or there may be others than those that are offered.
     pub(crate) fn is_meant_as_typed(&self, item: &Item) -> bool {
-        let What::Command { under } = &self.wanted.what else { return false };
+        let under = match &self.wanted.what {
+            What::Command { under } => under,
+            // A folder is no picture, and the best match is not always the file that is named.
+            What::Path => return !self.moved && self.items.iter().any(|item| item.shown == self.wanted.query),
+            What::Mention => return false,
+        };
         let is_open = under.first().is_some_and(|first| first == "model");
         let is_vague = !under.is_empty() && (is_open || self.wanted.query.is_empty());
         self.wanted.query == item.text.trim_end() || (is_vague && !self.moved)
@@ -74,22 +79,49 @@ pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     if let Some(rest) = before.strip_prefix('/')
         && !before.contains('\n')
     {
+        if let Some(path) = rest.strip_prefix("image ").map(str::trim_start) {
+            let Path { path: query, rest } = first_path(path);
+            // Behind it there are words.
+            return rest.is_none().then(|| Wanted { from: cursor - path.len(), query, what: What::Path });
+        }
         let mut words: Vec<&str> = rest.split(' ').collect();
         let query = words.pop()?.to_owned();
         let from = cursor - query.len();
-        let what = match words.as_slice() {
-            ["image"] => What::Path,
-            _ => {
-                What::Command { under: words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect() }
-            }
-        };
-        return Some(Wanted { from, query, what });
+        let under = words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned).collect();
+        return Some(Wanted { from, query, what: What::Command { under } });
     }
     let at = before.rfind('@')?;
     let begins = before[..at].chars().next_back().is_none_or(|c| c.is_whitespace() || c == '(');
     let query = &before[at + 1..];
     let ends = query.replace("\\ ", "").contains(char::is_whitespace);
     (begins && !ends).then(|| Wanted { from: at, query: query.replace("\\ ", " "), what: What::Mention })
+}
+
+/// A path with which a line begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Path<'a> {
+    /// Without what keeps it together.
+    pub(crate) path: String,
+    /// What follows; nothing if the path may go on.
+    pub(crate) rest: Option<&'a str>,
+}
+
+/// The path with which a line begins: up to a blank that is neither quoted nor escaped.
+pub(crate) fn first_path(line: &str) -> Path<'_> {
+    let (mut path, mut quote, mut letters) = (String::new(), None, line.char_indices());
+    while let Some((at, letter)) = letters.next() {
+        match (letter, quote) {
+            (letter, Some(open)) if letter == open => quote = None,
+            ('\'' | '"', None) => quote = Some(letter),
+            (blank, None) if blank.is_whitespace() => return Path { path, rest: Some(line[at..].trim_start()) },
+            // Only before a blank or a sign that would mean something else: elsewhere it is a part of the path.
+            ('\\', None) if line[at + 1..].starts_with([' ', '\'', '"', '\\', '(', ')', '&']) => {
+                path.extend(letters.next().map(|(_, escaped)| escaped));
+            }
+            (letter, _) => path.push(letter),
+        }
+    }
+    Path { path, rest: None }
 }
 
 /// The commands, or the words below one, that could be meant.
@@ -117,7 +149,7 @@ pub(crate) fn files(what: &What, found: Vec<String>) -> Vec<Item> {
     let item = |path: String| {
         // Below a folder there is more to say.
         let end = if path.ends_with('/') { "" } else { " " };
-        let typed = if *what == What::Mention { path.replace(' ', "\\ ") } else { path.clone() };
+        let typed = path.replace(' ', "\\ ");
         Item { text: format!("{sign}{typed}{end}"), shown: path, does: String::new(), is_whole: false }
     };
     found.into_iter().map(item).collect()
@@ -187,6 +219,9 @@ mod tests {
         check_wanted("/mo", Some((1, "mo", under(&[]))));
         check_wanted("/memory ad", Some((8, "ad", under(&["memory"]))));
         check_wanted("/image src/c", Some((7, "src/c", What::Path)));
+        check_wanted("/image a\\ b", Some((7, "a b", What::Path)));
+        check_wanted("/image 'a b", Some((7, "a b", What::Path)));
+        check_wanted("/image a.png what", None);
         check_wanted("see @src/ma", Some((4, "src/ma", What::Mention)));
         check_wanted("see @a\\ b", Some((4, "a b", What::Mention)));
         check_wanted("日本 (@x", Some((8, "x", What::Mention)));
@@ -216,10 +251,26 @@ mod tests {
     }
 
     #[test]
+    fn a_path_ends_at_a_blank_that_is_its_own() {
+        for (line, path, rest) in [
+            ("cat.png", "cat.png", None),
+            ("cat.png ", "cat.png", Some("")),
+            ("cat.png  what is it", "cat.png", Some("what is it")),
+            ("a\\ b.png x", "a b.png", Some("x")),
+            ("'a b.png' x", "a b.png", Some("x")),
+            ("\"it's.png\" x", "it's.png", Some("x")),
+            ("c:\\dir\\cat.png x", "c:\\dir\\cat.png", Some("x")),
+            ("'open", "open", None),
+        ] {
+            assert_eq!(first_path(line), Path { path: path.to_owned(), rest }, "{line}");
+        }
+    }
+
+    #[test]
     fn a_path_with_a_space_is_put_in_so_that_it_is_one() {
         let items = files(&What::Mention, vec!["a b.txt".to_owned(), "src/".to_owned()]);
         let texts: Vec<_> = items.iter().map(|item| item.text.as_str()).collect();
         assert_eq!(texts, ["@a\\ b.txt ", "@src/"]);
-        assert_eq!(files(&What::Path, vec!["a b.png".to_owned()])[0].text, "a b.png ");
+        assert_eq!(files(&What::Path, vec!["a b.png".to_owned()])[0].text, "a\\ b.png ");
     }
 }

@@ -14,13 +14,30 @@ use crate::theme::Theme;
 
 /// The lines of some code, in the language that its fence names.
 pub(crate) fn lines(code: &str, language: &str, theme: Theme) -> Vec<Line<'static>> {
-    match language::find(language) {
-        Some(language) if language.shape == Shape::Diff => code.split('\n').map(|line| diff(line, theme)).collect(),
-        Some(language) => {
-            let mut lexer = Lexer { language, theme, within: None };
-            code.split('\n').map(|line| lexer.line(line)).collect()
+    let mut lines = Code::new(language, theme);
+    code.split('\n').map(|line| lines.line(line)).collect()
+}
+
+/// Code that is read line by line.
+#[derive(Debug, Clone)]
+pub(crate) struct Code {
+    theme: Theme,
+    lexer: Option<Lexer>,
+}
+
+impl Code {
+    pub(crate) fn new(language: &str, theme: Theme) -> Self {
+        let lexer = language::find(language).map(|language| Lexer { language, theme, within: None });
+        Self { theme, lexer }
+    }
+
+    /// The next line.
+    pub(crate) fn line(&mut self, line: &str) -> Line<'static> {
+        match &mut self.lexer {
+            Some(lexer) if lexer.language.shape == Shape::Diff => diff(line, self.theme),
+            Some(lexer) => lexer.line(line),
+            None => Line::raw(line.to_owned()),
         }
-        None => code.split('\n').map(|line| Line::raw(line.to_owned())).collect(),
     }
 }
 
@@ -31,9 +48,11 @@ fn diff(line: &str, theme: Theme) -> Line<'static> {
         Some('@') => theme.accent(),
         _ => Style::new(),
     };
-    Line::styled(line.to_owned(), style)
+    // Whoever puts something before the line keeps its parts, not its own style.
+    Line::from(Span::styled(line.to_owned(), style))
 }
 
+#[derive(Debug, Clone)]
 struct Lexer {
     language: &'static Language,
     theme: Theme,

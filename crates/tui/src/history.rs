@@ -1,24 +1,28 @@
 //! What was sent before, in this session and in others: walked through, searched, and kept in a file of JSON lines.
 //!
-//! The file is for its user's eyes only, and does not grow without end.
+//! The file is for its user's eyes only, and does not grow without end. Pictures are not in it, nor words that would
+//! pretend they were; those of the last prompts of this session are at hand.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use multitap_event::Prompt;
 use serde_json::{Value, json};
 
 use crate::composer::{Composer, Move};
 
 /// How many prompts are remembered.
 const REMEMBERED: usize = 1000;
-/// The longest that is.
+/// The longest that is kept for other sessions.
 const LONGEST: usize = 64 * 1024;
+/// How many bytes of pictures are at hand.
+const PICTURES: usize = 32 * 1024 * 1024;
 
 /// What was sent before, the latest last; and which of it is shown.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    entries: Vec<String>,
+    entries: Vec<Prompt>,
     at: Option<usize>,
     /// What was under way before it was walked through.
     draft: Option<Composer>,
@@ -42,24 +46,39 @@ impl Search {
 
 impl History {
     pub(crate) fn new(entries: Vec<String>) -> Self {
-        Self { entries, ..Self::default() }
+        Self { entries: entries.into_iter().map(Prompt::text).collect(), ..Self::default() }
     }
 
-    /// Takes in what is sent now. Says whether it is new, and so is to be kept.
-    pub(crate) fn add(&mut self, text: &str) -> bool {
+    /// Takes in what is sent now. Gives the words that are to be kept, if they are new.
+    pub(crate) fn add(&mut self, prompt: &Prompt) -> Option<String> {
         (self.at, self.draft) = (None, None);
-        if text.trim().is_empty() || text.len() > LONGEST || self.entries.last().is_some_and(|last| last == text) {
-            return false;
+        let is_last = |last: &Prompt| last.text == prompt.text && last.images == prompt.images;
+        if prompt.text.trim().is_empty() || self.entries.last().is_some_and(is_last) {
+            return None;
         }
+        // What is very long can be had again until something else is sent.
+        self.entries.pop_if(|last| last.text.len() > LONGEST);
         if self.entries.len() == REMEMBERED {
             self.entries.remove(0);
         }
-        self.entries.push(text.to_owned());
-        true
+        self.entries.push(prompt.clone());
+        self.let_go_of_pictures();
+        Some(bare(prompt)).filter(|words| !words.trim().is_empty() && words.len() <= LONGEST)
     }
 
-    pub(crate) fn last(&self) -> Option<&str> {
-        self.entries.last().map(String::as_str)
+    /// Those of the oldest prompts, where they are too large together.
+    fn let_go_of_pictures(&mut self) {
+        let mut held = 0;
+        for entry in self.entries.iter_mut().rev().filter(|entry| !entry.images.is_empty()) {
+            held += entry.images.iter().map(|image| image.data.len()).sum::<usize>();
+            if held > PICTURES {
+                *entry = Prompt::text(bare(entry));
+            }
+        }
+    }
+
+    pub(crate) fn last(&self) -> Option<&Prompt> {
+        self.entries.last()
     }
 
     /// Goes one further; what is under way is not lost by it.
@@ -72,7 +91,7 @@ impl History {
         };
         match at.and_then(|at| self.entries.get(at)) {
             Some(entry) => {
-                let shown = std::mem::replace(composer, Composer::with(entry));
+                let shown = std::mem::replace(composer, Composer::of(entry));
                 if self.at.is_none() {
                     self.draft = Some(shown);
                 }
@@ -104,11 +123,11 @@ impl History {
         let Some(search) = &mut self.search else { return };
         let words = search.words.to_lowercase();
         let older = &self.entries[..before.unwrap_or(self.entries.len())];
-        let found = older.iter().rposition(|entry| !words.is_empty() && entry.to_lowercase().contains(&words));
+        let found = older.iter().rposition(|entry| !words.is_empty() && entry.text.to_lowercase().contains(&words));
         match found {
             Some(at) => {
                 search.found = found;
-                *composer = Composer::with(&self.entries[at]);
+                *composer = Composer::of(&self.entries[at]);
             }
             None if before.is_none() => *composer = search.draft.clone(),
             None => {}
@@ -123,6 +142,11 @@ impl History {
             *composer = search.draft;
         }
     }
+}
+
+/// The words of a prompt without those that stand for its pictures.
+fn bare(prompt: &Prompt) -> String {
+    if prompt.images.is_empty() { prompt.text.clone() } else { Composer::of(prompt).without_pictures().whole() }
 }
 
 /// What the file has. A line that is none of ours is passed over.
@@ -168,6 +192,8 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 
 #[cfg(test)]
 mod tests {
+    use multitap_event::Image;
+
     use super::*;
 
     fn history() -> History {
@@ -208,10 +234,36 @@ mod tests {
     #[test]
     fn the_same_again_is_remembered_once() {
         let mut history = history();
-        assert!(history.add("new"));
-        assert!(!history.add("new"));
-        assert!(!history.add("  "));
-        assert_eq!(history.last(), Some("new"));
+        assert_eq!(history.add(&Prompt::text("new")).as_deref(), Some("new"));
+        assert_eq!(history.add(&Prompt::text("new")), None);
+        assert_eq!(history.add(&Prompt::text("  ")), None);
+        assert_eq!(history.last(), Some(&Prompt::text("new")));
+    }
+
+    #[test]
+    fn pictures_come_back_in_this_session_and_nothing_pretends_in_others() {
+        let image = |bytes: usize| Image { media_type: "image/png".to_owned(), data: "A".repeat(bytes) };
+        let sent = |bytes| Prompt { images: vec![image(bytes)], ..Prompt::text("see [Image #1: cat.png] here") };
+        let (mut history, mut composer) = (history(), Composer::default());
+        assert_eq!(history.add(&sent(8)).as_deref(), Some("see here"));
+        history.walk(&mut composer, Move::Up);
+        assert_eq!(composer.prompt(), sent(8));
+        // One that needs all the room there is.
+        history.add(&sent(PICTURES));
+        let mut composer = Composer::default();
+        history.walk(&mut composer, Move::Up);
+        assert_eq!(composer.prompt().images.len(), 1);
+        history.walk(&mut composer, Move::Up);
+        assert_eq!(composer.prompt(), Prompt::text("see here"));
+    }
+
+    #[test]
+    fn what_is_very_long_is_at_hand_until_something_else_is_sent() {
+        let (mut history, long) = (history(), Prompt::text("x".repeat(LONGEST + 1)));
+        assert_eq!(history.add(&long), None, "it is not kept for others");
+        assert_eq!(history.last(), Some(&long));
+        history.add(&Prompt::text("next"));
+        assert!(!history.entries.contains(&long));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Markdown to lines: what agents write, as far as a screen of characters can show it. Pure.
 
+mod flow;
 mod part;
 mod table;
 
@@ -7,7 +8,8 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-pub(crate) use self::part::{last_code, last_cut};
+pub(crate) use self::flow::{Dress, Flow};
+pub(crate) use self::part::last_code;
 use self::table::Table;
 use crate::clean::{clean, unescaped};
 use crate::highlight;
@@ -16,13 +18,7 @@ use crate::wrap::{width, wrap};
 
 /// What a text comes to on a screen of so many columns.
 pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut page = Page::new(columns, theme);
-    for event in Parser::new_ext(&unescaped(text), options) {
-        page.take(event);
-    }
-    page.end();
-    page.lines
+    Page::new(columns, theme).read(text).0
 }
 
 /// A page under way.
@@ -43,6 +39,8 @@ struct Page {
     link: Option<String>,
     /// Whether an empty line has to come before the next block.
     apart: bool,
+    /// Nothing is before this page.
+    is_first: bool,
 }
 
 /// What stands before a line: something on the first, something on the others.
@@ -65,7 +63,18 @@ impl Page {
             table: None,
             link: None,
             apart: false,
+            is_first: true,
         }
+    }
+
+    /// The lines of a text, and whether what follows stands apart from them.
+    fn read(mut self, text: &str) -> (Vec<Line<'static>>, bool) {
+        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+        for event in Parser::new_ext(&unescaped(text), options) {
+            self.take(event);
+        }
+        self.end();
+        (self.lines, self.apart)
     }
 
     fn take(&mut self, event: Event<'_>) {
@@ -255,7 +264,7 @@ impl Page {
     /// Another block begins.
     fn block(&mut self) {
         self.end_line();
-        if std::mem::take(&mut self.apart) && !self.lines.is_empty() {
+        if std::mem::take(&mut self.apart) && !(self.is_first && self.lines.is_empty()) {
             self.lines.push(Line::default());
         }
     }

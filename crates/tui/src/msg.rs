@@ -1,7 +1,7 @@
 //! What can happen to the screen.
 
 use crossterm::event::KeyEvent;
-use multitap_event::{Event, Image, Timestamp};
+use multitap_event::{Event, Image, Prompt, Timestamp};
 
 use crate::around::{Address, Earlier};
 use crate::complete::Wanted;
@@ -42,6 +42,11 @@ pub(crate) enum Msg {
     Back,
     /// Something that was asked for was not done.
     Refused(String),
+    /// A prompt was not taken, and why.
+    NotSent {
+        prompt: Prompt,
+        why: String,
+    },
     /// An editor was closed with this text.
     Edited {
         what: crate::effect::Edited,

@@ -451,7 +451,10 @@ async fn ask(
         done.err().map(|error| Msg::Refused(error.to_string()))
     }
     match effect {
-        Effect::Prompt(prompt) => refused(session.prompt(prompt, when_busy, me).await),
+        Effect::Prompt(prompt) => {
+            let done = session.prompt(prompt.clone(), when_busy, me).await;
+            done.err().map(|error| Msg::NotSent { prompt, why: error.to_string() })
+        }
         Effect::Decide(decide) => refused(session.decide(decide, me).await),
         Effect::Cancel => refused(session.cancel(me).await),
         Effect::Withdraw(prompt) => refused(session.withdraw(prompt, me).await),

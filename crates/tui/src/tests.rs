@@ -3,6 +3,8 @@
 mod any;
 mod keys;
 mod screens;
+mod told;
+mod words;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use multitap_event::{ClientRef, Door, Draft, Event, EventKind, Timestamp};

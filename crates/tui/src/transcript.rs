@@ -8,24 +8,24 @@
 mod cell;
 mod draw;
 mod find;
+mod made;
 mod older;
 mod said;
 mod scroll;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::rc::Rc;
 
 use multitap_event::{
-    ClientId, ClientRef, Event, EventKind, FileChange, MessageId, PromptId, Question, QuestionId, Role, SessionEnd,
-    ToolId, TurnEnd,
+    ClientId, ClientRef, Door, Event, EventKind, FileChange, MessageId, PromptId, Question, QuestionId, Role,
+    SessionEnd, ToolId, TurnEnd,
 };
-use ratatui::text::Line;
 
 pub(crate) use self::cell::Cell;
 use self::cell::{ToolCell, ToolRun};
 pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
+use self::made::Made;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
 
 /// Everything so far, or the end of it.
@@ -34,8 +34,7 @@ pub(crate) struct Transcript {
     cells: VecDeque<Held>,
     /// The number of the first cell. A cell keeps its number when older ones come before it.
     base: i64,
-    /// Who sits here.
-    me: Option<ClientId>,
+    me: Me,
     /// The first event that is in it.
     first: Option<u64>,
     /// Where the tools are that have not ended.
@@ -48,28 +47,57 @@ pub(crate) struct Transcript {
     questions: HashMap<QuestionId, Question>,
     /// What went wrong last: it is told once, however often the agent tells it.
     wrong: Option<String>,
-    /// The message that goes on.
-    saying: Option<(Option<MessageId>, i64)>,
-    thinking: Option<(Option<MessageId>, i64)>,
+    /// The message that goes on. What others do meanwhile stands after it.
+    saying: Option<Going>,
+    thinking: Option<Going>,
+    /// Something else has begun since the first event: a message from before it cannot go on.
+    is_cut: bool,
     /// What is told of things that began before the first event.
     strays: Strays,
     /// How many cells have lines at hand.
     made: std::cell::Cell<usize>,
-    /// Thoughts and long output are shown whole.
-    pub(crate) unfolded: bool,
+    /// Thoughts and long output are shown whole: all of them, or where something was found.
+    unfolded: bool,
+    opened: HashSet<i64>,
 }
+
+/// Who sits here.
+#[derive(Debug, Default, Clone)]
+struct Me {
+    /// All that a lost connection made of them.
+    ids: Vec<ClientId>,
+    /// The name of whoever runs the session and sits here.
+    host: Option<String>,
+    /// They have come: a terminal that is told of now is another one.
+    joined: bool,
+}
+
+impl Me {
+    fn is(&self, client: &ClientRef) -> bool {
+        // What the program was started with comes before its screen, and so does what was typed when it ran before.
+        let is_earlier = client.client_id.is_none() || !self.joined;
+        let is_host = client.door == Door::Terminal && self.host.as_ref() == Some(&client.client);
+        client.client_id.as_ref().is_some_and(|id| self.ids.contains(id)) || is_host && is_earlier
+    }
+}
+
+/// A message that goes on, and where.
+type Going = (Option<MessageId>, i64);
+
+/// How many prompts may have waited before the first event: more never wait at a time, and they are sent first.
+const WAITED: usize = 256;
 
 /// Kept until the events are fetched with which those things began.
 #[derive(Debug, Default)]
 struct Strays {
     tools: HashMap<ToolId, StrayRun>,
-    /// Prompts that wait no more.
-    sent: HashSet<PromptId>,
+    /// Prompts that wait no more, the first of them.
+    sent: Vec<PromptId>,
     /// Questions that are not open any more, and where their rulings are.
     closed: Vec<(QuestionId, Option<i64>)>,
-    /// The first cell goes on with this message.
-    saying: Option<Option<MessageId>>,
-    thinking: Option<Option<MessageId>>,
+    /// The first message here, which may have begun before.
+    saying: Option<Going>,
+    thinking: Option<Going>,
 }
 
 #[derive(Debug, Default)]
@@ -82,24 +110,33 @@ struct StrayRun {
 #[derive(Debug)]
 struct Held {
     cell: Cell,
-    /// Counts its changes.
+    /// Counts its changes, other than growth.
     version: u64,
     made: RefCell<Option<Made>>,
-}
-
-/// The lines of a cell, for one width.
-#[derive(Debug, Clone)]
-struct Made {
-    version: u64,
-    columns: usize,
-    unfolded: bool,
-    lines: Rc<Vec<Line<'static>>>,
 }
 
 impl Transcript {
     /// What happens from now on, for whoever sits here.
     pub(crate) fn of(me: &ClientRef) -> Self {
-        Self { me: me.client_id.clone(), ..Self::default() }
+        let mut transcript = Self::default();
+        transcript.know(me, false);
+        transcript
+    }
+
+    /// Who sits here now: a connection that was lost and found makes another client of them.
+    pub(crate) fn know(&mut self, me: &ClientRef, is_host: bool) {
+        if let Some(id) = me.client_id.as_ref().filter(|id| !self.me.ids.contains(id)) {
+            self.me.ids.push(id.clone());
+        }
+        if is_host && self.me.host.is_none() {
+            self.me.host = Some(me.client.clone());
+        }
+    }
+
+    /// Shows thoughts and long output whole, or folds them again.
+    pub(crate) fn unfold(&mut self) {
+        self.unfolded = !self.unfolded;
+        self.opened.clear();
     }
 
     /// Questions that are open though nothing here told of them.
@@ -117,36 +154,29 @@ impl Transcript {
             }
             EventKind::TextChunk(chunk) => {
                 self.thinking = None;
-                match &self.saying {
-                    Some((id, at)) if *id == chunk.message_id && chunk.is_partial => {
-                        let at = *at;
-                        self.change(at, |cell| cell.append(&chunk.content));
-                        self.part(chunk.content.len());
-                    }
-                    _ => {
-                        if self.cells.is_empty() && chunk.is_partial {
-                            self.strays.saying = Some(chunk.message_id.clone());
-                        }
-                        let nested = chunk.parent_tool_id.is_some();
-                        let at = self.add(Cell::Said { text: chunk.content.clone(), nested, goes_on: false });
-                        self.saying = chunk.is_partial.then(|| (chunk.message_id.clone(), at));
+                let (text, nested) = (chunk.content.clone(), chunk.parent_tool_id.is_some());
+                match self.saying.as_ref().filter(|(id, _)| *id == chunk.message_id && chunk.is_partial) {
+                    Some((_, at)) => self.grow(*at, &text),
+                    None => {
+                        let is_first = !self.is_cut;
+                        let going = (chunk.message_id.clone(), self.add(Cell::Said { text, nested }));
+                        self.saying = chunk.is_partial.then_some(going);
+                        self.strays.saying =
+                            self.strays.saying.take().or_else(|| self.saying.clone().filter(|_| is_first));
                     }
                 }
             }
             EventKind::Reasoning(thought) => {
                 self.saying = None;
-                match &self.thinking {
-                    Some((id, at)) if *id == thought.message_id && thought.is_partial => {
-                        let at = *at;
-                        self.change(at, |cell| cell.append(&thought.content));
-                    }
-                    _ => {
-                        if self.cells.is_empty() && thought.is_partial {
-                            self.strays.thinking = Some(thought.message_id.clone());
-                        }
-                        let nested = thought.parent_tool_id.is_some();
-                        let at = self.add(Cell::Thought { text: thought.content.clone(), nested });
-                        self.thinking = thought.is_partial.then(|| (thought.message_id.clone(), at));
+                let (text, nested) = (thought.content.clone(), thought.parent_tool_id.is_some());
+                match self.thinking.as_ref().filter(|(id, _)| *id == thought.message_id && thought.is_partial) {
+                    Some((_, at)) => self.grow(*at, &text),
+                    None => {
+                        let is_first = !self.is_cut;
+                        let going = (thought.message_id.clone(), self.add(Cell::Thought { text, nested }));
+                        self.thinking = thought.is_partial.then_some(going);
+                        self.strays.thinking =
+                            self.strays.thinking.take().or_else(|| self.thinking.clone().filter(|_| is_first));
                     }
                 }
             }
@@ -167,7 +197,7 @@ impl Transcript {
                 }
             }
             EventKind::PermissionSettled(ruling) => {
-                let (id, own) = (&ruling.question_id, self.is_me(&ruling.settled_by));
+                let (id, own) = (&ruling.question_id, self.me.is(&ruling.settled_by));
                 let question = self.close(id).map(Box::new);
                 let is_stray = question.is_none();
                 let at = self.add(Cell::Ruled { ruling: Box::new(ruling.clone()), question, own });
@@ -186,12 +216,12 @@ impl Transcript {
                 if let Some(id) = &message.prompt_id {
                     self.unqueue(id);
                 }
-                let (text, images) = (message.content.clone(), message.images.len());
-                self.add(Cell::User { text, from: message.from.clone(), images, waits: false, nested: false });
+                let (text, images, from) = (message.content.clone(), message.images.len(), self.other(&message.from));
+                self.add(Cell::User { text, from, images, waits: false, nested: false });
             }
             EventKind::PromptQueued { prompt, from, .. } => {
-                let (text, images) = (prompt.text.clone(), prompt.images.len());
-                let at = self.add(Cell::User { text, from: from.clone(), images, waits: true, nested: false });
+                let (text, images, from) = (prompt.text.clone(), prompt.images.len(), self.other(from));
+                let at = self.add_beside(Cell::User { text, from, images, waits: true, nested: false });
                 if let Some(id) = &prompt.prompt_id {
                     self.queued.insert(id.clone(), at);
                 }
@@ -224,24 +254,26 @@ impl Transcript {
             }
             EventKind::System(note) => {
                 if let Some(message) = &note.message {
-                    self.add(Cell::Note(message.clone()));
+                    self.add_beside(Cell::Note(message.clone()));
                 }
             }
             EventKind::ModeChanged { mode, native_mode, by } => {
                 let word = mode.map(|mode| mode.to_string()).or_else(|| native_mode.clone()).unwrap_or_default();
-                self.add(Cell::Note(cell::changed("mode", &word, by.as_ref())));
+                self.add_beside(Cell::Note(cell::changed("mode", &word, self.other(by).as_ref())));
             }
             EventKind::ModelChanged { model, by } => {
-                self.add(Cell::Note(cell::changed("model", model, by.as_ref())));
+                self.add_beside(Cell::Note(cell::changed("model", model, self.other(by).as_ref())));
             }
             // That one sits here oneself is no news.
-            EventKind::ClientJoined { client } | EventKind::ClientLeft { client, .. } if self.is_me(client) => {}
+            EventKind::ClientJoined { client } | EventKind::ClientLeft { client, .. } if self.me.is(client) => {
+                self.me.joined |= client.client_id.as_ref().is_some_and(|id| self.me.ids.contains(id));
+            }
             EventKind::ClientJoined { client } => {
-                self.add(Cell::Note(format!("{} joined", cell::who(client))));
+                self.add_beside(Cell::Note(format!("{} joined", cell::who(client))));
             }
             EventKind::ClientLeft { client, reason } => {
                 let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                self.add(Cell::Note(format!("{} left{why}", cell::who(client))));
+                self.add_beside(Cell::Note(format!("{} left{why}", cell::who(client))));
             }
             EventKind::SessionStarted(_)
             | EventKind::TurnStarted { .. }
@@ -257,18 +289,19 @@ impl Transcript {
         Some(error.clone())
     }
 
-    fn is_me(&self, client: &ClientRef) -> bool {
-        client.client_id.is_some() && client.client_id == self.me
+    /// Who it was, if it was somebody else.
+    fn other(&self, client: &Option<ClientRef>) -> Option<ClientRef> {
+        client.clone().filter(|client| !self.me.is(client))
     }
 
+    /// Something begins, and what was going on is over.
     fn add(&mut self, cell: Cell) -> i64 {
-        let (says, thinks) = (matches!(cell, Cell::Said { .. }), matches!(cell, Cell::Thought { .. }));
-        if !says {
-            self.saying = None;
-        }
-        if !thinks {
-            self.thinking = None;
-        }
+        (self.saying, self.thinking, self.is_cut) = (None, None, true);
+        self.add_beside(cell)
+    }
+
+    /// Something that others do, whatever the agent is at.
+    fn add_beside(&mut self, cell: Cell) -> i64 {
         self.cells.push_back(Held { cell, version: 0, made: RefCell::default() });
         self.end() - 1
     }
@@ -309,9 +342,11 @@ impl Transcript {
     fn unqueue(&mut self, id: &PromptId) {
         match self.queued.remove(id) {
             Some(at) => self.change(at, |cell| *cell = Cell::Gone),
-            None => {
-                self.strays.sent.insert(id.clone());
+            // Where the beginning is known, it never waited.
+            None if self.first_known().is_some() && self.strays.sent.len() < WAITED => {
+                self.strays.sent.push(id.clone());
             }
+            None => {}
         }
     }
 
@@ -329,6 +364,13 @@ impl Transcript {
                 change(&mut tool.run);
             }
         });
+    }
+
+    fn grow(&mut self, at: i64, more: &str) {
+        let Ok(at) = usize::try_from(at - self.base) else { return };
+        if let Some(held) = self.cells.get_mut(at) {
+            held.cell.append(more);
+        }
     }
 
     fn change(&mut self, at: i64, change: impl FnOnce(&mut Cell)) {

@@ -123,6 +123,7 @@ mod tests {
         check("one two three four", 10, &["one two ", "  three ", "  four"]);
         check("one, three, (four).", 10, &["one, ", "  three, ", "  (four)."]);
         check("abcdefghijklmno", 10, &["abcdefghij", "  klmno"]);
+        check("one abcdefghij", 10, &["one ", "  abcdefgh", "  ij"]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use multitap_tui::stage::Stage;
 
-use self::session::Session;
+use self::session::{Endless, Session};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -27,6 +27,8 @@ const EVENTS_PER_SECOND: u64 = 500;
 const FRAME: Duration = Duration::from_millis(16);
 /// How many pieces an answer of 3000 lines comes in.
 const LONG_ANSWER: usize = 6000;
+/// How long a message without an empty line is.
+const ENDLESS: usize = 5_000_000;
 const FRAME_GOAL: Duration = Duration::from_millis(8);
 
 fn main() -> Outcome<()> {
@@ -90,6 +92,9 @@ fn measure_frames(lines: usize, frames: u64) -> Outcome<()> {
         times.push(began.elapsed());
     }
     row("a frame while an answer of 3000 lines goes on", &mut times, Some(FRAME_GOAL));
+    for endless in [Endless::Paragraph, Endless::Lines, Endless::Code] {
+        measure_endless(&mut stage, &mut session, endless, per_frame)?;
+    }
 
     let mut times = Vec::new();
     for _ in 0..200 {
@@ -116,6 +121,27 @@ fn measure_frames(lines: usize, frames: u64) -> Outcome<()> {
     if let (Some(before), Some(after)) = (before, memory()) {
         println!("  {:<48} {:>9} MiB", "memory of it all", (after - before) / 1024 / 1024);
     }
+    Ok(())
+}
+
+/// A message of some megabytes in which there is no empty line.
+fn measure_endless(stage: &mut Stage, session: &mut Session, endless: Endless, per_frame: u64) -> Outcome<()> {
+    let mut bytes = 0;
+    while bytes < ENDLESS {
+        bytes += session.endless(endless, |event| stage.tell(event));
+    }
+    let what = endless.name();
+    row(&format!("5 MB of {what}, laid out at once"), &mut [stage.draw()?], None);
+    let mut times = Vec::new();
+    for _ in 0..100 {
+        let began = Instant::now();
+        for _ in 0..per_frame {
+            session.endless(endless, |event| stage.tell(event));
+        }
+        stage.draw()?;
+        times.push(began.elapsed());
+    }
+    row(&format!("a frame while {what} of 5 MB goes on"), &mut times, Some(FRAME_GOAL));
     Ok(())
 }
 

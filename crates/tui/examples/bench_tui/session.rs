@@ -13,6 +13,26 @@ pub(crate) struct Session {
     seq: u64,
     turns: u64,
     chunks: u64,
+    endless: Option<&'static str>,
+}
+
+/// A message in which there is no empty line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Endless {
+    /// Nor any other end of a line.
+    Paragraph,
+    Lines,
+    Code,
+}
+
+impl Endless {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Paragraph => "one paragraph",
+            Self::Lines => "one list",
+            Self::Code => "one block of code",
+        }
+    }
 }
 
 impl Session {
@@ -93,6 +113,23 @@ impl Session {
     /// A little more of one long answer.
     pub(crate) fn more(&mut self) -> Event {
         self.piece("long".to_owned())
+    }
+
+    /// A little more of a message without an empty line, and how many bytes that is.
+    pub(crate) fn endless(&mut self, endless: Endless, mut tell: impl FnMut(Event)) -> usize {
+        self.chunks += 1;
+        let id = MessageId::from(endless.name().to_owned());
+        if self.endless.replace(endless.name()) != Some(endless.name()) && matches!(endless, Endless::Code) {
+            tell(self.event(EventKind::TextChunk(chunk("```rust\n".to_owned(), true, id.clone()))));
+        }
+        let text = match endless {
+            Endless::Paragraph => "words that go on and on, `some` of them **bold**, ".to_owned(),
+            Endless::Lines => format!("- item {} of a list, with `code`\n", self.chunks),
+            Endless::Code => format!("    let x{} = \"text\"; // one more line of it\n", self.chunks),
+        };
+        let bytes = text.len();
+        tell(self.event(EventKind::TextChunk(chunk(text, true, id))));
+        bytes
     }
 
     fn piece(&mut self, id: String) -> Event {

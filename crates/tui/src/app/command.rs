@@ -10,6 +10,7 @@ use crate::around::{Address, Earlier, Share};
 use crate::commands::{self, Own};
 use crate::complete::{self, Item};
 use crate::effect::{Effect, Outcome};
+use crate::keys::Copied;
 
 /// Carries a command out.
 pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
@@ -33,12 +34,9 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
         },
         (Own::Clients, _) => model.overlay = Some(Overlay::Picker(clients(model))),
         (Own::Stats, _) => model.overlay = Some(Overlay::Page(stats(model))),
-        (Own::Image, "") => model.notice = Some("/image needs the path of a picture".to_owned()),
-        (Own::Image, path) => return vec![Effect::Picture { path: path.to_owned(), pasted: None }],
-        (Own::Copy, _) => match model.transcript.last_said() {
-            Some(text) => return vec![Effect::Copy(text)],
-            None => model.notice = Some("nothing was said yet".to_owned()),
-        },
+        // With a path it is a part of what is typed.
+        (Own::Image, _) => model.notice = Some("/image needs the path of a picture".to_owned()),
+        (Own::Copy, _) => return super::copy(model, Copied::Answer),
         (Own::Help, _) => model.overlay = Some(Overlay::Page(help(model))),
         (Own::Quit, _) => return leave(model, Outcome::Left),
     }

@@ -1,11 +1,11 @@
 //! What is typed: sent, completed, found again; and what the keys beside it do. Pure.
 
-use multitap_event::{Image, PromptId, Query};
-use multitap_hub::State;
+use multitap_event::{Image, Prompt, Query};
+use multitap_hub::Queued;
 
 use super::{Model, command, look};
 use crate::commands::{self, Own};
-use crate::complete::{self, Completion, Wanted, What};
+use crate::complete::{self, Completion, Path, Wanted, What};
 use crate::composer::{Composer, Erase, Move};
 use crate::effect::Effect;
 use crate::keys::Action;
@@ -28,7 +28,7 @@ pub(super) fn pressed_in_completion(model: &mut Model, action: Action) -> Option
         Action::Send | Action::Complete => {
             let item = completion.items.get(completion.chosen).cloned()?;
             let from = completion.wanted.from;
-            let is_command = matches!(completion.wanted.what, What::Command { .. });
+            let is_command = matches!(completion.wanted.what, What::Command { .. } | What::Path);
             // What is typed in full is sent; what is not is filled in first, and sent if nothing needs to follow.
             let is_typed = action == Action::Send && completion.is_meant_as_typed(&item);
             if !is_typed {
@@ -113,16 +113,41 @@ pub(super) fn send(model: &mut Model) -> Vec<Effect> {
         model.notice = Some(why.to_owned());
         return Vec::new();
     }
+    let own = commands::find(&prompt.text).filter(|(own, _)| *own != Own::Clear || !agent_clears(model));
+    if let (None, Some(over)) = (own, &model.over) {
+        model.notice = Some(format!("not sent: {over}"));
+        return Vec::new();
+    }
     model.composer.clear();
     (model.completion, model.dismissed) = (None, None);
-    look::go(model, Scroll::Latest);
-    let kept = model.history.add(&prompt.text).then(|| Effect::Remember(prompt.text.clone()));
-    let own = commands::find(&prompt.text).filter(|(own, _)| *own != Own::Clear || !agent_clears(model));
-    let done = match own {
+    let mut effects = look::go(model, Scroll::Latest);
+    effects.extend(model.history.add(&prompt).map(Effect::Remember));
+    effects.extend(match own {
+        Some((Own::Image, argument)) if !argument.is_empty() => put_picture(model, argument, prompt.images.clone()),
         Some((own, argument)) => command::run(model, own, argument),
         None => vec![Effect::Prompt(prompt)],
-    };
-    kept.into_iter().chain(done).collect()
+    });
+    effects
+}
+
+/// Puts a picture into the prompt, behind the words that follow its path.
+fn put_picture(model: &mut Model, argument: &str, images: Vec<Image>) -> Vec<Effect> {
+    let Path { path, rest } = complete::first_path(argument);
+    model.composer = Composer::of(&Prompt { images, ..Prompt::text(rest.unwrap_or_default()) });
+    if !model.composer.is_empty() {
+        model.composer.insert(" ");
+    }
+    vec![Effect::Picture { path, pasted: None }]
+}
+
+/// A prompt was refused: whoever typed it has it again, unless something else is typed by now.
+pub(super) fn not_sent(model: &mut Model, prompt: &Prompt, why: &str) {
+    if model.composer.is_empty() {
+        model.composer = Composer::of(prompt);
+        model.notice = Some(format!("not sent: {why}"));
+    } else {
+        model.notice = Some(format!("not sent: {why}; Up brings it back"));
+    }
 }
 
 /// Whether the agent can forget the conversation by itself.
@@ -181,7 +206,7 @@ pub(super) fn interrupt(model: &mut Model, twice: bool) -> Vec<Effect> {
         (true, false) => model.composer.clear(),
         (true, true) => {
             if let Some(last) = model.history.last() {
-                model.composer = Composer::with(last);
+                model.composer = Composer::of(last);
             }
         }
         (false, is_empty) => {
@@ -197,15 +222,10 @@ pub(super) fn interrupt(model: &mut Model, twice: bool) -> Vec<Effect> {
 
 /// The latest prompt of this screen that waits is taken back, to be changed.
 pub(super) fn take_back(model: &mut Model) -> Option<Vec<Effect>> {
-    let (id, text) = last_queued(model)?;
-    model.composer = Composer::with(&text);
+    let me = &model.me.client_id;
+    let is_mine = |queued: &&Queued| queued.from.as_ref().is_none_or(|from| from.client_id == *me);
+    let Queued { prompt, .. } = model.state.queue.iter().rev().find(is_mine)?;
+    let id = prompt.prompt_id.clone()?;
+    model.composer = Composer::of(prompt);
     Some(vec![Effect::Withdraw(id)])
-}
-
-fn last_queued(model: &Model) -> Option<(PromptId, String)> {
-    let State { queue, .. } = &model.state;
-    let is_mine =
-        |from: Option<&multitap_event::ClientRef>| from.is_none_or(|from| from.client_id == model.me.client_id);
-    let queued = queue.iter().rev().find(|queued| is_mine(queued.from.as_ref()))?;
-    Some((queued.prompt.prompt_id.clone()?, queued.prompt.text.clone()))
 }

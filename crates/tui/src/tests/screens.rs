@@ -75,13 +75,11 @@ fn settled(id: &str, by: &Value) -> Value {
 fn a_message_of_a_client_is_marked_with_its_door() {
     // R003-30
     let mut play = Play::new(60, 12);
-    for (door, mark) in [("a2a", "[A2A] phone fix it"), ("acp", "[ACP] phone fix it"), ("web", "[web] phone fix it")] {
+    for (door, mark) in [("a2a", "[A2A]"), ("acp", "[ACP]"), ("web", "[web]"), ("terminal", "[terminal]")] {
         play.tell(&json!({ "type": "userMessage", "content": "fix it", "from": { "client": "phone", "door": door } }));
-        assert!(play.screen().contains(mark), "{}", play.screen());
+        assert!(play.screen().contains(&format!("> {mark} phone: fix it")), "{}", play.screen());
     }
-    play.tell(
-        &json!({ "type": "userMessage", "content": "mine", "from": { "client": "terminal", "door": "terminal" } }),
-    );
+    play.tell(&json!({ "type": "userMessage", "content": "mine", "from": play.model.me }));
     assert!(play.screen().contains("> mine"), "{}", play.screen());
 }
 

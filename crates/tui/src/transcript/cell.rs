@@ -5,6 +5,8 @@ use multitap_event::{
     ToolProgress, ToolStarted, TurnEnd,
 };
 
+use crate::clean::clean;
+
 /// How much of a tool's output is at hand; all of it is in the log.
 const OUTPUT: usize = 256 * 1024;
 
@@ -13,6 +15,7 @@ const OUTPUT: usize = 256 * 1024;
 pub(crate) enum Cell {
     User {
         text: String,
+        /// Somebody else than whoever sits here.
         from: Option<ClientRef>,
         images: usize,
         waits: bool,
@@ -21,8 +24,6 @@ pub(crate) enum Cell {
     Said {
         text: String,
         nested: bool,
-        /// It is the rest of the message before it.
-        goes_on: bool,
     },
     Thought {
         text: String,
@@ -110,19 +111,20 @@ impl ToolRun {
 
 /// Who it was, marked with the door they came through.
 pub(crate) fn who(client: &ClientRef) -> String {
-    match mark(client.door) {
-        Some(mark) => format!("[{mark}] {}", client.client),
-        None => client.client.clone(),
-    }
+    let name = clean(&client.client).replace('\n', " ");
+    format!("[{}] {}", mark(client.door), name.trim()).trim_end().to_owned()
 }
 
-/// The mark of a door; none for those who sit here.
-pub(crate) fn mark(door: Door) -> Option<&'static str> {
+/// The mark of a door.
+fn mark(door: Door) -> &'static str {
     match door {
-        Door::A2a => Some("A2A"),
-        Door::Acp => Some("ACP"),
-        Door::Web => Some("web"),
-        Door::Terminal | Door::Headless | Door::Library | Door::Host => None,
+        Door::A2a => "A2A",
+        Door::Acp => "ACP",
+        Door::Web => "web",
+        Door::Terminal => "terminal",
+        Door::Headless => "headless",
+        Door::Library => "library",
+        Door::Host => "multitap",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cells to lines. Pure.
+//! Cells to lines, except for texts that grow. Pure.
 
 use multitap_event::{
     ChoiceKind, FileChange, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus,
@@ -9,7 +9,6 @@ use ratatui::text::{Line, Span};
 use super::cell::{self, Cell, ToolCell};
 use crate::clean::{clean, printed};
 use crate::figures;
-use crate::markdown;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
@@ -17,8 +16,6 @@ use crate::wrap::wrap;
 const OUTPUT_LINES: usize = 12;
 /// How many lines of a diff.
 const DIFF_LINES: usize = 40;
-/// How many lines of a thought.
-const THOUGHT_LINES: usize = 3;
 
 /// The lines of a cell, with an empty one before it where it begins something.
 pub(super) fn lines(cell: &Cell, columns: usize, unfolded: bool, theme: Theme) -> Vec<Line<'static>> {
@@ -44,8 +41,9 @@ impl Draw {
         match cell {
             Cell::User { text, from, images, waits, nested } => {
                 let mut first = Vec::new();
-                if let Some(mark) = from.as_ref().filter(|from| cell::mark(from.door).is_some()) {
-                    first.push(Span::styled(format!("{} ", cell::who(mark)), theme.accent()));
+                if let Some(from) = from {
+                    // Without colours the name ends at the colon.
+                    first.push(Span::styled(format!("{}: ", cell::who(from)), theme.accent()));
                 }
                 if *waits {
                     first.push(Span::styled("(queued) ", theme.warning()));
@@ -56,18 +54,6 @@ impl Draw {
                 }
                 let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
                 let lines = draw.spoken("> ", theme.user(), &first, &text, Style::new());
-                lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
-            }
-            Cell::Said { text, nested, .. } => {
-                let indent = indent(*nested);
-                let mut lines = vec![Line::default()];
-                let said = markdown::lines(text.trim_end(), columns.saturating_sub(indent), theme);
-                lines.extend(said.into_iter().map(|line| indented(line, indent)));
-                lines
-            }
-            Cell::Thought { text, nested } => {
-                let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
-                let lines = draw.thought(text.trim());
                 lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
             }
             Cell::Tool(tool) => {
@@ -110,7 +96,8 @@ impl Draw {
                 draw.marked("■ ", theme.quiet(), &why, theme.quiet())
             }
             Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
-            Cell::Gone => Vec::new(),
+            // Texts grow, and are laid out as they do.
+            Cell::Said { .. } | Cell::Thought { .. } | Cell::Gone => Vec::new(),
         }
     }
 
@@ -171,21 +158,6 @@ impl Draw {
             text.split('\n').flat_map(|line| wrap(Line::styled(line.to_owned(), self.theme.quiet()), columns, 0));
         let lines = self.folded(lines.collect(), OUTPUT_LINES, hidden);
         lines.into_iter().map(|line| indented(line, 2)).collect()
-    }
-
-    /// The last lines of a thought, or all of it.
-    fn thought(self, text: &str) -> Vec<Line<'static>> {
-        let style = self.theme.thought();
-        let mut lines = markdown::lines(text, self.columns.saturating_sub(2), self.theme);
-        if !self.unfolded {
-            lines.retain(|line| line.width() > 0);
-        }
-        let mut lines = self.folded(lines, THOUGHT_LINES, 0);
-        for (number, line) in lines.iter_mut().enumerate() {
-            line.spans.iter_mut().for_each(|span| span.style = style.patch(span.style));
-            line.spans.insert(0, Span::styled(if number == 0 { "∴ " } else { "  " }, style));
-        }
-        lines
     }
 
     /// The last of these lines, unless all are wanted. So many are not among them.

@@ -4,33 +4,44 @@ use multitap_event::TodoItem;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::made::{self, Made};
 use super::scroll::{Scroll, Shape};
 use super::{Cell, Transcript};
 
 impl Transcript {
-    /// The line before or after that place which has these words, whatever their case; it is put a little below the
-    /// top, so that what leads to it is seen too.
-    pub(crate) fn find(&self, words: &str, from: (i64, usize), earlier: bool, shape: Shape) -> Option<(i64, usize)> {
+    /// The line before or after that place which has these words, whatever their case. What is folded is searched too,
+    /// and unfolded where it is found.
+    pub(crate) fn find(
+        &mut self,
+        words: &str,
+        from: (i64, usize),
+        earlier: bool,
+        shape: Shape,
+    ) -> Option<(i64, usize)> {
         let words = words.to_lowercase();
         if words.is_empty() {
             return None;
         }
         let cells: Box<dyn Iterator<Item = i64>> =
             if earlier { Box::new((self.base..=from.0).rev()) } else { Box::new(from.0.max(self.base)..self.end()) };
-        let has = |at: &i64| self.held(*at).is_some_and(|held| held.cell.has(&words));
-        cells.filter(has).find_map(|at| {
-            let lines = self.lines(at, shape);
-            let is_beyond = |line: &usize| match earlier {
-                true => (at, *line) < from,
-                false => (at, *line) > from,
+        for at in cells {
+            let Some(held) = self.held(at).filter(|held| held.cell.has(&words)) else { continue };
+            let is_open = self.unfolded || self.opened.contains(&at);
+            let whole = if is_open {
+                self.lines(at, shape)
+            } else {
+                let unfolded = made::Shape { version: held.version, columns: shape.columns, unfolded: true };
+                Made::new(&held.cell, unfolded, shape.theme).lines(&held.cell)
             };
-            let mut found = (0..lines.len()).filter(|line| lines[*line].to_string().to_lowercase().contains(&words));
-            let line = match earlier {
-                true => found.rfind(is_beyond),
-                false => found.find(is_beyond),
-            };
-            line.map(|line| (at, line))
-        })
+            let is_beyond = |line: &usize| if earlier { (at, *line) < from } else { (at, *line) > from };
+            let mut found = lines_with(&whole, &words).into_iter().filter(is_beyond);
+            let Some(line) = (if earlier { found.next_back() } else { found.next() }) else { continue };
+            if *whole != *self.lines(at, shape) {
+                self.opened.insert(at);
+            }
+            return Some((at, line));
+        }
+        None
     }
 
     /// The place from which a search goes backward first.
@@ -45,6 +56,20 @@ impl Transcript {
     }
 }
 
+/// The lines that have these words, or in which they begin if they go on in the next.
+fn lines_with(lines: &[Line<'static>], words: &str) -> Vec<usize> {
+    let lower: Vec<String> = lines.iter().map(|line| line.to_string().to_lowercase()).collect();
+    let goes_on = |at: usize| {
+        let (line, next) = (lower[at].trim_end(), lower.get(at + 1).map_or("", |next| next.trim_start()));
+        let is_across = |between: &str| {
+            let text = format!("{line}{between}{next}");
+            text.match_indices(words).any(|(from, _)| from < line.len() && from + words.len() > line.len())
+        };
+        !next.is_empty() && !line.is_empty() && !next.contains(words) && (is_across(" ") || is_across(""))
+    };
+    (0..lower.len()).filter(|at| lower[*at].contains(words) || goes_on(*at)).collect()
+}
+
 impl Cell {
     /// Whether these words, in small letters, are anywhere in it.
     fn has(&self, words: &str) -> bool {
@@ -53,7 +78,12 @@ impl Cell {
             Self::User { text, from, .. } => {
                 has(text) || from.as_ref().is_some_and(|from| has(&super::cell::who(from)))
             }
-            Self::Said { text, .. } | Self::Thought { text, .. } | Self::Note(text) => has(text),
+            Self::Said { text, .. } | Self::Thought { text, .. } => {
+                let text = text.to_lowercase();
+                // Signs of markdown, or the end of a line, may stand between the words.
+                text.contains(words) || text.replace(['*', '`', '~'], "").replace('\n', " ").contains(words)
+            }
+            Self::Note(text) => has(text),
             Self::Tool(tool) => {
                 let end = tool.run.end.as_ref();
                 has(&tool.call.tool_name)

@@ -1,9 +1,9 @@
 //! What came before the first event, when somebody scrolls there. Pure.
 
-use multitap_event::Event;
+use multitap_event::{Event, PromptId};
 
 use super::scroll::{Scroll, Shape};
-use super::{Cell, Strays, Transcript};
+use super::{Cell, Going, Me, Strays, Transcript, WAITED};
 
 impl Transcript {
     /// The event before which something is missing.
@@ -27,20 +27,23 @@ impl Transcript {
             self.first = Some(1);
             return;
         };
-        let mut older = Self { me: self.me.clone(), unfolded: self.unfolded, ..Self::default() };
+        let mut older =
+            Self { me: Me { joined: false, ..self.me.clone() }, unfolded: self.unfolded, ..Self::default() };
         for event in events {
             older.apply(event);
         }
         self.follow_up(&mut older);
-        if !older.cells.is_empty() {
-            self.join(&mut older);
-            (self.strays.saying, self.strays.thinking) = (older.strays.saying.take(), older.strays.thinking.take());
-        }
+        self.join(&mut older);
         let moved = self.base.saturating_sub_unsigned(older.cells.len() as u64);
-        if self.cells.is_empty() {
-            self.saying = older.saying.map(|(id, at)| (id, at + moved));
-            self.thinking = older.thinking.map(|(id, at)| (id, at + moved));
+        let there = |going: Option<Going>| going.map(|(id, at)| (id, at + moved));
+        if !self.is_cut {
+            (self.saying, self.thinking) = (there(older.saying.take()), there(older.thinking.take()));
         }
+        if older.is_cut {
+            self.strays.saying = there(older.strays.saying.take());
+            self.strays.thinking = there(older.strays.thinking.take());
+        }
+        self.is_cut |= older.is_cut;
         self.tools.extend(older.tools.into_iter().map(|(id, at)| (id, at + moved)));
         self.queued.extend(older.queued.into_iter().map(|(id, at)| (id, at + moved)));
         self.questions.extend(older.questions);
@@ -67,11 +70,9 @@ impl Transcript {
                 self.change(at, |cell| *cell = Cell::Gone);
             }
         }
-        let sent: Vec<_> = self.strays.sent.iter().filter(|id| older.queued.contains_key(*id)).cloned().collect();
-        for id in sent {
-            self.strays.sent.remove(&id);
-            older.unqueue(&id);
-        }
+        let waited = |id: &mut PromptId| older.queued.contains_key(id);
+        let sent: Vec<_> = self.strays.sent.extract_if(.., waited).collect();
+        sent.iter().for_each(|id| older.unqueue(id));
         if let Some(plan) = older.plan.take_if(|_| self.plan.is_some()) {
             older.change(plan, |cell| *cell = Cell::Gone);
         }
@@ -111,17 +112,34 @@ impl Transcript {
 
     /// A message that was cut in two is one again.
     fn join(&mut self, older: &mut Self) {
-        let goes_on = match (&older.saying, &older.thinking, &self.strays.saying, &self.strays.thinking) {
-            (Some((id, _)), _, Some(rest), _) | (_, Some((id, _)), _, Some(rest)) => id == rest,
-            _ => false,
+        let both = |there: &Option<Going>, here: &Option<Going>| match (there, here) {
+            (Some((id, there)), Some((rest, here))) if id == rest => Some((*there, *here)),
+            _ => None,
         };
-        let Some(before) = goes_on.then(|| older.cells.pop_back()).flatten() else { return };
-        self.change(self.base, |cell| {
-            let rest = std::mem::replace(cell, before.cell);
-            if let Cell::Said { text, .. } | Cell::Thought { text, .. } = rest {
-                cell.append(&text);
+        let says = both(&older.saying, &self.strays.saying);
+        let Some((there, here)) = says.or_else(|| both(&older.thinking, &self.strays.thinking)) else { return };
+        let moved = self.base.saturating_sub_unsigned(older.cells.len() as u64);
+        let mut rest = Cell::Gone;
+        self.change(here, |cell| rest = std::mem::replace(cell, Cell::Gone));
+        if let Cell::Said { text, .. } | Cell::Thought { text, .. } = rest {
+            older.change(there, |cell| cell.append(&text));
+        }
+        // What stands next to it keeps its place on the screen.
+        if there + 1 == older.end() && here == self.base {
+            let mut whole = Cell::Gone;
+            older.change(there, |cell| whole = std::mem::replace(cell, Cell::Gone));
+            for going in [&mut older.strays.saying, &mut older.strays.thinking].into_iter().flatten() {
+                if going.1 == there {
+                    going.1 = here - moved;
+                }
             }
-        });
+            return self.change(here, |cell| *cell = whole);
+        }
+        for going in [&mut self.saying, &mut self.thinking].into_iter().flatten() {
+            if going.1 == here {
+                going.1 = there + moved;
+            }
+        }
     }
 }
 
@@ -136,8 +154,29 @@ impl Strays {
             }
             self.tools.insert(id, stray);
         }
-        self.sent.extend(older.sent);
+        self.sent.splice(..0, older.sent);
+        self.sent.truncate(WAITED);
         let closed = older.closed.into_iter().map(|(id, at)| (id, at.map(|at| at + moved)));
         self.closed.splice(..0, closed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{Draft, EventKind, SessionId, Timestamp, UserMessage};
+
+    use super::*;
+
+    #[test]
+    fn prompts_that_may_have_waited_are_not_remembered_without_end() {
+        for (first, remembered) in [(1, 0), (5000, WAITED)] {
+            let mut transcript = Transcript::default();
+            for seq in first..first + 1000 {
+                let prompt_id = Some(format!("p{seq}").into());
+                let kind = EventKind::UserMessage(UserMessage { prompt_id, ..UserMessage::default() });
+                transcript.apply(&Draft::new(Timestamp::from_millis(0), kind).stamp(SessionId::from("s"), seq));
+            }
+            assert_eq!(transcript.strays.sent.len(), remembered, "from {first} on");
+        }
     }
 }

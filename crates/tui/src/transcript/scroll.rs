@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use ratatui::text::Line;
 
-use super::{Made, Transcript, draw};
+use super::Transcript;
+use super::made::{self, Made};
 use crate::theme::Theme;
 
 /// How many cells keep their lines before those that are far away lose them.
@@ -43,17 +44,16 @@ impl Transcript {
     /// The lines of a cell.
     pub(super) fn lines(&self, at: i64, shape: Shape) -> Rc<Vec<Line<'static>>> {
         let Some(held) = self.held(at) else { return Rc::default() };
-        let mut made = held.made.borrow_mut();
-        let wanted = (held.version, shape.columns, self.unfolded);
-        if let Some(made) = made.as_ref().filter(|made| (made.version, made.columns, made.unfolded) == wanted) {
-            return made.lines.clone();
-        }
-        let lines = Rc::new(draw::lines(&held.cell, shape.columns, self.unfolded, shape.theme));
-        let (version, columns, unfolded) = wanted;
-        if made.replace(Made { version, columns, unfolded, lines: lines.clone() }).is_none() {
+        let unfolded = self.unfolded || self.opened.contains(&at);
+        let wanted = made::Shape { version: held.version, columns: shape.columns, unfolded };
+        let mut kept = held.made.borrow_mut();
+        if kept.is_none() {
             self.made.set(self.made.get() + 1);
         }
-        lines
+        if kept.as_ref().is_some_and(|made| made.shape != wanted) {
+            *kept = None;
+        }
+        kept.get_or_insert_with(|| Made::new(&held.cell, wanted, shape.theme)).lines(&held.cell)
     }
 
     /// What is on a screen of that size.
@@ -92,19 +92,8 @@ impl Transcript {
     fn settle(&self, scroll: Scroll, shape: Shape) -> (i64, usize) {
         let last = self.first_of_latest(shape);
         match scroll {
-            Scroll::At { cell, line } if (cell, line) < last => self.within(cell.max(self.base), line, shape),
+            Scroll::At { cell, line } if (cell, line) < last => (cell.max(self.base), line),
             Scroll::At { .. } | Scroll::Latest => last,
-        }
-    }
-
-    /// The same line, if its cell was parted since.
-    fn within(&self, mut cell: i64, mut line: usize, shape: Shape) -> (i64, usize) {
-        loop {
-            let lines = self.lines(cell, shape).len();
-            if line < lines || cell + 1 >= self.end() {
-                return (cell, line);
-            }
-            (cell, line) = (cell + 1, line - lines);
         }
     }
 
@@ -156,10 +145,12 @@ impl Transcript {
         self.at(self.base, 0, shape)
     }
 
-    /// Where the end is now.
+    /// Where the end is now. A message that goes on may stand before notes that came meanwhile.
     pub(crate) fn mark(&self, shape: Shape) -> Mark {
-        let cell = self.end() - 1;
-        Mark { cell, lines: self.lines(cell, shape).len() }
+        let last = self.end() - 1;
+        let grows = [&self.saying, &self.thinking].into_iter().flatten().map(|(_, at)| *at).min();
+        let cell = grows.map_or(last, |at| at.min(last));
+        Mark { cell, lines: (cell..self.end()).map(|at| self.lines(at, shape).len()).sum() }
     }
 
     /// How many lines came since then; not more than are worth counting.

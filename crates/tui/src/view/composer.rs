@@ -1,5 +1,7 @@
 //! What is being typed, between two rules.
 
+use std::borrow::Cow;
+
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -50,36 +52,81 @@ pub(super) fn field(composer: &Composer, hint: &str, theme: Theme, frame: &mut F
 fn laid_out(composer: &Composer, columns: usize) -> (Vec<String>, (usize, usize)) {
     let columns = columns.max(8);
     let (mut lines, mut line, mut used) = (Vec::new(), SIGN.to_owned(), width(SIGN));
-    let mut cursor = (0, used);
+    let mut cursor = None;
     for (at, grapheme) in composer.text().grapheme_indices(true) {
-        let shown = match grapheme {
-            "\t" => "    ",
-            other if other != "\n" && other.contains(char::is_control) => "\u{fffd}",
-            other => other,
-        };
-        let wide = width(shown);
-        if grapheme != "\n" && used + wide > columns {
+        let (shown, ends) = (visible(grapheme), grapheme.ends_with('\n'));
+        let wide = width(&shown);
+        if used + wide > columns {
             lines.push(std::mem::replace(&mut line, "  ".to_owned()));
             used = 2;
         }
-        if at == composer.cursor() {
-            cursor = (lines.len(), used);
+        if at >= composer.cursor() && cursor.is_none() {
+            cursor = Some((lines.len(), used));
         }
-        if grapheme == "\n" {
+        line.push_str(&shown);
+        used += wide;
+        if ends {
             lines.push(std::mem::replace(&mut line, "  ".to_owned()));
             used = 2;
-        } else {
-            line.push_str(shown);
-            used += wide;
         }
     }
-    if composer.cursor() == composer.text().len() {
+    let cursor = cursor.unwrap_or_else(|| {
         if used >= columns {
             lines.push(std::mem::replace(&mut line, "  ".to_owned()));
             used = 2;
         }
-        cursor = (lines.len(), used);
-    }
+        (lines.len(), used)
+    });
     lines.push(line);
     (lines, cursor)
+}
+
+/// What is typed as a screen can show it: a tab as blanks, other control characters by their pictures, so that what
+/// would be sent is seen, can be moved over and erased.
+fn visible(grapheme: &str) -> Cow<'_, str> {
+    if !grapheme.contains(char::is_control) {
+        return Cow::Borrowed(grapheme);
+    }
+    let picture = |letter: char| match letter {
+        '\n' => String::new(),
+        '\t' => "    ".to_owned(),
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}').to_string(),
+        '\u{7f}' => '\u{2421}'.to_string(),
+        other if other.is_control() => '\u{fffd}'.to_string(),
+        other => other.to_string(),
+    };
+    Cow::Owned(grapheme.chars().map(picture).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::composer::Move;
+
+    #[track_caller]
+    fn check(text: &str, cursor: usize, lines: &[&str], at: (usize, usize)) {
+        let mut composer = Composer::with(text);
+        composer.go(Move::Start);
+        while composer.cursor() < cursor {
+            composer.go(Move::Right);
+        }
+        let (shown, place) = laid_out(&composer, 12);
+        assert_eq!((shown.iter().map(|line| line.trim_end()).collect::<Vec<_>>(), place), (lines.to_vec(), at));
+    }
+
+    #[test]
+    fn the_cursor_is_where_the_next_letter_goes() {
+        check("ab", 2, &["> ab"], (0, 4));
+        check("ab\ncd", 3, &["> ab", "  cd"], (1, 2));
+        check("日本語日本語", 15, &["> 日本語日本", "  語"], (1, 2));
+        check("0123456789", 10, &["> 0123456789", ""], (1, 2));
+    }
+
+    #[test]
+    fn tabs_and_control_characters_are_seen() {
+        check("a\tb", 2, &["> a    b"], (0, 7));
+        check("a\u{1b}[31mb", 6, &["> a␛[31mb"], (0, 8));
+        check("x\u{7f}\u{9b}y", 4, &["> x␡\u{fffd}y"], (0, 5));
+        check("a\r\nb", 3, &["> a␍", "  b"], (1, 2));
+    }
 }

@@ -1,0 +1,439 @@
+//! A text that grows, laid out as far as it goes. What is finished of it is laid out once: what a little more costs
+//! does not depend on how much there is. Pure.
+//!
+//! The text is parted where that does not show: where a paragraph, a heading or code begins after an empty line, outside
+//! of code, lists and HTML (links that are defined elsewhere do not find their definition then), and between the lines of
+//! code. Where there is no such place for long, between two lines or words, which may show. Where it is parted depends on
+//! the text alone, not on the pieces in which it came.
+
+use std::rc::Rc;
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::Page;
+use crate::clean::clean;
+use crate::highlight::Code;
+use crate::theme::Theme;
+use crate::wrap::wrap;
+
+/// How a text looks beside what it says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dress {
+    /// Whether an empty line stands before it.
+    pub(crate) apart: bool,
+    /// What stands before its first line, and how wide that is: the other lines begin there too.
+    pub(crate) sign: &'static str,
+    pub(crate) indent: usize,
+    pub(crate) style: Style,
+}
+
+/// How long a part is.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// From here on it ends at the first place where that does not show.
+    part: usize,
+    /// From here on it ends where it can.
+    longest: usize,
+}
+
+const LIMITS: Limits = Limits { part: 4096, longest: 8192 };
+
+/// A text under way.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    columns: usize,
+    theme: Theme,
+    dress: Dress,
+    limits: Limits,
+    lines: Rc<Vec<Line<'static>>>,
+    /// How many lines there are of the text up to `done`. Those after them are made again.
+    settled: usize,
+    done: usize,
+    /// What the text is in the middle of there.
+    within: Within,
+    /// The first line that was not looked at whole, and how far there is no end of it.
+    scanned: usize,
+    searched: usize,
+    /// Of that line only the beginning was looked at.
+    is_long: bool,
+    fence: Option<Fence>,
+    after_blank: bool,
+    in_html: bool,
+    length: usize,
+}
+
+#[derive(Debug)]
+enum Within {
+    /// Whether the next block stands apart from what is before it.
+    Page { apart: bool },
+    /// Code; and the empty lines of it that are shown if something follows them.
+    Code { code: Code, indent: usize, blanks: usize },
+}
+
+/// Code that is open.
+#[derive(Debug)]
+struct Fence {
+    /// Where its first line begins, and the one after that.
+    from: usize,
+    code: usize,
+    sign: char,
+    length: usize,
+    indent: usize,
+    language: String,
+}
+
+impl Fence {
+    fn open(line: &str, from: usize) -> Option<Self> {
+        let trimmed = line.trim_start_matches(' ');
+        let sign = trimmed.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
+        let info = trimmed.trim_start_matches(sign);
+        let (length, indent) = (trimmed.len() - info.len(), line.len() - trimmed.len());
+        // Code within a line may begin like this, and ends in it.
+        let is_fence = length >= 3 && (sign == '~' || !info.contains('`'));
+        let language = info.trim().to_owned();
+        is_fence.then(|| Self { from, code: from + line.len() + 1, sign, length, indent, language })
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let trimmed = line.trim();
+        trimmed.len() >= self.length && trimmed.chars().all(|sign| sign == self.sign)
+    }
+}
+
+impl Flow {
+    pub(crate) fn new(columns: usize, theme: Theme, dress: Dress) -> Self {
+        let first: Vec<Line<'static>> = dress.apart.then(Line::default).into_iter().collect();
+        Self {
+            columns,
+            theme,
+            dress,
+            limits: LIMITS,
+            settled: first.len(),
+            lines: Rc::new(first),
+            done: 0,
+            within: Within::Page { apart: false },
+            scanned: 0,
+            searched: 0,
+            is_long: false,
+            fence: None,
+            after_blank: false,
+            in_html: false,
+            length: 0,
+        }
+    }
+
+    /// All lines so far.
+    pub(crate) fn lines(&self) -> Rc<Vec<Line<'static>>> {
+        self.lines.clone()
+    }
+
+    /// Goes on to the end of this text, which begins with what was laid out before.
+    pub(crate) fn lay_out(&mut self, text: &str) {
+        if text.len() == self.length {
+            return;
+        }
+        self.length = text.len();
+        Rc::make_mut(&mut self.lines).truncate(self.settled);
+        while let Some(end) = text[self.searched..].find('\n').map(|at| self.searched + at) {
+            self.look_at(text, end);
+            self.read(&text[self.scanned..end]);
+            (self.scanned, self.searched, self.is_long) = (end + 1, end + 1, false);
+            if self.is_code() {
+                self.settle_code(text, end + 1);
+            }
+        }
+        self.searched = text.len();
+        self.look_at(text, text.len());
+        self.show_rest(text);
+    }
+
+    fn is_code(&self) -> bool {
+        matches!(self.within, Within::Code { .. })
+    }
+
+    /// Parts the text before the line that goes on to `end` at least, or in it, if it is time.
+    fn look_at(&mut self, text: &str, end: usize) {
+        let at = self.scanned;
+        let is_whole = text[end..].starts_with('\n');
+        let length = end - at;
+        if !self.is_long && (is_whole || length > self.limits.longest) {
+            self.part_before(text, at);
+            self.is_long = length > self.limits.longest;
+        }
+        if !self.is_long {
+            return;
+        }
+        self.after_blank = false;
+        let mut from = self.done.max(at);
+        while end - from > self.limits.longest {
+            let to = last_word(text, from, self.limits.longest);
+            if self.fence.is_some() {
+                self.begin_code(text);
+                self.settle_code(text, to);
+            } else {
+                self.settle_page(text, to, false);
+            }
+            from = to;
+        }
+    }
+
+    fn part_before(&mut self, text: &str, at: usize) {
+        let (size, line) = (at.saturating_sub(self.done), &text[at..]);
+        if self.is_code() || size == 0 {
+            return;
+        }
+        if self.fence.is_some() {
+            if size >= self.limits.longest {
+                self.begin_code(text);
+                self.settle_code(text, at);
+            }
+            return;
+        }
+        let begins = |c: char| c.is_alphabetic() || matches!(c, '#' | '`');
+        if size >= self.limits.part && self.after_blank && !self.in_html && line.starts_with(begins) {
+            return self.settle_page(text, at, true);
+        }
+        // What stands further in, or in a table, belongs to what is before it.
+        let belongs = line.starts_with([' ', '\t', '|']);
+        if size >= 2 * self.limits.longest || (size >= self.limits.longest && !belongs) {
+            self.settle_page(text, at, false);
+        }
+    }
+
+    /// What a whole line means for those after it.
+    fn read(&mut self, line: &str) {
+        if self.is_long {
+            return;
+        }
+        match &self.fence {
+            Some(fence) if fence.is_closed_by(line) => {
+                self.fence = None;
+                if let Within::Code { .. } = self.within {
+                    self.within = Within::Page { apart: true };
+                    self.done = self.scanned + line.len() + 1;
+                }
+            }
+            Some(_) => {}
+            None => {
+                self.fence = Fence::open(line, self.scanned);
+                self.in_html |= line.trim_start().starts_with('<');
+            }
+        }
+        self.after_blank = self.fence.is_none() && line.trim().is_empty();
+    }
+
+    /// Lays the text out up to there, for good.
+    fn settle_page(&mut self, text: &str, to: usize, keeps_apart: bool) {
+        let apart = self.put_page(&text[self.done..to]);
+        self.within = Within::Page { apart: apart && keeps_apart };
+        self.in_html = false;
+        (self.done, self.settled) = (to, self.lines.len());
+    }
+
+    fn put_page(&mut self, text: &str) -> bool {
+        let Within::Page { apart } = self.within else { return false };
+        let mut page = Page::new(self.columns.saturating_sub(self.dress.indent), self.theme);
+        (page.apart, page.is_first) = (apart, self.done == 0);
+        let (lines, apart) = page.read(text);
+        lines.into_iter().for_each(|line| self.put(line));
+        apart
+    }
+
+    /// From the fence on the text is code, whose lines can be laid out one by one.
+    fn begin_code(&mut self, text: &str) {
+        let (false, Some(fence)) = (self.is_code(), &self.fence) else { return };
+        let (from, code, indent) = (fence.from, fence.code, fence.indent);
+        let lexer = Code::new(&fence.language, self.theme);
+        if from > self.done {
+            self.settle_page(text, from, true);
+        }
+        let Within::Page { apart } = self.within else { return };
+        if apart {
+            self.put(Line::default());
+        }
+        self.within = Within::Code { code: lexer, indent, blanks: 0 };
+        (self.done, self.settled) = (code, self.lines.len());
+    }
+
+    fn settle_code(&mut self, text: &str, to: usize) {
+        if to > self.done {
+            self.put_code(&text[self.done..to]);
+            (self.done, self.settled) = (to, self.lines.len());
+        }
+    }
+
+    fn put_code(&mut self, text: &str) {
+        for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+            let Within::Code { code, indent, blanks } = &mut self.within else { return };
+            let spaces = line.len() - line.trim_start_matches(' ').len();
+            let line = clean(&line[spaces.min(*indent)..]);
+            if line.trim().is_empty() {
+                *blanks += 1;
+                continue;
+            }
+            let (empty, before, line) = (std::mem::take(blanks), " ".repeat(*indent + 2), code.line(&line));
+            let columns = self.columns.saturating_sub(self.dress.indent + before.len());
+            (0..empty).for_each(|_| self.put(Line::raw(before.clone())));
+            for mut piece in wrap(line, columns, 2) {
+                piece.spans.insert(0, Span::raw(before.clone()));
+                self.put(piece);
+            }
+        }
+    }
+
+    /// What is not settled yet.
+    fn show_rest(&mut self, text: &str) {
+        let rest = &text[self.done..];
+        let closes = self.fence.as_ref().is_some_and(|fence| fence.is_closed_by(rest));
+        match &self.within {
+            Within::Page { .. } => {
+                self.put_page(rest);
+            }
+            Within::Code { .. } if rest.is_empty() || closes => {}
+            Within::Code { code, indent, blanks } => {
+                // What is shown of a line under way does not count for the next.
+                let now = Within::Code { code: code.clone(), indent: *indent, blanks: *blanks };
+                self.put_code(rest);
+                self.within = now;
+            }
+        }
+    }
+
+    /// A line that fits, dressed up.
+    fn put(&mut self, mut line: Line<'static>) {
+        let is_first = self.lines.len() == usize::from(self.dress.apart);
+        for span in &mut line.spans {
+            span.style = self.dress.style.patch(span.style);
+        }
+        let before = match is_first {
+            true => self.dress.sign.to_owned(),
+            false => " ".repeat(self.dress.indent),
+        };
+        if !before.is_empty() && (is_first || !line.spans.is_empty()) {
+            line.spans.insert(0, Span::styled(before, self.dress.style));
+        }
+        let lines = Rc::make_mut(&mut self.lines);
+        // Whatever stands before a line, on a narrow screen it may be too much.
+        if line.width() <= self.columns {
+            lines.push(line);
+        } else {
+            lines.extend(wrap(line, self.columns, 0));
+        }
+    }
+}
+
+/// The last place before so many bytes where a word begins; or just there.
+fn last_word(text: &str, from: usize, bytes: usize) -> usize {
+    let end = (from..=from + bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+    let starts = text[from..end].char_indices().zip(text[from..end].chars().skip(1));
+    let begins = |((at, blank), word): ((usize, char), char)| {
+        (blank.is_whitespace() && word.is_alphabetic()).then(|| from + at + blank.len_utf8())
+    };
+    starts.filter_map(begins).last().unwrap_or(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    const PLAIN: Dress = Dress { apart: false, sign: "", indent: 0, style: Style::new() };
+
+    fn shown(lines: &[Line<'static>]) -> Vec<String> {
+        lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect()
+    }
+
+    fn flow(limits: Limits) -> Flow {
+        Flow { limits, ..Flow::new(40, Theme::new(true), PLAIN) }
+    }
+
+    /// Parted wherever it does not show.
+    const OFTEN: Limits = Limits { part: 1, longest: 100_000 };
+    /// Parted all the time.
+    const ALWAYS: Limits = Limits { part: 8, longest: 24 };
+
+    #[track_caller]
+    fn check_unseen(text: &str, parts: usize) {
+        let mut flow = flow(OFTEN);
+        let mut settled = Vec::new();
+        for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+            flow.lay_out(&text[..end]);
+            settled.push(flow.done);
+        }
+        settled.dedup();
+        assert_eq!(settled.len(), parts, "{settled:?}");
+        assert_eq!(flow.lines().to_vec(), super::super::lines(text, 40, Theme::new(true)));
+    }
+
+    #[test]
+    fn a_text_is_parted_where_it_does_not_show() {
+        check_unseen(
+            "One\ntwo.\n\n# Three\n\n- a\n\n  in a\n\nFour `x`:\n\n```rust\nfn f() {}\n\nfn g() {}\n```\n\nFive\n\n1. six\n",
+            5,
+        );
+        check_unseen("```\na\n\nb", 1);
+        check_unseen("~~~~\na\n~~~\n\nb", 1);
+        check_unseen("---\n\nafter a rule\n\nand more\n", 3);
+    }
+
+    #[test]
+    fn code_is_parted_between_its_lines() {
+        let code: String = (0..300).map(|n| format!("let x{n} = \"{n}\"; /* goes\n on */\n\n")).collect();
+        let text = format!("Before:\n\n```rust\n{code}```\n\nAfter.");
+        let mut flow = flow(Limits { part: 64, longest: 256 });
+        for end in (0..text.len()).step_by(7) {
+            flow.lay_out(&text[..end]);
+            assert!(end < 512 || end - flow.done < 512, "{end} {}", flow.done);
+        }
+        flow.lay_out(&text);
+        let whole = super::super::lines(&text, 40, Theme::new(true));
+        assert_eq!(shown(&flow.lines()), shown(&whole));
+        let styles = |lines: &[Line<'static>]| {
+            let spans = lines.iter().flat_map(|line| line.spans.clone());
+            spans.filter(|span| !span.content.trim().is_empty()).map(|span| span.style).collect::<Vec<_>>()
+        };
+        assert_eq!(styles(&flow.lines()), styles(&whole));
+    }
+
+    #[test]
+    fn a_paragraph_without_an_end_is_parted_too() {
+        for word in ["word ", "word\n", "- item\n", "日本語"] {
+            let text = word.repeat(20_000);
+            let mut flow = flow(LIMITS);
+            for end in (0..text.len()).step_by(word.len() * 50) {
+                flow.lay_out(&text[..end]);
+                assert!(end - flow.done <= 3 * LIMITS.longest, "{word:?}: {} of {end} are settled", flow.done);
+            }
+            flow.lay_out(&text);
+            let said: String = shown(&flow.lines()).concat();
+            assert_eq!(said.matches(word.trim_matches(['-', ' ', '\n'])).count(), 20_000, "{word:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The pieces in which a text comes do not show.
+        #[test]
+        fn pieces_do_not_show(pieces in prop::collection::vec(select(vec![
+            "word ", "日本", "\n", "\n\n", "```rust\n", "```\n", "  ```\n", "~~~\n", "- ", "1. ", "> ", "**", "`", "# ", "<p>", "| a | b |\n",
+            "|---|---|\n", "    ", "/* ", "a_very_long_word_that_fits_on_no_line_at_all_however_long_it_may_be", "\t", "---\n",
+        ]), 0..60)) {
+            let text = pieces.concat();
+            for limits in [OFTEN, ALWAYS] {
+                let (mut whole, mut growing) = (flow(limits), flow(limits));
+                whole.lay_out(&text);
+                let mut now = String::new();
+                for piece in &pieces {
+                    now.push_str(piece);
+                    growing.lay_out(&now);
+                }
+                prop_assert_eq!(growing.lines(), whole.lines());
+                prop_assert!(whole.lines().iter().all(|line| line.width() <= 40));
+            }
+        }
+    }
+}
