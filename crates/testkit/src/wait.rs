@@ -6,8 +6,10 @@ use anyhow::{Result, bail};
 
 use crate::scratch::{MARKER, Scratch};
 
-/// Time between two looks.
+/// Time between the first two looks.
 const INTERVAL: Duration = Duration::from_millis(20);
+/// Time between two looks at what takes long: looking may be work, and there are tests beside this one.
+const LONG_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Looks until there is something to return; `what` names it in the error.
 pub async fn until<T>(what: &str, patience: Duration, mut look: impl FnMut() -> Option<T>) -> Result<T> {
@@ -25,7 +27,7 @@ pub async fn until<T>(what: &str, patience: Duration, mut look: impl FnMut() -> 
 
 /// The same for tests without a runtime.
 pub fn until_blocking<T>(what: &str, patience: Duration, mut look: impl FnMut() -> Option<T>) -> Result<T> {
-    let deadline = Instant::now() + patience;
+    let (deadline, mut interval) = (Instant::now() + patience, INTERVAL);
     loop {
         if let Some(found) = look() {
             return Ok(found);
@@ -33,7 +35,8 @@ pub fn until_blocking<T>(what: &str, patience: Duration, mut look: impl FnMut() 
         if Instant::now() >= deadline {
             bail!("waited {patience:?} in vain: {what}");
         }
-        std::thread::sleep(INTERVAL);
+        std::thread::sleep(interval);
+        interval = (interval + INTERVAL / 4).min(LONG_INTERVAL);
     }
 }
 

@@ -131,6 +131,8 @@ fn the_door_is_opened_and_closed_while_it_runs() {
     let told = prompt(port, "hello there");
     assert_eq!(told["result"]["status"]["state"], "completed", "{told}");
     terminal.press(&["Escape"]).unwrap();
+    // What follows Escape at once is one key with it.
+    terminal.hides("Others join here").unwrap();
     terminal.shows("[A2A]").unwrap();
     let phone = join(port);
     terminal.enter("/clients").unwrap();
