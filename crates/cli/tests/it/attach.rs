@@ -44,7 +44,7 @@ fn two_terminals_share_one_session() {
     host.shows("eve joined").unwrap();
     // A prompt in one shows in the other, and so does the question.
     host.enter("run: echo from-the-host").unwrap();
-    guest.shows("> run: echo from-the-host").unwrap();
+    guest.shows("[terminal] ann: run: echo from-the-host").unwrap();
     guest.shows(ASKING).unwrap();
     host.shows(ASKING).unwrap();
     // Answered in one, it closes in both.

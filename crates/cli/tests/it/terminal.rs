@@ -154,7 +154,7 @@ fn what_is_typed_to_the_editor_is_not_meant_for_us() {
         "#!/bin/sh\ntrap 'echo stopped > \"$1\"; exit 0' INT\necho editing; while :; do sleep 0.1; done\n",
     );
     let editor = editor.unwrap();
-    std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
+    fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
     scene.scratch.set("EDITOR", editor);
     let Some(terminal) = rehearse(&scene, &[]) else { return };
     terminal.say("draft").unwrap();
@@ -301,9 +301,9 @@ fn the_wheel_scrolls_if_that_is_set_and_walks_through_nothing_if_not() {
     for (mouse, flag) in [(true, "1"), (false, "0")] {
         let scene = Scene::bare();
         let home = scene.scratch.home().join(".config/multitap");
-        std::fs::create_dir_all(&home).unwrap();
+        fs::create_dir_all(&home).unwrap();
         let settings = serde_json::json!({ "terminal": { "mouse": mouse, "notify": "bell" } });
-        std::fs::write(home.join("settings.json"), settings.to_string()).unwrap();
+        fs::write(home.join("settings.json"), settings.to_string()).unwrap();
         let Some(terminal) = rehearse(&scene, &[]) else { return };
         assert_eq!(terminal.about("#{mouse_any_flag}").unwrap(), flag);
         terminal.press(&["C-d"]).unwrap();
