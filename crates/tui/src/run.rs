@@ -212,7 +212,7 @@ impl Loop<'_> {
                 },
                 Some(msg) = self.answered.recv() => self.on(msg),
                 reach = reaches.changed() => match reach {
-                    Reach::Lost(why) => self.on(Msg::Refused(format!("the connection is lost ({why}); trying again"))),
+                    Reach::Lost(why) => self.on(Msg::Refused(format!("connection lost, trying again ({why})"))),
                     Reach::Here => {
                         self.model.me = reaches.client().unwrap_or_else(|| self.model.me.clone());
                         self.on(Msg::Refused("connected again; nothing was missed".to_owned()));

@@ -3,6 +3,7 @@
 mod any;
 mod keys;
 mod screens;
+mod states;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use multitap_event::{ClientRef, Door, Draft, Event, EventKind, Timestamp};

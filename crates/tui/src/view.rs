@@ -12,7 +12,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-use crate::app::Model;
+use crate::app::{Model, Overlay};
 use crate::transcript::{COUNTED, Shape, mark};
 use crate::wrap::width;
 
@@ -22,7 +22,7 @@ pub(crate) fn below(model: &Model) -> usize {
         Some(asking) => question::rows(model, asking),
         None => above::rows(model) + composer::rows(model),
     };
-    middle + 1
+    middle + status::rows(model)
 }
 
 /// How many lines of what is asked about are not on the screen.
@@ -35,6 +35,14 @@ pub(crate) fn hidden_help(model: &Model) -> usize {
     help::hidden(model)
 }
 
+/// How many lines of the page that lies over the screen are not on it.
+pub(crate) fn hidden_page(model: &Model) -> usize {
+    match &model.overlay {
+        Some(Overlay::Page(page)) => overlay::hidden(page, usize::from(model.columns), usize::from(model.rows)),
+        Some(Overlay::Picker(_)) | None => 0,
+    }
+}
+
 /// Draws everything.
 pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
     let area = frame.area();
@@ -42,9 +50,9 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
         return help::draw(model, frame, area);
     }
     let below = u16::try_from(below(model)).unwrap_or(u16::MAX).min(area.height);
-    let [above, middle, status] =
-        Layout::vertical([Constraint::Min(0), Constraint::Length(below.saturating_sub(1)), Constraint::Length(1)])
-            .areas(area);
+    let last = u16::try_from(status::rows(model)).unwrap_or(1).min(area.height);
+    let heights = [Constraint::Min(0), Constraint::Length(below.saturating_sub(last)), Constraint::Length(last)];
+    let [above, middle, status] = Layout::vertical(heights).areas(area);
     transcript(model, frame, above);
     match &model.asking {
         Some(asking) => question::draw(model, asking, frame, middle),
@@ -57,7 +65,7 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
     }
     status::draw(model, frame, status);
     if let Some(overlay) = &model.overlay {
-        let area = Rect { height: area.height.saturating_sub(1), ..area };
+        let area = Rect { height: area.height.saturating_sub(last), ..area };
         overlay::draw(model, overlay, frame, area);
     }
 }

@@ -167,7 +167,7 @@ fn who_looks_on_may_be_killed_and_so_may_the_host() {
     let guest = Terminal::start(&tmux, &scene.scratch, "kim", &["attach", &id]);
     guest.shows("think about birds");
     kill(&scene.scratch, &host.pid());
-    guest.shows("the connection is lost");
+    guest.shows("connection lost");
     guest.shows("out of reach");
     guest.press("C-d");
     guest.shows("it ended");

@@ -84,24 +84,17 @@ pub(crate) fn row(shown: impl Into<String>, does: impl Into<String>, pick: Pick)
 /// What a key does while something lies over the screen.
 pub(super) fn pressed(model: &mut Model, action: Action) -> Vec<Effect> {
     let rows = usize::from(model.rows).saturating_sub(4).max(1);
+    let hidden = crate::view::hidden_page(model);
     match (&mut model.overlay, action) {
         (_, Action::Interrupt | Action::Leave | Action::LeaveIfEmpty) => model.overlay = None,
         (Some(Overlay::Picker(picker)), _) => return pick(model_picker(picker, action), model),
-        (Some(Overlay::Page(page)), Action::Go(Move::Up)) => page.top = page.top.saturating_sub(1),
-        (Some(Overlay::Page(page)), Action::PageUp) => page.top = page.top.saturating_sub(rows),
-        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.down(1),
-        (Some(Overlay::Page(page)), Action::PageDown) => page.down(rows),
+        (Some(Overlay::Page(page)), Action::Go(Move::Up)) => page.top = page.top.min(hidden).saturating_sub(1),
+        (Some(Overlay::Page(page)), Action::PageUp) => page.top = page.top.min(hidden).saturating_sub(rows),
+        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.top = (page.top + 1).min(hidden),
+        (Some(Overlay::Page(page)), Action::PageDown) => page.top = (page.top + rows).min(hidden),
         (Some(Overlay::Page(_)) | None, _) => model.overlay = None,
     }
     Vec::new()
-}
-
-impl Page {
-    fn down(&mut self, by: usize) {
-        // Lines may be cut in two on a narrow screen: better too far than not far enough.
-        let most = (self.lines.len() + self.code.len()).saturating_sub(1);
-        self.top = (self.top + by).min(most);
-    }
 }
 
 fn model_picker(picker: &mut Picker, action: Action) -> Option<Pick> {

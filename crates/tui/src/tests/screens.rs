@@ -17,7 +17,7 @@ const WIDTHS: [u16; 3] = [40, 80, 160];
 
 /// A screen at each width, after the same things happened.
 #[track_caller]
-fn check(name: &str, rows: u16, happen: impl Fn(&mut Play)) {
+pub(super) fn check(name: &str, rows: u16, happen: impl Fn(&mut Play)) {
     let mut shown = String::new();
     for columns in WIDTHS {
         let mut play = Play::new(columns, rows);
@@ -48,11 +48,11 @@ fn scripts() {
     }
 }
 
-fn said(text: &str) -> Value {
+pub(super) fn said(text: &str) -> Value {
     json!({ "type": "textChunk", "content": text })
 }
 
-fn asked(id: &str, command: &str) -> Value {
+pub(super) fn asked(id: &str, command: &str) -> Value {
     json!({
         "type": "permissionAsked", "questionId": id, "title": format!("Run {command}"),
         "options": [

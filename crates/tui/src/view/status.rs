@@ -1,4 +1,4 @@
-//! The last line: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
+//! The last line, or lines: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
 //! is searched for.
 
 use ratatui::Frame;
@@ -11,21 +11,35 @@ use super::composer::field;
 use crate::app::{Context, Model, Search};
 use crate::clean::clean;
 use crate::figures;
-use crate::wrap::width;
+use crate::wrap::{width, wrap};
 
 const BETWEEN: &str = " · ";
 
+/// How many rows a notice may take.
+const NOTICE: usize = 3;
+
+/// The rows it takes up: one, unless something has to be said that is longer.
+pub(super) fn rows(model: &Model) -> usize {
+    lines(model).map_or(1, |lines| lines.len().clamp(1, NOTICE))
+}
+
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let theme = model.theme;
     if let Some(search) = &model.search {
         return searching(model, search, frame, area);
     }
-    let line = match (&model.over, &model.notice) {
-        (Some(over), _) => Line::styled(format!("{over} · Ctrl+D leaves"), theme.warning()),
-        (None, Some(notice)) => Line::styled(clean(notice).replace('\n', " "), theme.warning()),
-        (None, None) => fitting(parts(model), usize::from(area.width), theme.quiet()),
+    let lines =
+        lines(model).unwrap_or_else(|| vec![fitting(parts(model), usize::from(area.width), model.theme.quiet())]);
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// What has to be said instead of how things are.
+fn lines(model: &Model) -> Option<Vec<Line<'static>>> {
+    let words = match (&model.search, &model.over, &model.notice) {
+        (Some(_), _, _) | (None, None, None) => return None,
+        (None, Some(over), _) => format!("{over} · Ctrl+D leaves"),
+        (None, None, Some(notice)) => clean(notice).replace('\n', " "),
     };
-    frame.render_widget(Paragraph::new(line), area);
+    Some(wrap(Line::styled(words, model.theme.warning()), usize::from(model.columns), 0))
 }
 
 fn searching(model: &Model, search: &Search, frame: &mut Frame<'_>, area: Rect) {
