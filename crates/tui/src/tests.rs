@@ -2,6 +2,7 @@
 
 mod any;
 mod keys;
+mod questions;
 mod screens;
 mod states;
 
