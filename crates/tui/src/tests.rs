@@ -2,7 +2,9 @@
 
 mod any;
 mod keys;
+mod questions;
 mod screens;
+mod states;
 mod told;
 mod words;
 

@@ -44,7 +44,7 @@ pub(crate) fn hidden_help(model: &Model) -> usize {
 pub(crate) fn hidden_page(model: &Model) -> usize {
     match &model.overlay {
         Some(Overlay::Page(page)) => overlay::hidden(page, usize::from(model.columns), usize::from(model.rows)),
-        _ => 0,
+        Some(Overlay::Picker(_)) | None => 0,
     }
 }
 
@@ -55,13 +55,9 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
         return help::draw(model, frame, area);
     }
     let below = u16::try_from(below(model)).unwrap_or(u16::MAX).min(area.height);
-    let told = u16::try_from(status::rows(model)).unwrap_or(1);
-    let [above, middle, status] = Layout::vertical([
-        Constraint::Min(0),
-        Constraint::Length(below.saturating_sub(told)),
-        Constraint::Length(told),
-    ])
-    .areas(area);
+    let last = u16::try_from(status::rows(model)).unwrap_or(1).min(area.height);
+    let heights = [Constraint::Min(0), Constraint::Length(below.saturating_sub(last)), Constraint::Length(last)];
+    let [above, middle, status] = Layout::vertical(heights).areas(area);
     transcript(model, frame, above);
     match &model.asking {
         Some(asking) => question::draw(model, asking, frame, middle),
@@ -74,7 +70,7 @@ pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
     }
     status::draw(model, frame, status);
     if let Some(overlay) = &model.overlay {
-        let area = Rect { height: area.height.saturating_sub(1), ..area };
+        let area = Rect { height: area.height.saturating_sub(last), ..area };
         overlay::draw(model, overlay, frame, area);
     }
 }

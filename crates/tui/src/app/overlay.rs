@@ -97,19 +97,13 @@ pub(super) fn pressed(model: &mut Model, action: Action) -> Vec<Effect> {
     match (&mut model.overlay, action) {
         (_, Action::Interrupt | Action::Leave | Action::LeaveIfEmpty) => model.overlay = None,
         (Some(Overlay::Picker(picker)), _) => return pick(model_picker(picker, action), model),
-        (Some(Overlay::Page(page)), Action::Go(Move::Up)) => page.top = page.top.saturating_sub(1),
-        (Some(Overlay::Page(page)), Action::PageUp) => page.top = page.top.saturating_sub(rows),
-        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.down(1, hidden),
-        (Some(Overlay::Page(page)), Action::PageDown) => page.down(rows, hidden),
+        (Some(Overlay::Page(page)), Action::Go(Move::Up)) => page.top = page.top.min(hidden).saturating_sub(1),
+        (Some(Overlay::Page(page)), Action::PageUp) => page.top = page.top.min(hidden).saturating_sub(rows),
+        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.top = (page.top + 1).min(hidden),
+        (Some(Overlay::Page(page)), Action::PageDown) => page.top = (page.top + rows).min(hidden),
         (Some(Overlay::Page(_)) | None, _) => model.overlay = None,
     }
     Vec::new()
-}
-
-impl Page {
-    fn down(&mut self, by: usize, hidden: usize) {
-        self.top = (self.top + by).min(hidden);
-    }
 }
 
 fn model_picker(picker: &mut Picker, action: Action) -> Option<Pick> {

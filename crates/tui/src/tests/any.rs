@@ -66,7 +66,12 @@ fn event() -> impl Strategy<Value = Value> {
             8 => json!({ "type": "userMessage", "content": text, "promptId": prompt, "from": from }),
             9 => json!({ "type": "promptQueued", "prompt": { "text": text, "promptId": prompt }, "from": from }),
             10 => json!({ "type": "promptWithdrawn", "promptId": prompt }),
-            11 | 12 => json!({ "type": "permissionAsked", "questionId": question, "toolId": tool, "title": more, "reason": text,
+            12 => json!({ "type": "permissionAsked", "questionId": question, "title": more,
+                "options": [{ "id": "a", "name": "Answer", "kind": "allowOnce" }, { "id": "b", "name": "No", "kind": "rejectOnce" }],
+                "details": { "type": "input", "questions": [
+                    { "question": text, "labels": ["one", more], "multiSelect": flag }, { "question": more, "header": text },
+                ] } }),
+            11 => json!({ "type": "permissionAsked", "questionId": question, "toolId": tool, "title": more, "reason": text,
                 "options": [{ "id": "a", "name": "Allow once", "kind": "allowOnce" }, { "id": "b", "name": text, "kind": "rejectOnce" }],
                 "details": match id {
                     0 => json!({ "type": "command", "command": text, "directory": more }),
@@ -108,6 +113,7 @@ fn key() -> impl Strategy<Value = KeyEvent> {
         KeyCode::Char('1'),
         KeyCode::Char('a'),
         KeyCode::Char('y'),
+        KeyCode::Char(' '),
         KeyCode::Char('/'),
         KeyCode::Char('?'),
         KeyCode::Char('f'),

@@ -17,7 +17,7 @@ const WIDTHS: [u16; 3] = [40, 80, 160];
 
 /// A screen at each width, after the same things happened.
 #[track_caller]
-fn check(name: &str, rows: u16, happen: impl Fn(&mut Play)) {
+pub(super) fn check(name: &str, rows: u16, happen: impl Fn(&mut Play)) {
     let mut shown = String::new();
     for columns in WIDTHS {
         let mut play = Play::new(columns, rows);
@@ -48,11 +48,11 @@ fn scripts() {
     }
 }
 
-fn said(text: &str) -> Value {
+pub(super) fn said(text: &str) -> Value {
     json!({ "type": "textChunk", "content": text })
 }
 
-fn asked(id: &str, command: &str) -> Value {
+pub(super) fn asked(id: &str, command: &str) -> Value {
     json!({
         "type": "permissionAsked", "questionId": id, "title": format!("Run {command}"),
         "options": [
@@ -64,7 +64,7 @@ fn asked(id: &str, command: &str) -> Value {
     })
 }
 
-fn settled(id: &str, by: &Value) -> Value {
+pub(super) fn settled(id: &str, by: &Value) -> Value {
     json!({
         "type": "permissionSettled", "questionId": id, "selectedOptionId": "proceed_once", "kind": "allowOnce",
         "settledBy": by, "at": "2026-01-31T12:00:00Z",
@@ -243,291 +243,6 @@ fn the_last_answer_and_the_last_code_are_copied() {
     play.tell(&said("Done."));
     assert_eq!(play.on(alt('c')), [Effect::Copy("Done.".to_owned())]);
     assert_eq!(play.on(alt('x')), [Effect::Copy("cargo test\n".to_owned())]);
-}
-
-#[test]
-fn several_questions_are_turned_through() {
-    check("several_questions", 20, |play| {
-        play.tell(&asked("one", "ls"));
-        play.tell(&asked("two", "rm -rf build"));
-        play.press(KeyCode::Right);
-    });
-    let mut play = Play::new(80, 20);
-    play.tell(&asked("one", "ls"));
-    play.tell(&asked("two", "make"));
-    assert!(play.screen().contains("1 of 2 · Run ls"), "{}", play.screen());
-    play.press(KeyCode::Left);
-    assert!(play.screen().contains("2 of 2 · Run make"), "{}", play.screen());
-    let effects = play.press(KeyCode::Char('d'));
-    assert!(
-        matches!(&effects[..], [Effect::Decide(decide)] if decide.question_id == "two".into() && decide.option_id == "cancel".into()),
-        "{effects:?}"
-    );
-    // Two options begin with this letter: one is chosen, none is answered.
-    assert_eq!(play.press(KeyCode::Char('a')), []);
-    let effects = play.press(KeyCode::Enter);
-    assert!(
-        matches!(&effects[..], [Effect::Decide(decide)] if decide.option_id == "proceed_always".into()),
-        "{effects:?}"
-    );
-}
-
-/// Three things an agent wants to know: one of some, some of some, and words.
-fn form(id: &str) -> Value {
-    json!({
-        "type": "permissionAsked", "questionId": id, "title": "Which colour should it have?",
-        "options": [
-            { "id": "proceed_once", "name": "Answer", "kind": "allowOnce" },
-            { "id": "cancel", "name": "Do not answer", "kind": "rejectOnce" },
-        ],
-        "details": { "type": "input", "questions": [
-            { "question": "Which colour should it have?", "header": "Colour", "labels": ["Red", "Blue"] },
-            { "question": "Where should it be shown?", "header": "Places", "labels": ["Terminal", "Web", "Phone"], "multiSelect": true },
-            { "question": "What should it be called?", "header": "Name" },
-        ] },
-    })
-}
-
-#[test]
-fn a_form_is_filled_in_part_by_part() {
-    let filled = |play: &mut Play| {
-        play.tell(&form("f"));
-        play.write("2");
-        play.write("13");
-        play.press(KeyCode::Enter);
-        play.write("Lamp");
-        play.press(KeyCode::Enter);
-    };
-    check("form", 16, |play| drop(play.tell(&form("f"))));
-    check("form_several", 16, |play| {
-        play.tell(&form("f"));
-        play.press(KeyCode::Enter);
-        play.write("2");
-        play.press(KeyCode::Down);
-    });
-    check("form_words", 16, |play| {
-        play.tell(&form("f"));
-        play.press(KeyCode::Right);
-        play.press(KeyCode::Right);
-        play.write("Lam");
-    });
-    check("form_answers", 18, filled);
-    check("form_not_answered", 18, |play| {
-        play.tell(&form("f"));
-        play.write("1");
-        play.press(KeyCode::Right);
-        play.press(KeyCode::Enter);
-    });
-    let mut play = Play::new(80, 20);
-    filled(&mut play);
-    // Back to the first, which is answered in other words.
-    for _ in 0..3 {
-        play.press(KeyCode::Left);
-    }
-    assert!(play.screen().contains("2. Blue ✓"), "{}", play.screen());
-    play.press(KeyCode::Tab);
-    play.write("green");
-    play.press(KeyCode::Enter);
-    let answers = json!({
-        "Which colour should it have?": "green", "Where should it be shown?": ["Terminal", "Phone"],
-        "What should it be called?": "Lamp",
-    });
-    assert_eq!(
-        sent(&play.press(KeyCode::Enter)),
-        json!({ "questionId": "f", "optionId": "proceed_once", "answers": answers })
-    );
-    // What was filled in is not thrown away by one key.
-    play.press(KeyCode::Left);
-    assert_eq!(play.press(KeyCode::Esc), [], "{}", play.screen());
-    for no in [KeyCode::Enter, KeyCode::Esc] {
-        assert_eq!(sent(&play.press(no)), json!({ "questionId": "f", "optionId": "cancel" }));
-    }
-}
-
-/// The answer that was given.
-#[track_caller]
-fn sent(effects: &[Effect]) -> Value {
-    let [Effect::Decide(decide)] = effects else { panic!("{effects:?}") };
-    serde_json::to_value(decide).unwrap()
-}
-
-#[test]
-fn a_form_is_sent_when_nothing_is_missing() {
-    let mut play = Play::new(80, 20);
-    play.tell(&form("f"));
-    for _ in 0..3 {
-        play.press(KeyCode::Right);
-    }
-    assert_eq!(play.press(KeyCode::Enter), []);
-    assert!(play.screen().contains("part 1 of 3") && play.screen().contains("no answer yet"), "{}", play.screen());
-    play.press(KeyCode::Enter);
-    // Nothing is picked: what the cursor is at is meant.
-    play.press(KeyCode::Down);
-    play.press(KeyCode::Enter);
-    play.press(KeyCode::Enter);
-    assert!(play.screen().contains("(left empty)"), "{}", play.screen());
-    let answers = json!({ "Which colour should it have?": "Red", "Where should it be shown?": ["Web"], "What should it be called?": "" });
-    assert_eq!(sent(&play.press(KeyCode::Enter))["answers"], answers);
-}
-
-#[test]
-fn one_question_is_answered_by_its_option_or_in_own_words() {
-    let one = |labels: Value| {
-        json!({
-            "type": "permissionAsked", "questionId": "q", "title": "Which?",
-            "options": [{ "id": "answer_1", "name": "Red", "kind": "allowOnce" }, { "id": "cancel", "name": "No", "kind": "rejectOnce" }],
-            "details": { "type": "input", "questions": [{ "question": "Which?", "labels": labels }] },
-        })
-    };
-    let mut play = Play::new(80, 20);
-    play.tell(&one(json!(["Red"])));
-    assert_eq!(sent(&play.press(KeyCode::Enter)), json!({ "questionId": "q", "optionId": "answer_1" }));
-    assert_eq!(sent(&play.press(KeyCode::Char('n'))), json!({ "questionId": "q", "optionId": "cancel" }));
-    play.press(KeyCode::Char('2'));
-    play.write("mauve");
-    let own = json!({ "questionId": "q", "optionId": "answer_1", "answers": { "Which?": "mauve" } });
-    assert_eq!(sent(&play.press(KeyCode::Enter)), own);
-    let mut play = Play::new(80, 20);
-    play.tell(&one(json!([])));
-    assert_eq!(play.press(KeyCode::Enter), [], "nothing is no answer");
-    play.write("mauve");
-    assert_eq!(sent(&play.press(KeyCode::Enter)), own);
-    let mut typing = Play::new(80, 20);
-    typing.write("and then");
-    typing.tell(&one(json!([])));
-    typing.write(" more");
-    assert_eq!(typing.press(KeyCode::Enter), [], "that was meant for the prompt");
-}
-
-#[test]
-fn questions_that_wait_are_listed_and_kept_as_they_were_left() {
-    let several = |play: &mut Play| {
-        play.tell(&asked("one", "ls"));
-        play.tell(&form("two"));
-        for number in 3..=6 {
-            play.tell(&asked(&number.to_string(), &format!("cargo test --package {number}")));
-        }
-    };
-    check("question_list", 24, several);
-    check("question_list_end", 24, |play| {
-        several(play);
-        play.press(KeyCode::Left);
-    });
-    let mut play = Play::new(80, 24);
-    several(&mut play);
-    let alt = |digit| Msg::Key(KeyEvent::new(KeyCode::Char(digit), KeyModifiers::ALT));
-    play.on(alt('2'));
-    play.write("1");
-    assert!(play.screen().contains("part 2 of 3"), "{}", play.screen());
-    play.on(alt('5'));
-    assert!(play.screen().contains("5 of 6 · Run cargo test --package 5"), "{}", play.screen());
-    play.on(alt('9'));
-    play.on(alt('2'));
-    assert!(play.screen().contains("part 2 of 3"), "{}", play.screen());
-    play.press(KeyCode::Left);
-    assert!(play.screen().contains("1. Red ✓"), "{}", play.screen());
-    // Before the first part is the question before.
-    play.press(KeyCode::Left);
-    assert!(play.screen().contains("1 of 6 · Run ls"), "{}", play.screen());
-    play.tell(&settled("one", &json!({ "client": "phone", "door": "a2a", "clientId": "x" })));
-    assert!(play.screen().contains("1 of 5") && play.screen().contains("1. Red ✓"), "{}", play.screen());
-}
-
-#[test]
-fn a_key_that_was_meant_for_a_prompt_answers_nothing() {
-    check("asked_while_typing", 20, |play| {
-        play.write("and then ru");
-        play.tell(&asked("q", "rm -rf build"));
-    });
-    for key in [KeyCode::Enter, KeyCode::Char('1'), KeyCode::Char('y'), KeyCode::Char('d'), KeyCode::Char('n')] {
-        let mut play = Play::new(80, 20);
-        play.write("and then ru");
-        play.tell(&asked("q", "rm -rf build"));
-        assert_eq!(play.press(key), [], "{key}");
-    }
-}
-
-#[test]
-fn a_key_that_was_meant_for_a_question_that_is_gone_answers_no_other() {
-    let phone = json!({ "client": "phone", "door": "a2a", "clientId": "x" });
-    // Just looked at, and in the middle of words that go with the answer.
-    for words in [false, true] {
-        for key in [KeyCode::Enter, KeyCode::Char('1'), KeyCode::Char('y'), KeyCode::Char('d'), KeyCode::Char('n')] {
-            let mut play = Play::new(80, 20);
-            play.tell(&asked("one", "ls"));
-            if words {
-                play.press(KeyCode::Tab);
-                play.write("not to");
-            }
-            play.tell(&asked("two", "rm -rf build"));
-            play.tell(&settled("one", &phone));
-            assert!(play.screen().contains("Run rm -rf build"), "{}", play.screen());
-            assert_eq!(play.press(key), [], "{key}");
-        }
-    }
-    // Whoever has read it may answer it.
-    let mut play = Play::new(80, 20);
-    play.tell(&asked("one", "ls"));
-    play.tell(&asked("two", "make"));
-    let me = json!({ "client": "terminal", "door": "terminal", "clientId": "me" });
-    for id in ["one", "two"] {
-        let effects = play.press(KeyCode::Enter);
-        assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.question_id == id.into()), "{effects:?}");
-        play.tell(&settled(id, &me));
-        play.on(Msg::Ripe);
-    }
-}
-
-#[test]
-fn enter_and_yes_allow_once_whatever_comes_first() {
-    let mut question = asked("q", "ls");
-    question["options"].as_array_mut().unwrap().swap(0, 1);
-    for key in [KeyCode::Enter, KeyCode::Char('y')] {
-        let mut play = Play::new(80, 20);
-        play.tell(&question);
-        let effects = play.press(key);
-        assert!(
-            matches!(&effects[..], [Effect::Decide(decide)] if decide.option_id == "proceed_once".into()),
-            "{key}: {effects:?}"
-        );
-    }
-}
-
-#[test]
-fn what_is_asked_about_can_be_long() {
-    let command: String = (1..=40).map(|number| format!("echo line {number}\n")).collect();
-    check("long_question", 20, |play| {
-        play.tell(&asked("q", &command));
-        play.press(KeyCode::PageDown);
-    });
-    let mut play = Play::new(80, 20);
-    play.tell(&asked("q", &command));
-    assert!(play.screen().contains("echo line 1\n") || play.screen().contains("echo line 1 "), "{}", play.screen());
-    for _ in 0..20 {
-        play.press(KeyCode::PageDown);
-    }
-    assert!(play.screen().contains("in /work"), "the end is reached:\n{}", play.screen());
-    play.press(KeyCode::PageUp);
-    assert!(play.screen().contains("more lines"), "and left again:\n{}", play.screen());
-}
-
-#[test]
-fn a_question_of_a_sub_agent_says_so() {
-    let mut play = Play::new(80, 20);
-    let tool = |id: &str, parent: Option<&str>, title: &str| {
-        let mut tool = json!({ "type": "toolStarted", "toolId": id, "toolName": "Task", "toolKind": "agent", "title": title, "arguments": {} });
-        if let Some(parent) = parent {
-            tool["parentToolId"] = parent.into();
-        }
-        tool
-    };
-    play.tell(&tool("outer", None, "look into the tests"));
-    play.tell(&tool("inner", Some("outer"), "ls"));
-    let mut question = asked("q", "ls");
-    question["toolId"] = "inner".into();
-    play.tell(&question);
-    assert!(play.screen().contains("for the sub-agent: look into the tests"), "{}", play.screen());
-    assert!(play.screen().contains("\n  ? Task ls"), "{}", play.screen());
 }
 
 #[test]

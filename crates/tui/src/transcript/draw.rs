@@ -152,6 +152,8 @@ impl Draw {
         // A line may be as long as all of it; what is not seen of one need not be cut into lines.
         let most = if self.unfolded { usize::MAX } else { OUTPUT_LINES * self.columns.max(1) };
         let shown: Vec<&str> = all[hidden..].iter().map(|line| tail(line, most)).collect();
+        let cut: usize = all[hidden..].iter().zip(&shown).map(|(line, shown)| line.len() - shown.len()).sum();
+        let hidden = hidden + cut.div_ceil(self.columns.max(1));
         let columns = self.columns.saturating_sub(2);
         let text = printed(&shown.join("\n"));
         let lines =

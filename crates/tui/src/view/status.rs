@@ -1,4 +1,4 @@
-//! The last line: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
+//! The last line, or lines: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
 //! is searched for.
 
 use multitap_event::Timestamp;
@@ -39,11 +39,11 @@ fn told(model: &Model) -> Option<Vec<Line<'static>>> {
 }
 
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let theme = model.theme;
     if let Some(search) = &model.search {
         return searching(model, search, frame, area);
     }
-    let lines = told(model).unwrap_or_else(|| vec![fitting(parts(model), usize::from(area.width), theme.quiet())]);
+    let lines =
+        told(model).unwrap_or_else(|| vec![fitting(parts(model), usize::from(area.width), model.theme.quiet())]);
     frame.render_widget(Paragraph::new(lines), area);
 }
 
