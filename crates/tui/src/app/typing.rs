@@ -140,12 +140,12 @@ fn put_picture(model: &mut Model, argument: &str, images: Vec<Image>) -> Vec<Eff
 }
 
 /// A prompt was refused: whoever typed it has it again, unless something else is typed by now.
-pub(super) fn not_sent(model: &mut Model, prompt: &Prompt, why: &str) {
+pub(super) fn not_sent(model: &mut Model, prompt: &Prompt, why: String) {
     if model.composer.is_empty() {
         model.composer = Composer::of(prompt);
-        model.notice = Some(format!("not sent: {why}"));
+        model.notice = Some(why);
     } else {
-        model.notice = Some(format!("not sent: {why}; Up brings it back"));
+        model.notice = Some(format!("Up brings back what was not sent: {why}"));
     }
 }
 
