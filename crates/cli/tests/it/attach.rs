@@ -112,18 +112,19 @@ fn two_terminals_share_one_session() {
     host.shows("eve joined");
     // A prompt in one shows in the other, and so does the question.
     host.enter("run: echo from-the-host");
-    guest.shows("> run: echo from-the-host");
+    guest.shows("> [terminal] ann: run: echo from-the-host");
+    host.shows("> run: echo from-the-host");
     guest.shows("1. Allow once");
     host.shows("1. Allow once");
     // Answered in one, it closes in both.
     guest.press("1");
-    host.shows("by eve");
+    host.shows("answered by [terminal] eve");
     for terminal in [&host, &guest] {
         terminal.until("the question's end", |screen| !screen.contains("1. Allow once"));
         terminal.shows("tokens ──");
     }
     guest.enter("run: echo from-the-guest");
-    host.shows("run: echo from-the-guest");
+    host.shows("> [terminal] eve: run: echo from-the-guest");
     host.shows("1. Allow once");
     host.press("4");
     guest.until("the question's end", |screen| !screen.contains("1. Allow once"));

@@ -145,7 +145,8 @@ pub(super) fn not_sent(model: &mut Model, prompt: &Prompt, why: String) {
         model.composer = Composer::of(prompt);
         model.notice = Some(why);
     } else {
-        model.notice = Some(format!("Up brings back what was not sent: {why}"));
+        // It may have arrived: why says so then.
+        model.notice = Some(format!("Up brings your prompt back: {why}"));
     }
 }
 
