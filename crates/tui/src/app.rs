@@ -238,7 +238,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::NotSent { prompt, why } => {
-            typing::not_sent(model, &prompt, &why);
+            typing::not_sent(model, &prompt, why);
             Vec::new()
         }
         Msg::Found { wanted, paths } => {

@@ -9,6 +9,7 @@ mod cell;
 mod draw;
 mod find;
 mod made;
+mod me;
 mod older;
 mod said;
 mod scroll;
@@ -17,15 +18,16 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use multitap_event::{
-    ClientId, ClientRef, Door, Event, EventKind, FileChange, MessageId, PromptId, Question, QuestionId, Role,
-    SessionEnd, ToolId, TurnEnd,
+    ClientRef, Event, EventKind, FileChange, MessageId, PromptId, Question, QuestionId, Role, SessionEnd, ToolId,
+    TurnEnd,
 };
 
-pub(crate) use self::cell::Cell;
+pub(crate) use self::cell::{Cell, who};
 use self::cell::{ToolCell, ToolRun};
 pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
 use self::made::Made;
+use self::me::Me;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
 
 /// Everything so far, or the end of it.
@@ -59,26 +61,6 @@ pub(crate) struct Transcript {
     /// Thoughts and long output are shown whole: all of them, or where something was found.
     unfolded: bool,
     opened: HashSet<i64>,
-}
-
-/// Who sits here.
-#[derive(Debug, Default, Clone)]
-struct Me {
-    /// All that a lost connection made of them.
-    ids: Vec<ClientId>,
-    /// The name of whoever runs the session and sits here.
-    host: Option<String>,
-    /// They have come: a terminal that is told of now is another one.
-    joined: bool,
-}
-
-impl Me {
-    fn is(&self, client: &ClientRef) -> bool {
-        // What the program was started with comes before its screen, and so does what was typed when it ran before.
-        let is_earlier = client.client_id.is_none() || !self.joined;
-        let is_host = client.door == Door::Terminal && self.host.as_ref() == Some(&client.client);
-        client.client_id.as_ref().is_some_and(|id| self.ids.contains(id)) || is_host && is_earlier
-    }
 }
 
 /// A message that goes on, and where.
@@ -125,12 +107,7 @@ impl Transcript {
 
     /// Who sits here now: a connection that was lost and found makes another client of them.
     pub(crate) fn know(&mut self, me: &ClientRef, is_host: bool) {
-        if let Some(id) = me.client_id.as_ref().filter(|id| !self.me.ids.contains(id)) {
-            self.me.ids.push(id.clone());
-        }
-        if is_host && self.me.host.is_none() {
-            self.me.host = Some(me.client.clone());
-        }
+        self.me.know(me, is_host);
     }
 
     /// Shows thoughts and long output whole, or folds them again.
@@ -266,14 +243,14 @@ impl Transcript {
             }
             // That one sits here oneself is no news.
             EventKind::ClientJoined { client } | EventKind::ClientLeft { client, .. } if self.me.is(client) => {
-                self.me.joined |= client.client_id.as_ref().is_some_and(|id| self.me.ids.contains(id));
+                self.me.came(client);
             }
             EventKind::ClientJoined { client } => {
-                self.add_beside(Cell::Note(format!("{} joined", cell::who(client))));
+                self.add_beside(Cell::Note(format!("{} joined", who(client))));
             }
             EventKind::ClientLeft { client, reason } => {
                 let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                self.add_beside(Cell::Note(format!("{} left{why}", cell::who(client))));
+                self.add_beside(Cell::Note(format!("{} left{why}", who(client))));
             }
             EventKind::SessionStarted(_)
             | EventKind::TurnStarted { .. }
@@ -321,7 +298,8 @@ impl Transcript {
             return;
         };
         if !self.tools.contains_key(id) {
-            let at = self.add(Cell::Changed(Box::new(change.clone())));
+            // It begins nothing: its tool call may be among older events.
+            let at = self.add_beside(Cell::Changed(Box::new(change.clone())));
             let stray = self.strays.tools.entry(id.clone()).or_default();
             if stray.run.end.is_none() {
                 stray.cells.push(at);

@@ -44,18 +44,19 @@ fn two_terminals_share_one_session() {
     host.shows("eve joined").unwrap();
     // A prompt in one shows in the other, and so does the question.
     host.enter("run: echo from-the-host").unwrap();
-    guest.shows("[terminal] ann: run: echo from-the-host").unwrap();
+    guest.shows("> [terminal] ann: run: echo from-the-host").unwrap();
+    host.shows("> run: echo from-the-host").unwrap();
     guest.shows(ASKING).unwrap();
     host.shows(ASKING).unwrap();
     // Answered in one, it closes in both.
     guest.press(&["1"]).unwrap();
-    host.shows("by eve").unwrap();
+    host.shows("answered by [terminal] eve").unwrap();
     for terminal in [&host, &guest] {
         terminal.hides(ASKING).unwrap();
         terminal.shows("tokens ──").unwrap();
     }
     guest.enter("run: echo from-the-guest").unwrap();
-    host.shows("run: echo from-the-guest").unwrap();
+    host.shows("> [terminal] eve: run: echo from-the-guest").unwrap();
     host.shows(ASKING).unwrap();
     host.press(&["4"]).unwrap();
     guest.hides(ASKING).unwrap();

@@ -141,12 +141,13 @@ fn put_picture(model: &mut Model, argument: &str, images: Vec<Image>) -> Vec<Eff
 }
 
 /// A prompt was refused: whoever typed it has it again, unless something else is typed by now.
-pub(super) fn not_sent(model: &mut Model, prompt: &Prompt, why: &str) {
+pub(super) fn not_sent(model: &mut Model, prompt: &Prompt, why: String) {
     if model.composer.is_empty() {
         model.composer = Composer::of(prompt);
-        model.notice = Some(format!("not sent: {why}"));
+        model.notice = Some(why);
     } else {
-        model.notice = Some(format!("not sent: {why}; Up brings it back"));
+        // It may have arrived: why says so then.
+        model.notice = Some(format!("Up brings your prompt back: {why}"));
     }
 }
 

@@ -69,12 +69,12 @@ fn what_is_refused_comes_back() {
     let prompt = sent(play.press(KeyCode::Enter)).unwrap();
     play.on(Msg::NotSent { prompt: prompt.clone(), why: "the connection is lost".to_owned() });
     assert_eq!(play.model.composer.prompt(), prompt);
-    assert!(play.screen().contains("not sent: the connection is lost"), "{}", play.screen());
+    assert!(play.screen().contains("the connection is lost"), "{}", play.screen());
     play.press(KeyCode::Enter);
     play.write("by now something else");
     play.on(Msg::NotSent { prompt: prompt.clone(), why: "the connection is lost".to_owned() });
     assert_eq!(play.model.composer.text(), "by now something else");
-    assert!(play.screen().contains("Up brings it back"), "{}", play.screen());
+    assert!(play.screen().contains("Up brings your prompt back: the connection is lost"), "{}", play.screen());
     play.press(KeyCode::Up);
     assert_eq!(play.model.composer.prompt(), prompt);
     play.press(KeyCode::Down);

@@ -26,16 +26,19 @@ impl Transcript {
             if earlier { Box::new((self.base..=from.0).rev()) } else { Box::new(from.0.max(self.base)..self.end()) };
         for at in cells {
             let Some(held) = self.held(at).filter(|held| held.cell.has(&words)) else { continue };
-            let is_open = self.unfolded || self.opened.contains(&at);
-            let whole = if is_open {
+            let whole = if self.unfolded || self.opened.contains(&at) || !held.cell.folds() {
                 self.lines(at, shape)
             } else {
                 let unfolded = made::Shape { version: held.version, columns: shape.columns, unfolded: true };
                 Made::new(&held.cell, unfolded, shape.theme).lines(&held.cell)
             };
-            let is_beyond = |line: &usize| if earlier { (at, *line) < from } else { (at, *line) > from };
-            let mut found = lines_with(&whole, &words).into_iter().filter(is_beyond);
-            let Some(line) = (if earlier { found.next_back() } else { found.next() }) else { continue };
+            let is_found = |line: &usize| {
+                let is_beyond = if earlier { (at, *line) < from } else { (at, *line) > from };
+                is_beyond && has_words(&whole, *line, &words)
+            };
+            let mut lines = 0..whole.len();
+            let found = if earlier { lines.rfind(is_found) } else { lines.find(is_found) };
+            let Some(line) = found else { continue };
             if *whole != *self.lines(at, shape) {
                 self.opened.insert(at);
             }
@@ -56,21 +59,28 @@ impl Transcript {
     }
 }
 
-/// The lines that have these words, or in which they begin if they go on in the next.
-fn lines_with(lines: &[Line<'static>], words: &str) -> Vec<usize> {
-    let lower: Vec<String> = lines.iter().map(|line| line.to_string().to_lowercase()).collect();
-    let goes_on = |at: usize| {
-        let (line, next) = (lower[at].trim_end(), lower.get(at + 1).map_or("", |next| next.trim_start()));
-        let is_across = |between: &str| {
-            let text = format!("{line}{between}{next}");
-            text.match_indices(words).any(|(from, _)| from < line.len() && from + words.len() > line.len())
-        };
-        !next.is_empty() && !line.is_empty() && !next.contains(words) && (is_across(" ") || is_across(""))
-    };
-    (0..lower.len()).filter(|at| lower[*at].contains(words) || goes_on(*at)).collect()
+/// Whether a line has these words, or they begin in it and go on in the next.
+fn has_words(lines: &[Line<'static>], at: usize, words: &str) -> bool {
+    let lower = |at: usize| lines.get(at).map(|line| line.to_string().to_lowercase()).unwrap_or_default();
+    let line = lower(at);
+    if line.contains(words) {
+        return true;
+    }
+    let (line, next) = (line.trim_end(), lower(at + 1));
+    let next = next.trim_start();
+    if line.is_empty() || next.is_empty() || next.contains(words) {
+        return false;
+    }
+    // A line ends between two words, or where there is no such place.
+    format!("{line} {next}").contains(words) || format!("{line}{next}").contains(words)
 }
 
 impl Cell {
+    /// Whether there may be more of it than is shown.
+    fn folds(&self) -> bool {
+        matches!(self, Self::Thought { .. } | Self::Tool(_) | Self::Changed(_))
+    }
+
     /// Whether these words, in small letters, are anywhere in it.
     fn has(&self, words: &str) -> bool {
         let has = |text: &str| text.to_lowercase().contains(words);
@@ -80,8 +90,11 @@ impl Cell {
             }
             Self::Said { text, .. } | Self::Thought { text, .. } => {
                 let text = text.to_lowercase();
-                // Signs of markdown, or the end of a line, may stand between the words.
-                text.contains(words) || text.replace(['*', '`', '~'], "").replace('\n', " ").contains(words)
+                // Signs of markdown, or the end of a line, may stand between the words. That is looked for last: it costs
+                // ten times as much.
+                let has_each = || words.contains(' ') && words.split(' ').all(|word| text.contains(word));
+                text.contains(words)
+                    || has_each() && text.replace(['*', '`', '~'], "").replace('\n', " ").contains(words)
             }
             Self::Note(text) => has(text),
             Self::Tool(tool) => {

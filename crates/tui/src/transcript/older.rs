@@ -3,7 +3,7 @@
 use multitap_event::{Event, PromptId};
 
 use super::scroll::{Scroll, Shape};
-use super::{Cell, Going, Me, Strays, Transcript, WAITED};
+use super::{Cell, Going, Strays, Transcript, WAITED};
 
 impl Transcript {
     /// The event before which something is missing.
@@ -27,8 +27,7 @@ impl Transcript {
             self.first = Some(1);
             return;
         };
-        let mut older =
-            Self { me: Me { joined: false, ..self.me.clone() }, unfolded: self.unfolded, ..Self::default() };
+        let mut older = Self { me: self.me.earlier(), unfolded: self.unfolded, ..Self::default() };
         for event in events {
             older.apply(event);
         }

@@ -9,6 +9,7 @@ use crate::app::Model;
 use crate::clean::clean;
 use crate::complete::Item;
 use crate::theme::Theme;
+use crate::transcript::who;
 use crate::wrap::width;
 
 /// How many prompts that wait are shown.
@@ -49,7 +50,7 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
     }
     lines.extend(queue.iter().skip(first).map(|queued| {
         let whose = queued.from.as_ref().filter(|from| from.client_id != model.me.client_id);
-        let whose = whose.map(|from| format!("{}: ", from.client)).unwrap_or_default();
+        let whose = whose.map(|from| format!("{}: ", who(from))).unwrap_or_default();
         let text = clean(&queued.prompt.text).replace('\n', " ");
         Line::styled(fit(&format!("  waits: {whose}{text}"), columns), theme.quiet())
     }));
