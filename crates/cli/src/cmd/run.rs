@@ -354,7 +354,9 @@ impl Headless {
         let host = ClientRef::new("multitap", Door::Host);
         match self.session.decide_as(decide, host).await {
             Ok(_) => self.tally.denied = true,
-            Err(DecideError::Refused(_) | DecideError::SessionEnded | DecideError::Elsewhere(_)) => {}
+            Err(
+                DecideError::Refused(_) | DecideError::SentAway | DecideError::SessionEnded | DecideError::Elsewhere(_),
+            ) => {}
             // The agent takes nothing in any more; the question stays open and is tried again.
             Err(DecideError::Busy) => {
                 let until = Some(Instant::now() + Duration::from_millis(100));

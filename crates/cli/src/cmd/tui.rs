@@ -58,6 +58,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             by: me.clone(),
             linger: Linger::UntilClosed,
             question_timeout: args.question_timeout,
+            ceiling: None,
         };
         let session = tokio::select! {
             opened = host.open_for_all(open, address.clone(), ()) => opened.map_err(not_opened)?,

@@ -7,7 +7,7 @@ use multitap_hub::{FeedEnd, Join, JoinFrom, STUCK, Told};
 use tokio::time::{sleep, timeout};
 
 use crate::memory::Memory;
-use crate::scene::{Scene, client, next, rest, soon, text, until};
+use crate::scene::{Scene, client, controller, next, rest, soon, text, until};
 
 /// What is told in all is more than waits in memory for somebody who reads.
 const LARGE: usize = 100_000;
@@ -18,7 +18,7 @@ async fn it_hears_that_it_was_sent_away() {
     let journal = Memory::new();
     let scene = Scene::kept(&journal).await;
     let mut ann = scene.join("ann", JoinFrom::Now).await;
-    let bob = scene.session.join(Join::new(client("bob")).from(JoinFrom::Now)).await.unwrap();
+    let bob = scene.session.join(Join::new(controller("bob")).from(JoinFrom::Now)).await.unwrap();
     let (id, mut feed) = (bob.client.client_id.unwrap(), bob.feed);
     let (last, kick) = (feed.last(), scene.session.kick(id, client("ann")));
     assert_eq!(tokio::join!(soon(feed.until_cut()), kick), (FeedEnd::CutOff { last }, Ok(())));
