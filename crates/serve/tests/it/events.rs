@@ -1,7 +1,7 @@
 //! `dialect=events`: a session's own events on a WebSocket.
 
 use multitap_event::{ClientRef, Command, Decide, Door as Way, Event, EventKind, Prompt, option};
-use multitap_hub::{Edge, Part, Session, WhenBusy};
+use multitap_hub::{Edge, Part, Session, State, WhenBusy};
 use serde_json::{Value, json};
 
 use crate::live::{Agent, Client, Live, asked, ended, soon, text, turn_ended, turn_started};
@@ -97,6 +97,30 @@ async fn who_comes_back_joins_with_the_address() {
     typed(&session, &mut agent, "two").await;
     let events = until(&mut lost, "turnCompleted").await;
     assert_eq!(events[0]["seq"].as_u64(), joined["params"]["snapshot"]["seq"].as_u64().map(|seq| seq + 1));
+}
+
+/// What was asked in events that are lost still waits for an answer, and can be given one.
+#[tokio::test]
+async fn where_events_are_lost_it_is_told_what_the_session_is() {
+    let (live, session, mut agent) = Live::unkept().await;
+    let mut ann = live.client("?dialect=events&client=ann").await;
+    join(&mut ann, json!({})).await;
+    agent.tells(asked("q")).await;
+    agent.tells(text("waiting")).await;
+    ann.until(|frame| frame["params"]["type"] == "textChunk").await;
+    let mut eve = live.client(EVENTS).await;
+    join(&mut eve, json!({ "after": 0 })).await;
+    let gap = eve.frame().await;
+    assert_eq!((&gap["method"], &gap["params"]["after"]), (&json!("replayGap"), &json!(0)), "{gap:#}");
+    let snapshot: State = serde_json::from_value(gap["params"]["snapshot"].clone()).unwrap();
+    let open: Vec<_> = snapshot.questions.open().iter().map(|question| question.question_id.clone()).collect();
+    assert_eq!(open, ["q".into()]);
+    let first = eve.frame().await;
+    assert_eq!(first["params"]["seq"], gap["params"]["next"]);
+    assert!(snapshot.seq + 1 >= gap["params"]["next"].as_u64().unwrap() && snapshot.seq <= session.last());
+    eve.ask(1, "decide", json!({ "questionId": "q", "optionId": option::CANCEL })).await;
+    assert_eq!(eve.answer(1).await["result"]["settledBy"]["client"], "eve");
+    assert!(matches!(agent.hears().await, Command::Decide(_)));
 }
 
 #[tokio::test]
