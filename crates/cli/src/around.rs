@@ -44,7 +44,13 @@ impl Surroundings {
         let shared = Arc::new(Shared::new(journal.clone(), folder.clone()));
         let door = match args.a2a_port {
             Some(port) => Some(shared.open_at(port, args, settings).await?),
-            None => None,
+            // It may be opened later. What is wrong with it is said now, where it can be read.
+            None => {
+                if args.about_it().is_some() {
+                    door::config(args.host(), 0, &args.access, settings)?;
+                }
+                None
+            }
         };
         let address = watch::Sender::new(door.as_ref().map(door::address));
         Ok(Self { journal, folder, args: args.clone(), shared, door: Mutex::new(door), address })

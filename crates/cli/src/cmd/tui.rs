@@ -31,9 +31,6 @@ pub(crate) fn is_possible() -> bool {
 
 /// Runs sessions on the screen, one after the other, until somebody leaves.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
-    if let Some(option) = args.door.useless() {
-        return Err(Problem::usage(format!("{option} is about a door: open one with --a2a-port")));
-    }
     let mut signals = Signals::new()?;
     let host = Host::open().await?;
     let me = ClientRef::new(who(), Way::Terminal);
