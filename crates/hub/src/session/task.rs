@@ -427,7 +427,7 @@ impl SessionTask {
 
     fn hand_over(&mut self, permit: mpsc::OwnedPermit<Command>, mut prompt: Prompt, from: ClientRef) {
         prompt.within = self.rights.within(&from);
-        self.said = prompt.text.starts_with('/').then(|| from.clone());
+        self.said = prompt.text.trim_start().starts_with('/').then(|| from.clone());
         let message = spoken(&mut prompt, from);
         self.tell(EventKind::UserMessage(message));
         self.hand(permit, Command::Prompt(prompt));
