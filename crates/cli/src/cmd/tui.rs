@@ -33,6 +33,10 @@ pub(crate) fn is_possible() -> bool {
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
     let host = Host::open().await?;
+    // The terminal is for what people are told, also after the screen: the last to log is the log itself, as it closes.
+    if let Some(logs) = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log"))) {
+        logs.for_good();
+    }
     let me = ClientRef::new(who(), Way::Terminal);
     let mut prompt = args.prompt_words().map_err(Problem::usage)?;
     let mut wanted = args.session.clone();
@@ -76,12 +80,10 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             is_host: true,
             greeting: next.greeting,
         };
-        let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
         let shown = tokio::select! {
             shown = multitap_tui::run(session.clone(), screen) => shown,
             signal = signals.next_kind() => Ok(if signal == Signal::Hangup { Outcome::Gone } else { Outcome::Left }),
         };
-        drop(logs);
         let outcome = shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))));
         match outcome {
             Ok(Outcome::Resume(id)) => wanted = instead(&host, &args.session, Some(id)).await,
