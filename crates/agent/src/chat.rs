@@ -220,7 +220,12 @@ impl Chat {
         }
         let written = async {
             if let Some(parent) = path.parent() {
-                tokio::fs::create_dir_all(parent).await?;
+                let mut folders = tokio::fs::DirBuilder::new();
+                folders.recursive(true);
+                // What is said concerns nobody else, nor when it was.
+                #[cfg(unix)]
+                folders.mode(0o700);
+                folders.create(parent).await?;
             }
             let mut options = tokio::fs::OpenOptions::new();
             options.create(true);
@@ -317,6 +322,23 @@ mod tests {
         assert_eq!(talk.messages(), [Message::user("sum"), Message::assistant("three")]);
         assert_eq!(shelf.latest(folder).await.unwrap().as_ref(), Some(&chat.id));
         assert_eq!(shelf.latest(Path::new("/elsewhere")).await.unwrap(), None);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn nobody_else_looks_into_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = tempfile::tempdir().unwrap();
+        let home = place.path().join("builtin");
+        let shelf = Shelf::new(Some(home.clone()));
+        let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
+        chat.add(&Message::user("one")).await.unwrap();
+        shelf.save("kept", &chat, &Conversation::default()).await.unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for folder in [&home, &home.join(CHATS), &home.join(SAVED)] {
+            assert_eq!(mode(folder), 0o700, "{}", folder.display());
+        }
+        assert_eq!(mode(&shelf.path(&chat.id).unwrap()), 0o600);
     }
 
     #[tokio::test]

@@ -98,6 +98,8 @@ pub(crate) struct Runner {
     patience: Option<Instant>,
     /// The user runs the call that is being prepared, so it is not asked about.
     by_user: bool,
+    /// The conversation could not be kept when it was last tried.
+    unkept: bool,
     /// Prompts that came while a turn ran: words that came too late to steer one turn begin another, which whoever sent
     /// the prompt has not heard of.
     waiting: VecDeque<Prompt>,
@@ -145,6 +147,7 @@ impl Runner {
             asked: None,
             patience: None,
             by_user: false,
+            unkept: false,
             waiting: VecDeque::new(),
             last: None,
             usage: None,
@@ -351,11 +354,12 @@ impl Runner {
         self.kept(kept).await
     }
 
-    /// A conversation that cannot be kept goes on, and that is said.
+    /// A conversation that cannot be kept goes on, and that is said once until it can be again.
     async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), Gone> {
+        let was_unkept = std::mem::replace(&mut self.unkept, kept.is_err());
         match kept {
-            Ok(()) => Ok(()),
-            Err(error) => self.warn(format!("the conversation is not kept for later: {error}")).await,
+            Err(error) if !was_unkept => self.warn(format!("the conversation is not kept for later: {error}")).await,
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 }

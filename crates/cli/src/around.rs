@@ -15,11 +15,14 @@ use crate::args::DoorArgs;
 use crate::cmd::{agents, sessions};
 use crate::door::{self, Shared};
 use crate::exit::Problem;
-use crate::host::about_log;
+use crate::host::{self, about_log};
+use crate::live;
 use crate::settings::{self, Settings};
 
 /// How many earlier sessions can be chosen from.
 const EARLIER: usize = 100;
+/// How much of an id says which it is.
+const BEGINNING: usize = 13;
 
 /// The world around the sessions of this screen.
 #[derive(Debug)]
@@ -44,7 +47,13 @@ impl Surroundings {
         let shared = Arc::new(Shared::new(journal.clone(), folder.clone()));
         let door = match args.a2a_port {
             Some(port) => Some(shared.open_at(port, args, settings).await?),
-            None => None,
+            // It may be opened later. What is wrong with it is said now, where it can be read.
+            None => {
+                if args.about_it().is_some() {
+                    door::config(args.host(), 0, &args.access, settings)?;
+                }
+                None
+            }
         };
         let address = watch::Sender::new(door.as_ref().map(door::address));
         Ok(Self { journal, folder, args: args.clone(), shared, door: Mutex::new(door), address })
@@ -118,12 +127,17 @@ impl Around for Surroundings {
             let current = self.shared.shared().map(|session| session.id().clone());
             let filter = Filter { folder: Some(self.folder.clone()), ..Filter::default() };
             let found = self.journal.list(filter).await.map_err(|error| about_log(&error))?;
+            let others = found.into_iter().filter(|record| Some(&record.id) != current.as_ref());
+            // Another process has it: it can be looked at, and not taken up.
+            let (live, rest): (Vec<_>, Vec<_>) = others.partition(|record| record.live.is_some());
             let now = Timestamp::now();
-            // One without a conversation cannot be taken up, nor one that another process has.
-            let can = |record: &SessionRecord| {
-                Some(&record.id) != current.as_ref() && record.about.native_id.is_some() && record.live.is_none()
-            };
-            Ok(found.into_iter().filter(can).take(EARLIER).map(|record| earlier(record, now)).collect())
+            // One without a conversation cannot be taken up either.
+            let can = rest.into_iter().filter(|record| record.about.native_id.is_some()).take(EARLIER);
+            let earlier: Vec<Earlier> = can.map(|record| earlier(record, now)).collect();
+            match live.first().filter(|_| earlier.is_empty()) {
+                Some(live) => Err(running(live)),
+                None => Ok(earlier),
+            }
         })
     }
 
@@ -146,6 +160,19 @@ impl Around for Surroundings {
             }
         })
     }
+}
+
+/// Where that session is, instead of a list without it. Short enough for one line.
+fn running(record: &SessionRecord) -> String {
+    let pid = record.live.as_ref().map_or(0, |holder| holder.pid);
+    let takes_others = host::data().is_some_and(|data| live::takes_others(&data, &record.id, pid));
+    let place = if takes_others {
+        // The beginning tells when it began, to the millisecond: there is no other.
+        format!("`multitap attach {}`", record.id.as_str().get(..BEGINNING).unwrap_or(record.id.as_str()))
+    } else {
+        format!("in process {pid}")
+    };
+    format!("no other session of this folder can be taken up; one runs: {place}")
 }
 
 fn earlier(record: SessionRecord, now: Timestamp) -> Earlier {

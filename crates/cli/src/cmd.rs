@@ -13,6 +13,7 @@ use clap::CommandFactory as _;
 
 use crate::args::{Cli, ReportArgs};
 use crate::exit::{Exit, Problem};
+use crate::words::pretty_json;
 use crate::{launch, out, settings};
 
 /// Prints the JSON Schema of the events.
@@ -25,8 +26,7 @@ pub(crate) fn schema() -> Result<Exit, Problem> {
 pub(crate) fn commands(args: &ReportArgs) -> Result<Exit, Problem> {
     let commands = multitap_agent::commands(settings::home().as_deref(), &launch::folder(None)?);
     if args.json {
-        let text = serde_json::to_string_pretty(&serde_json::json!({ "commands": commands })).context("write JSON")?;
-        return print(&format!("{text}\n"));
+        return print(&pretty_json(&serde_json::json!({ "commands": commands }))?);
     }
     let mut text = String::new();
     for command in commands {

@@ -60,7 +60,7 @@ impl Shared {
         args: &DoorArgs,
         settings: &Settings,
     ) -> Result<Door, Problem> {
-        let config = config(&args.a2a_host, port, &args.access, settings)?;
+        let config = config(args.host(), port, &args.access, settings)?;
         Door::open(config, self.clone()).await.map_err(not_opened)
     }
 

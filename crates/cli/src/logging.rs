@@ -55,6 +55,11 @@ impl ToFile {
         *ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(file));
         Some(Self)
     }
+
+    /// They go there until the process ends.
+    pub(crate) fn for_good(self) {
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for ToFile {

@@ -65,7 +65,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
             "this is no terminal. Ask without one: multitap -p PROMPT\n\
              (`multitap --help` lists the commands)",
         )),
-        None => wait(cmd::agents::welcome()),
+        None => wait(cmd::run::without_words(cli.run)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Decide, PromptId};
+use crate::{ApprovalMode, Decide, PromptId};
 
 /// Something to do, for the agent of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +67,10 @@ pub struct Prompt {
     /// The id that its sender gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_as: Option<String>,
+    /// Its sender may let no more run unasked than this mode does, by whatever the prompt says to the agent itself. Set by
+    /// the owner of the session when it hands the prompt over, never by who sends it; absent where that is one and the same.
+    #[serde(skip)]
+    pub within: Option<ApprovalMode>,
 }
 
 impl Prompt {

@@ -38,6 +38,25 @@ impl ApprovalMode {
     pub const ALL: [Self; 6] =
         [Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll, Self::Plan, Self::DontAsk];
 
+    /// Every mode by what it lets run unasked, the strictest first. What `dontAsk` does not allow by a rule it denies, so
+    /// it is stricter than asking somebody.
+    pub const STRICTEST_FIRST: [Self; 6] =
+        [Self::Plan, Self::DontAsk, Self::Ask, Self::AskDangerous, Self::AutoEdit, Self::AutoAll];
+
+    /// Whether, with that agent, nothing runs unasked in this mode that would not in `most`.
+    pub fn is_within(self, most: Self, agent: AgentType) -> bool {
+        self.looseness(agent) <= most.looseness(agent)
+    }
+
+    fn looseness(self, agent: AgentType) -> usize {
+        let mode = match (agent, self) {
+            // Codex has no rules to go by: unasked, it does whatever its sandbox lets it do in the workspace.
+            (AgentType::Codex, Self::DontAsk) => Self::AutoEdit,
+            (_, mode) => mode,
+        };
+        Self::STRICTEST_FIRST.iter().position(|known| *known == mode).unwrap_or(Self::STRICTEST_FIRST.len())
+    }
+
     /// The word in events and on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -145,6 +164,15 @@ pub struct UnknownMode {
 }
 
 impl Mode {
+    /// The most that somebody may let run unasked who is to keep within this mode. A word of the agent's own says nothing
+    /// about its strictness, and who chose nothing asks.
+    pub fn bound(own: Option<&Self>) -> ApprovalMode {
+        match own {
+            Some(Self::Unified(mode)) => *mode,
+            Some(Self::Native(_)) | None => ApprovalMode::Ask,
+        }
+    }
+
     /// Reads a mode for that agent: unified words first, then the agent's own.
     pub fn parse(agent: AgentType, word: &str) -> Result<Self, UnknownMode> {
         if let Ok(mode) = word.parse::<ApprovalMode>() {

@@ -29,7 +29,10 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 #[derive(Debug, Clone, PartialEq)]
 pub enum Told {
     Event(Entry),
-    /// Everything after `after` and before `next` is lost: it was never on the disk and is no longer in memory.
+    /// Everything after `after` and before `next` is lost: it was never on the disk and is no longer in memory. What it
+    /// made of the session, such as a question that still waits, is in
+    /// [`Session::snapshot`](crate::Session::snapshot): asked for now, it has all of what is lost, and of what is told next
+    /// everything up to its own `seq`.
     Gap {
         after: u64,
         next: u64,

@@ -8,7 +8,7 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use multitap_event::{ClientRef, SessionConfig, SessionId, Timestamp};
+use multitap_event::{ClientRef, Mode, SessionConfig, SessionId, Timestamp};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -54,6 +54,8 @@ pub struct Open {
     pub linger: Linger,
     /// Denies questions that nobody answered for so long.
     pub question_timeout: Option<Duration>,
+    /// The mode beyond which only owners go, until one of them chooses another; none says the one it is opened with.
+    pub ceiling: Option<Mode>,
 }
 
 /// Which session.
@@ -74,7 +76,7 @@ impl Open {
     /// A new session that ends with its agent.
     pub fn new(config: SessionConfig, by: ClientRef) -> Self {
         let which = Which::New { id: SessionId::fresh(), forked_from: None, history: None };
-        Self { which, config, by, linger: Linger::default(), question_timeout: None }
+        Self { which, config, by, linger: Linger::default(), question_timeout: None, ceiling: None }
     }
 }
 
@@ -165,7 +167,7 @@ impl Hub {
 
     async fn open_all(&self, open: Open, stop: CancellationToken) -> Result<Session, OpenError> {
         let inner = &self.inner;
-        let Open { which, config, by, linger, question_timeout } = open;
+        let Open { which, config, by, linger, question_timeout, ceiling } = open;
         let is_new = matches!(which, Which::New { .. });
         let (ground, history) = match which {
             Which::New { id, forked_from, history } => (self.break_ground(id, forked_from, &config).await?, history),
@@ -191,6 +193,7 @@ impl Hub {
             history,
             linger,
             question_timeout,
+            ceiling,
             log,
             unkept,
             launch: inner.launch.clone(),

@@ -79,7 +79,7 @@ impl Line {
                 Frame::Answer { id: JOIN, answer: Err(Problem { message, .. }) } => {
                     return Err(AttachError::NotJoined(message));
                 }
-                Frame::Event(_) | Frame::Gap | Frame::Answer { .. } | Frame::Other => {}
+                Frame::Event(_) | Frame::Gap { .. } | Frame::Answer { .. } | Frame::Other => {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a door refused, as the hub's own errors. Pure.
 //!
 //! A code that says all there is becomes that error; of what several errors share a code the words are kept, which the
-//! door took from the same errors.
+//! door took from the same errors: by them it is known which it was, or at least what to say.
 
 use multitap_event::{ClientId, Decide, OptionId, PromptId, Refused};
 use multitap_hub::{
@@ -17,16 +17,23 @@ const NOT_CANCELABLE: i64 = -32002;
 const QUESTION_SETTLED: i64 = -32011;
 const NOT_CONTROLLER: i64 = -32012;
 
+/// Whether somebody was refused who may not do something, in the words of that error.
+fn says(problem: &Problem, error: &impl ToString) -> bool {
+    problem.code == NOT_CONTROLLER && problem.message == error.to_string()
+}
+
 pub(crate) fn prompt(failed: Failed) -> PromptError {
     match failed {
-        Failed::Refused(problem) if problem.code == NOT_CONTROLLER => PromptError::Observer,
+        Failed::Refused(problem) if says(&problem, &PromptError::Observer) => PromptError::Observer,
+        Failed::Refused(problem) if says(&problem, &PromptError::SentAway) => PromptError::SentAway,
         other => PromptError::Elsewhere(other.to_string()),
     }
 }
 
 pub(crate) fn command(failed: Failed) -> CommandError {
     match failed {
-        Failed::Refused(problem) if problem.code == NOT_CONTROLLER => CommandError::Observer,
+        Failed::Refused(problem) if says(&problem, &CommandError::Observer) => CommandError::Observer,
+        Failed::Refused(problem) if says(&problem, &CommandError::SentAway) => CommandError::SentAway,
         other => CommandError::Elsewhere(other.to_string()),
     }
 }
@@ -40,7 +47,8 @@ pub(crate) fn cancel(failed: Failed) -> CancelError {
 
 pub(crate) fn withdraw(failed: Failed, prompt: PromptId) -> WithdrawError {
     match failed {
-        Failed::Refused(problem) if problem.code == NOT_CONTROLLER => WithdrawError::Observer,
+        Failed::Refused(problem) if says(&problem, &WithdrawError::Observer) => WithdrawError::Observer,
+        Failed::Refused(problem) if says(&problem, &WithdrawError::SentAway) => WithdrawError::SentAway,
         Failed::Refused(problem) if problem.code == INVALID_PARAMS => WithdrawError::NotWaiting(prompt),
         other => WithdrawError::Elsewhere(other.to_string()),
     }
@@ -48,7 +56,8 @@ pub(crate) fn withdraw(failed: Failed, prompt: PromptId) -> WithdrawError {
 
 pub(crate) fn revoke(failed: Failed, rule_id: String) -> RevokeError {
     match failed {
-        Failed::Refused(problem) if problem.code == NOT_CONTROLLER => RevokeError::Observer,
+        Failed::Refused(problem) if says(&problem, &RevokeError::Observer) => RevokeError::Observer,
+        Failed::Refused(problem) if says(&problem, &RevokeError::SentAway) => RevokeError::SentAway,
         Failed::Refused(problem) if problem.code == INVALID_PARAMS => RevokeError::NoSuchRule(rule_id),
         other => RevokeError::Elsewhere(other.to_string()),
     }
@@ -56,7 +65,8 @@ pub(crate) fn revoke(failed: Failed, rule_id: String) -> RevokeError {
 
 pub(crate) fn kick(failed: Failed, client: ClientId) -> KickError {
     match failed {
-        Failed::Refused(problem) if problem.code == NOT_CONTROLLER => KickError::Observer,
+        Failed::Refused(problem) if says(&problem, &KickError::Observer) => KickError::Observer,
+        Failed::Refused(problem) if says(&problem, &KickError::SentAway) => KickError::SentAway,
         Failed::Refused(problem) if problem.code == INVALID_PARAMS => KickError::NoSuchClient(client),
         other => KickError::Elsewhere(other.to_string()),
     }
@@ -68,6 +78,7 @@ pub(crate) fn page(failed: &Failed) -> JournalError {
 
 pub(crate) fn decide(failed: Failed, decide: &Decide) -> DecideError {
     match failed {
+        Failed::Refused(problem) if says(&problem, &DecideError::SentAway) => DecideError::SentAway,
         Failed::Refused(problem) => answer(problem, decide),
         other => DecideError::Elsewhere(other.to_string()),
     }

@@ -141,7 +141,11 @@ impl Runner {
                 self.last = self.last.max(entry.seq());
                 self.far.told(entry).await?;
             }
-            Frame::Gap => self.over_the_gap(line).await?,
+            Frame::Gap { next, snapshot: Some(state) } => {
+                self.last = self.last.max(next.saturating_sub(1));
+                self.far.skipped(next, state).await?;
+            }
+            Frame::Gap { snapshot: None, .. } => self.over_the_gap(line).await?,
             Frame::Answer { id, answer } => {
                 if let Some(reply) = self.pending.remove(&id) {
                     // Whoever asked may have given up.
@@ -153,8 +157,8 @@ impl Runner {
         Ok(())
     }
 
-    /// Events are lost: the session is joined anew, so that it is known what it is without them. Those that came after
-    /// them are not lost, and are asked for by whoever wants them.
+    /// Events are lost, and nobody said what the session is without them: it is joined anew, so that this is known. Those
+    /// that came after them are not lost, and are asked for by whoever wants them.
     async fn over_the_gap(&mut self, line: &mut Line) -> Result<(), End> {
         let joined = match line.join(&json!({})).await {
             Ok(joined) => joined,

@@ -10,8 +10,11 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(crate) enum Frame {
     Event(Entry),
-    /// Events are lost there.
-    Gap,
+    /// Events are lost there, up to this one; and what the session is without them, if that is told.
+    Gap {
+        next: u64,
+        snapshot: Option<Box<State>>,
+    },
     Answer {
         id: u64,
         answer: Result<Box<RawValue>, Problem>,
@@ -69,7 +72,7 @@ impl Frame {
         let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Self::Other };
         match (line.method.as_deref(), line.params) {
             (Some("event"), Some(params)) => return entry(params).map_or(Self::Other, Self::Event),
-            (Some("replayGap"), _) => return Self::Gap,
+            (Some("replayGap"), Some(params)) => return gap(params).unwrap_or(Self::Other),
             (Some(_), _) => return Self::Other,
             (None, _) => {}
         }
@@ -80,6 +83,17 @@ impl Frame {
             (None, None) => Self::Other,
         }
     }
+}
+
+fn gap(json: &RawValue) -> Option<Frame> {
+    #[derive(Deserialize)]
+    struct Gap {
+        next: u64,
+        #[serde(default)]
+        snapshot: Option<Box<State>>,
+    }
+    let Gap { next, snapshot } = serde_json::from_str(json.get()).ok()?;
+    Some(Frame::Gap { next, snapshot })
 }
 
 /// The event as it was written, to the letter.
@@ -113,7 +127,10 @@ mod tests {
         for text in ["", "[]", "{}", r#"{"method":"ofTomorrow"}"#, r#"{"id":"x","result":1}"#, r#"{"id":1}"#] {
             assert!(matches!(Frame::read(text), Frame::Other), "{text}");
         }
-        assert!(matches!(Frame::read(r#"{"method":"replayGap","params":{"after":1,"next":5}}"#), Frame::Gap));
+        let gap = Frame::read(r#"{"method":"replayGap","params":{"after":1,"next":5}}"#);
+        assert!(matches!(gap, Frame::Gap { next: 5, snapshot: None }));
+        let gap = Frame::read(r#"{"method":"replayGap","params":{"after":1,"next":5,"snapshot":{"seq":7}}}"#);
+        assert!(matches!(gap, Frame::Gap { next: 5, snapshot: Some(state) } if state.seq == 7));
         let refused = Frame::read(r#"{"id":3,"error":{"code":-32011,"message":"late","data":{"at":"then"}}}"#);
         let Frame::Answer { id: 3, answer: Err(problem) } = refused else { panic!() };
         assert_eq!((problem.code, problem.message.as_str(), &problem.data["at"]), (-32011, "late", &json!("then")));

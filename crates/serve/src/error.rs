@@ -20,7 +20,7 @@ pub(crate) fn from_host(error: &HostError) -> Error {
 
 pub(crate) fn from_prompt(error: &PromptError) -> Error {
     let kind = match error {
-        PromptError::Observer => ErrorKind::NotController,
+        PromptError::Observer | PromptError::SentAway => ErrorKind::NotController,
         PromptError::SameId(_) => ErrorKind::InvalidParams,
         PromptError::CannotSteer | PromptError::Finishing | PromptError::SessionEnded => {
             ErrorKind::UnsupportedOperation
@@ -32,6 +32,7 @@ pub(crate) fn from_prompt(error: &PromptError) -> Error {
 
 pub(crate) fn from_decide(error: &DecideError) -> Error {
     match error {
+        DecideError::SentAway => Error::new(ErrorKind::NotController, error.to_string()),
         DecideError::SessionEnded => Error::new(ErrorKind::UnsupportedOperation, error.to_string()),
         DecideError::Busy | DecideError::Elsewhere(_) => Error::internal(error.to_string()),
         DecideError::Refused(refused) => from_refused(refused),
@@ -67,7 +68,7 @@ pub(crate) fn from_cancel(error: &CancelError) -> Error {
 
 pub(crate) fn from_command(error: &CommandError) -> Error {
     let kind = match error {
-        CommandError::Observer => ErrorKind::NotController,
+        CommandError::Observer | CommandError::SentAway | CommandError::Beyond { .. } => ErrorKind::NotController,
         CommandError::SessionEnded | CommandError::NoAgent => ErrorKind::UnsupportedOperation,
         CommandError::Busy | CommandError::Elsewhere(_) => ErrorKind::Internal,
     };
@@ -76,7 +77,7 @@ pub(crate) fn from_command(error: &CommandError) -> Error {
 
 pub(crate) fn from_withdraw(error: &WithdrawError) -> Error {
     let kind = match error {
-        WithdrawError::Observer => ErrorKind::NotController,
+        WithdrawError::Observer | WithdrawError::SentAway => ErrorKind::NotController,
         WithdrawError::NotWaiting(_) => ErrorKind::InvalidParams,
         WithdrawError::SessionEnded => ErrorKind::UnsupportedOperation,
         WithdrawError::Elsewhere(_) => ErrorKind::Internal,
@@ -86,7 +87,7 @@ pub(crate) fn from_withdraw(error: &WithdrawError) -> Error {
 
 pub(crate) fn from_revoke(error: &RevokeError) -> Error {
     let kind = match error {
-        RevokeError::Observer => ErrorKind::NotController,
+        RevokeError::Observer | RevokeError::SentAway | RevokeError::NotYours => ErrorKind::NotController,
         RevokeError::NoSuchRule(_) => ErrorKind::InvalidParams,
         RevokeError::Saved(_) | RevokeError::SessionEnded => ErrorKind::UnsupportedOperation,
         RevokeError::Elsewhere(_) => ErrorKind::Internal,
@@ -96,7 +97,7 @@ pub(crate) fn from_revoke(error: &RevokeError) -> Error {
 
 pub(crate) fn from_kick(error: &KickError) -> Error {
     let kind = match error {
-        KickError::Observer => ErrorKind::NotController,
+        KickError::Observer | KickError::SentAway | KickError::NotOwner | KickError::AtHome => ErrorKind::NotController,
         KickError::NoSuchClient(_) => ErrorKind::InvalidParams,
         KickError::SessionEnded => ErrorKind::UnsupportedOperation,
         KickError::Elsewhere(_) => ErrorKind::Internal,

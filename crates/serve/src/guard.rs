@@ -116,6 +116,11 @@ impl Guard {
         Self { own, port: 0, hosts, origins, scheme: Scheme::SameUser, private: true }
     }
 
+    /// Whether only this user's own programs come here.
+    pub(crate) fn is_private(&self) -> bool {
+        self.private
+    }
+
     /// What clients have to bring, for the card.
     pub(crate) fn security_schemes(&self) -> Vec<SecurityScheme> {
         self.scheme.security_schemes()
@@ -318,12 +323,26 @@ fn lower(one: ClientRole, other: ClientRole) -> ClientRole {
     }
 }
 
-/// A name that others can be shown: without what moves a cursor or turns writing around, and not too long.
+/// A name that others can be shown: without what moves a cursor, turns writing around or cannot be seen, without the
+/// brackets that mark where somebody comes from, and not too long.
 fn clean_name(name: &str) -> Option<String> {
-    let turns =
-        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    let plain: String = name.trim().chars().filter(|c| !c.is_control() && !turns(*c)).take(LONGEST_NAME).collect();
-    Some(plain.trim().to_owned()).filter(|name| !name.is_empty())
+    // White space of any kind stands between words, and is one blank; what is left of it is none.
+    let plain: String =
+        name.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| is_plain(*c)).collect();
+    let words = plain.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let short: String = words.chars().take(LONGEST_NAME).collect();
+    Some(short.trim_end().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// Whether a character is seen as what it is, and stays where it was put.
+fn is_plain(c: char) -> bool {
+    let hides = matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+    // Wide brackets look the same.
+    let marks = matches!(c, '[' | ']' | '\u{ff3b}' | '\u{ff3d}');
+    !c.is_control() && !hides && !marks
 }
 
 /// A header as an answer repeats it.

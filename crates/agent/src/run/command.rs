@@ -31,7 +31,7 @@ impl Runner {
                 self.waiting.clear();
                 self.step(Input::Cancel).await
             }
-            Command::SetMode { mode } => match self.set_mode(&mode).await? {
+            Command::SetMode { mode } => match self.set_mode(&mode, None).await? {
                 Ok(_) => Ok(()),
                 Err(why) => self.warn(why).await,
             },
@@ -51,7 +51,8 @@ impl Runner {
         if let Some(command) = prompt.text.strip_prefix('!').map(str::trim).filter(|command| !command.is_empty()) {
             let arguments = json!({ "command": command });
             let name = "run_shell_command".to_owned();
-            self.by_user = true;
+            // Whoever may go only so far is asked, as the agent would have to ask them.
+            self.by_user = prompt.within.is_none();
             return self.step(Input::Do(Call { id: "user".to_owned(), name, arguments, signature: None })).await;
         }
         match slash::parse(prompt.text.trim(), &self.own) {
@@ -59,7 +60,7 @@ impl Runner {
                 let said = self.expand(Said { text, images: prompt.images }).await;
                 self.step(Input::Prompt(said)).await
             }
-            Some(Ok(slash)) => self.slash(slash).await,
+            Some(Ok(slash)) => self.slash(slash, prompt.within).await,
             Some(Err(why)) => self.step(Input::Say(Err(why))).await,
             None => {
                 let said = self.expand(said(prompt)).await;
@@ -68,12 +69,21 @@ impl Runner {
         }
     }
 
-    async fn set_mode(&mut self, word: &str) -> Result<Result<ApprovalMode, String>, Gone> {
+    /// Whoever asks for it may go as far as `within`.
+    async fn set_mode(
+        &mut self,
+        word: &str,
+        within: Option<ApprovalMode>,
+    ) -> Result<Result<ApprovalMode, String>, Gone> {
         let mode = match Mode::parse(AgentType::Builtin, word) {
             Ok(Mode::Unified(mode)) => mode,
             Ok(Mode::Native(native)) => return Ok(Err(format!("the built-in agent has no mode '{native}'"))),
             Err(error) => return Ok(Err(error.to_string())),
         };
+        if let Some(most) = within.filter(|most| !mode.is_within(*most, AgentType::Builtin)) {
+            let (mode, most) = (mode.option_word(), most.option_word());
+            return Ok(Err(format!("{mode} lets more run unasked than {most}, which is as far as you may go here")));
+        }
         self.policy.mode = mode;
         let native_mode = mode.native(AgentType::Builtin).map(|mode| mode.word.to_owned());
         self.tell(EventKind::ModeChanged { mode: Some(mode), native_mode, by: None }).await?;
@@ -126,7 +136,7 @@ impl Runner {
         }
     }
 
-    async fn slash(&mut self, slash: Slash) -> Result<(), Gone> {
+    async fn slash(&mut self, slash: Slash, within: Option<ApprovalMode>) -> Result<(), Gone> {
         let words = match slash {
             Slash::Help => Ok(slash::help(&self.own)),
             Slash::Tools => Ok(self.tools()),
@@ -148,7 +158,8 @@ impl Runner {
             }
             Slash::Mode(None) => Ok(format!("The approval mode is {}.\n", self.policy.mode.option_word())),
             Slash::Mode(Some(word)) => {
-                self.set_mode(&word).await?.map(|mode| format!("The approval mode is now {}.\n", mode.option_word()))
+                let set = self.set_mode(&word, within).await?;
+                set.map(|mode| format!("The approval mode is now {}.\n", mode.option_word()))
             }
             Slash::Compress if self.machine.talk.is_empty() => Ok("There is nothing to sum up yet.\n".to_owned()),
             Slash::Compress => return self.step(Input::Compress).await,

@@ -17,6 +17,7 @@ use crate::exit::{Exit, Problem};
 use crate::launch::{self, CLIS, HIDDEN_ENV, install_command};
 use crate::out;
 use crate::settings::Settings;
+use crate::words::pretty_json;
 
 /// What a newcomer is shown when there is nothing else.
 const REHEARSAL: &str = "think about this folder then list then plan look around; ask for something; plug in an agent";
@@ -255,12 +256,7 @@ fn number(line: &str) -> Option<String> {
 pub(crate) async fn agents(args: &ReportArgs) -> Result<Exit, Problem> {
     let mut agents = survey(&load()?).await?;
     agents.extend([any_acp(), builtin()]);
-    let text = if args.json {
-        let text = serde_json::to_string_pretty(&serde_json::json!({ "agents": agents })).context("write JSON")?;
-        format!("{text}\n")
-    } else {
-        table(&agents)
-    };
+    let text = if args.json { pretty_json(&serde_json::json!({ "agents": agents }))? } else { table(&agents) };
     out::print(&text).context("cannot write to stdout")?;
     Ok(Exit::Completed)
 }

@@ -12,6 +12,7 @@ use multitap_process::{Line, LineBuffer, MAX_LINE};
 use crate::args::DecodeArgs;
 use crate::exit::{Exit, Problem};
 use crate::out;
+use crate::words::json_line;
 
 /// How many events wait for the session's id; then the stream has none.
 const WAITING: usize = 1000;
@@ -127,8 +128,7 @@ impl Log {
         let session = self.session.get_or_insert_with(|| NAMELESS.into()).clone();
         for draft in self.waiting.drain(..) {
             self.seq += 1;
-            serde_json::to_writer(&mut self.out, &draft.stamp(session.clone(), self.seq))?;
-            self.out.write_all(b"\n")?;
+            self.out.write_all(json_line(&draft.stamp(session.clone(), self.seq))?.as_bytes())?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::exit::{Exit, Problem};
 use crate::launch::{self, HIDDEN_ENV};
 use crate::out;
 use crate::settings::{self, Settings};
+use crate::words::pretty_json;
 
 /// The oldest Node.js that agents written in JavaScript run on.
 const OLDEST_NODE: u64 = 20;
@@ -98,7 +99,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     let usable = usable && sound;
     let text = if args.json {
         let report = serde_json::json!({ "usable": usable, "checks": checks, "agents": agents });
-        format!("{}\n", serde_json::to_string_pretty(&report).context("write JSON")?)
+        pretty_json(&report)?
     } else {
         report(&checks, usable)
     };

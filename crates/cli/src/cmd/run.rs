@@ -23,6 +23,7 @@ use self::input::Input;
 use self::request::{BadLine, Request};
 use self::show::Show;
 use self::tally::Tally;
+use super::agents::welcome;
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::door::{self, Shared};
 use crate::exit::{Exit, Problem};
@@ -44,6 +45,24 @@ const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 
 const NOBODY: &str = "nobody is there to answer: this session runs without a screen and takes no answers";
 const INPUT_ENDED: &str = "nobody is there to answer: the input has ended";
+
+/// What bare `multitap` does where there is no terminal: what is piped into it is the prompt. With nothing, it says what it is.
+pub(crate) async fn without_words(args: RunArgs) -> Result<Exit, Problem> {
+    if args.keep_serving {
+        return Err(Problem::usage("--keep-serving is about a terminal, and this is none"));
+    }
+    if let Some(prompt) = input::if_piped().await? {
+        return run(RunArgs { print: Some(Some(prompt)), ..args }).await;
+    }
+    let opens = args.door.a2a_port.map(|_| "--a2a-port");
+    if let Some(option) = opens.or_else(|| args.door.about_it()) {
+        return Err(Problem::usage(format!(
+            "{option} is about a door beside a session, and without a terminal and a prompt there is none: \
+             multitap -p PROMPT, or multitap serve"
+        )));
+    }
+    welcome().await
+}
 
 /// Runs a session without a screen.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
@@ -354,7 +373,9 @@ impl Headless {
         let host = ClientRef::new("multitap", Door::Host);
         match self.session.decide_as(decide, host).await {
             Ok(_) => self.tally.denied = true,
-            Err(DecideError::Refused(_) | DecideError::SessionEnded | DecideError::Elsewhere(_)) => {}
+            Err(
+                DecideError::Refused(_) | DecideError::SentAway | DecideError::SessionEnded | DecideError::Elsewhere(_),
+            ) => {}
             // The agent takes nothing in any more; the question stays open and is tried again.
             Err(DecideError::Busy) => {
                 let until = Some(Instant::now() + Duration::from_millis(100));

@@ -7,7 +7,7 @@ mod ours;
 mod transcript;
 
 use std::cmp::Reverse;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -22,7 +22,7 @@ use crate::exit::{Exit, Problem};
 use crate::launch::{self, CLIS, HIDDEN_ENV};
 use crate::out;
 use crate::settings::Settings;
-use crate::words::clean;
+use crate::words::{clean, json_line, pretty_json};
 
 /// How much of a title the list shows.
 const TITLE: usize = 60;
@@ -114,8 +114,7 @@ impl Stores {
         sessions.retain(|session| all || !session.archived);
         sessions.sort_by_key(|session| Reverse(session.updated));
         if json {
-            let text = serde_json::to_string_pretty(&sessions).context("write JSON")?;
-            print(&format!("{text}\n"))?;
+            print(&pretty_json(&sessions)?)?;
         } else if sessions.is_empty() {
             let names: Vec<&str> = self.stores.iter().map(|store| store.agent().as_str()).collect();
             let place = if all {
@@ -215,8 +214,7 @@ fn export(session: &StoredSession, raw: bool) -> Result<Exit, Problem> {
     let mut stdout = out::buffered();
     let write = || -> io::Result<()> {
         for event in events {
-            serde_json::to_writer(&mut stdout, &event)?;
-            stdout.write_all(b"\n")?;
+            stdout.write_all(json_line(&event)?.as_bytes())?;
         }
         stdout.flush()
     };
@@ -227,14 +225,11 @@ fn export(session: &StoredSession, raw: bool) -> Result<Exit, Problem> {
 fn show(session: &StoredSession) -> Result<Exit, Problem> {
     let events = read_stored(session, false).map_err(unreadable)?;
     let mut transcript = Transcript::default();
-    let to_terminal = io::stdout().is_terminal();
     let mut stdout = out::buffered();
     let write = || -> io::Result<()> {
         stdout.write_all(head(session).as_bytes())?;
         for event in events {
-            let text = transcript.tell(&event.kind);
-            let text = if to_terminal { clean(&text) } else { text };
-            stdout.write_all(text.as_bytes())?;
+            stdout.write_all(clean(&transcript.tell(&event.kind)).as_bytes())?;
         }
         stdout.flush()
     };

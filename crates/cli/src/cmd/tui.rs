@@ -33,17 +33,16 @@ pub(crate) fn is_possible() -> bool {
 
 /// Runs sessions on the screen, one after the other, until somebody leaves.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
-    if let Some(option) = args.door.useless() {
-        return Err(Problem::usage(format!("{option} is about a door: open one with --a2a-port")));
-    }
     let mut signals = Signals::new()?;
     let host = Host::open().await?;
+    // The terminal is for what people are told, also after the screen: the last to log is the log itself, as it closes.
+    if let Some(logs) = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log"))) {
+        logs.for_good();
+    }
     let me = ClientRef::new(who(), Way::Terminal);
     let mut prompt = args.prompt_words().map_err(Problem::usage)?;
     let mut wanted = args.session.clone();
     let mut around: Option<Arc<Surroundings>> = None;
-    // On an error too the screen is given back before logs go to stderr again: what is declared last is dropped first.
-    let mut logs = None;
     let mut seat = Seat::default();
     let exit = loop {
         let mut next = Next::find(&host, &wanted, prompt.take()).await?;
@@ -68,6 +67,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             by: me.clone(),
             linger: Linger::UntilClosed,
             question_timeout: args.question_timeout,
+            ceiling: None,
         };
         let session = tokio::select! {
             opened = seat.wait(host.open_for_all(open, address.clone(), ())) => match opened {
@@ -92,14 +92,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             is_host: true,
             greeting: next.greeting,
         };
-        logs = logs.or_else(|| ToFile::begin(&host::data()?.join("terminal.log")));
         let shown = tokio::select! {
             shown = multitap_tui::run(&mut seat, session.clone(), screen) => shown,
             signal = signals.next_kind() => Ok(if signal == Signal::Hangup { Outcome::Gone } else { Outcome::Left }),
         };
         if !matches!(shown, Ok(Outcome::Resume(_) | Outcome::New)) {
             seat.give_back();
-            logs = None;
         }
         let outcome = shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))));
         match outcome {
@@ -118,7 +116,6 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         }
     };
     seat.give_back();
-    drop(logs);
     host.shutdown().await;
     if let Some(around) = around {
         around.close().await;

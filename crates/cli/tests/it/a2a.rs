@@ -7,6 +7,7 @@ mod core;
 mod queue;
 mod restart;
 mod resume;
+mod rights;
 mod settings;
 mod turn;
 

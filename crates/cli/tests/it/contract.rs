@@ -121,6 +121,40 @@ fn without_another_agent_the_built_in_one_rehearses() {
     assert!(run.stdout.contains("This is a rehearsal"), "{run:#?}");
 }
 
+/// Without a terminal what is piped in is the prompt, and nothing is added to it.
+#[test]
+fn what_is_piped_into_it_is_the_prompt() {
+    let scene = Scene::bare();
+    let run = scene.run_with(&[], "hello pipe\n").exits(0);
+    assert!(run.stdout.starts_with("You said \"hello pipe\""), "{run:#?}");
+    assert!(!run.stdout.contains("npm install"), "nobody asked what it is: {run:#?}");
+    let run = scene.run_with(&["--approval-mode", "auto-all"], "run: touch made").exits(0);
+    assert!(scene.scratch.path("made").exists(), "its options count: {run:#?}");
+    let run = scene.run_with(&[], " \n").exits(0);
+    assert!(run.stdout.contains("npm install"), "blanks are no prompt: {run:#?}");
+}
+
+#[test]
+fn options_of_a_door_that_nothing_opens_are_refused() {
+    let scene = Scene::bare();
+    let tokens = scene.scratch.path("tokens").display().to_string();
+    for option in [
+        &["--a2a-host", "127.0.0.1"][..],
+        &["--token-file", &tokens],
+        &["--allow-host", "example.org"],
+        &["--allow-origin", "https://example.org"],
+    ] {
+        let run = scene.run(&[&["-p", "hello"], option].concat()).exits(2);
+        assert!(run.stderr.contains(option[0]) && run.stderr.contains("--a2a-port"), "{run:#?}");
+        let run = scene.run(option).exits(2);
+        assert!(run.stderr.contains(option[0]) && run.stderr.contains("multitap serve"), "{run:#?}");
+    }
+    for option in [&["--a2a-port", "0"][..], &["--keep-serving"]] {
+        let run = scene.run(option).exits(2);
+        assert!(run.stderr.contains(option[0]) && run.stdout.is_empty(), "{run:#?}");
+    }
+}
+
 #[test]
 fn an_agent_that_is_not_installed_is_named() {
     let scene = Scene::bare();

@@ -47,6 +47,22 @@ fn a_session_is_listed_shown_exported_and_forgotten() {
     scene.run(&["sessions", "show", id]).exits(1);
 }
 
+/// What the built-in agent keeps of it for itself; a file stands where its folder should be.
+#[test]
+fn a_conversation_that_cannot_be_kept_is_said_once() {
+    let mut scene = Scene::bare();
+    let home = scene.scratch.path("data");
+    scene.scratch.set("MULTITAP_HOME", &home);
+    let args = ["-p", "read a then read b then list", "--agent", "builtin", "--model", "rehearsal"];
+    assert!(!scene.run(&args).exits(0).stderr.contains("is not kept"));
+    let home = home.join("builtin");
+    assert!(home.is_dir(), "{}", home.display());
+    std::fs::remove_dir_all(&home).unwrap();
+    std::fs::write(&home, "").unwrap();
+    let told = scene.run(&args).exits(0).stderr;
+    assert_eq!(told.matches("the conversation is not kept for later").count(), 1, "{told}");
+}
+
 #[test]
 fn a_beginning_that_fits_several_names_two_of_them() {
     let fake = Fake::claude().says("one").says("two").build().unwrap();

@@ -130,3 +130,29 @@ fn an_agent_whose_store_nobody_knows_is_refused_by_name() {
     let run = sessions(&["list", "--agent", "acp:some-agent serve"]).exits(2);
     assert!(run.stderr.contains("acp") && run.stdout.is_empty(), "{}", run.stderr);
 }
+
+/// What somebody said is shown, and nothing that reads it obeys: neither the terminal at the end of a pipe, nor the eye.
+#[test]
+fn what_was_said_is_harmless_wherever_it_is_shown() {
+    let scene = Scene::bare();
+    let said = "say \u{1b}]52;c;cHduZWQ=\u{7}\u{9b}31mred\u{202e}txt.exe";
+    let rehearse = ["--agent", "builtin", "--model", "rehearsal", "--output-format", "stream-json"];
+    let live = scene.run(&[&["-p", said], &rehearse[..]].concat()).exits(0);
+    let is_harmless = |text: &str| !text.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']);
+    let run = |args: &[&str]| {
+        let run = scene.run(&[&["sessions"], args].concat()).exits(0);
+        assert!(is_harmless(&run.stdout), "{args:?}: {:?}", run.stdout);
+        run.stdout
+    };
+    assert!(run(&["show", "latest"]).contains("> say ]52;c;cHduZWQ=31mredtxt.exe"));
+    assert!(run(&[]).contains("31mredtxt.exe"));
+    let listed: Vec<Value> = serde_json::from_str(&run(&["--json"])).unwrap();
+    assert_eq!(listed[0]["title"], said, "a script gets what was said");
+    let kept = run(&["export", "latest"]);
+    for events in [&kept, &live.stdout] {
+        assert!(is_harmless(events), "{events:?}");
+        let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let message = events.into_iter().find(|event| event["type"] == "userMessage").expect("what was said");
+        assert_eq!(message["content"], said);
+    }
+}

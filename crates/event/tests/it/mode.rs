@@ -23,6 +23,29 @@ fn each_agent_has_its_own_word_or_none() {
     assert_eq!(sandbox(ApprovalMode::AutoAll), None);
 }
 
+/// Each lets run what those before it do, and more.
+#[test]
+fn modes_are_in_an_order_of_strictness() {
+    use ApprovalMode::{Ask, AutoEdit, DontAsk, Plan};
+    let mut all = ApprovalMode::STRICTEST_FIRST.to_vec();
+    for agent in [AgentType::Claude, AgentType::Gemini, AgentType::Builtin, AgentType::Acp] {
+        for (most, mode) in all.iter().enumerate() {
+            let within = all.iter().filter(|other| other.is_within(*mode, agent)).count();
+            assert_eq!(within, most + 1, "{agent} {mode}");
+        }
+    }
+    assert!(DontAsk.is_within(Ask, AgentType::Claude), "what no rule allows is denied");
+    assert!(!DontAsk.is_within(Ask, AgentType::Codex), "it does what its sandbox lets it");
+    assert!(DontAsk.is_within(AutoEdit, AgentType::Codex) && Plan.is_within(Ask, AgentType::Codex));
+    assert_eq!(Mode::bound(None), Ask);
+    assert_eq!(Mode::bound(Some(&Mode::Native("auto".into()))), Ask);
+    assert_eq!(Mode::bound(Some(&Mode::Unified(Plan))), Plan);
+    all.sort_by_key(|mode| mode.as_str());
+    let mut every = ApprovalMode::ALL.to_vec();
+    every.sort_by_key(|mode| mode.as_str());
+    assert_eq!(all, every, "none is left out");
+}
+
 #[test]
 fn an_agents_own_words_are_understood() {
     let parse = |agent, word| Mode::parse(agent, word).ok();

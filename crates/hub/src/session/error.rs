@@ -1,6 +1,6 @@
 //! Why a session did not do what it was asked. One small enum an operation.
 
-use multitap_event::{ClientId, PromptId, Refused};
+use multitap_event::{ApprovalMode, ClientId, PromptId, Refused};
 
 use crate::launch::LaunchError;
 
@@ -20,6 +20,14 @@ pub enum CommandError {
     SessionEnded,
     #[error("an observer may not do that")]
     Observer,
+    /// By an owner, and it has not joined again since.
+    #[error("you were sent away from this session: join it again first")]
+    SentAway,
+    /// Only owners go beyond what owners chose.
+    #[error(
+        "mode {word} may let more run unasked than {most}, which is as far as the owner of this session lets you go"
+    )]
+    Beyond { word: String, most: ApprovalMode },
     #[error("the agent is not running")]
     NoAgent,
     #[error("too much is waiting for the agent or for the reader of its events")]
@@ -36,6 +44,9 @@ pub enum PromptError {
     SessionEnded,
     #[error("an observer may not prompt")]
     Observer,
+    /// By an owner, and it has not joined again since.
+    #[error("you were sent away from this session: join it again first")]
+    SentAway,
     #[error("the session takes no more prompts: it ends when the running turn does")]
     Finishing,
     #[error("too many prompts are waiting")]
@@ -67,6 +78,9 @@ pub enum WithdrawError {
     SessionEnded,
     #[error("an observer may not withdraw prompts")]
     Observer,
+    /// By an owner, and it has not joined again since.
+    #[error("you were sent away from this session: join it again first")]
+    SentAway,
     #[error("no prompt {0} is waiting")]
     NotWaiting(PromptId),
     /// In the words of the process that has the session, or why it cannot be reached.
@@ -79,6 +93,9 @@ pub enum WithdrawError {
 pub enum DecideError {
     #[error("the session has ended")]
     SessionEnded,
+    /// By an owner, and it has not joined again since.
+    #[error("you were sent away from this session: join it again first")]
+    SentAway,
     #[error("too much is waiting for the agent or for the reader of its events")]
     Busy,
     #[error(transparent)]
@@ -95,6 +112,11 @@ pub enum RevokeError {
     SessionEnded,
     #[error("an observer may not revoke rules")]
     Observer,
+    /// By an owner, and it has not joined again since.
+    #[error("you were sent away from this session: join it again first")]
+    SentAway,
+    #[error("somebody else answered that for good: only they, or an owner of this session, may take it back")]
+    NotYours,
     #[error("there is no rule {0}")]
     NoSuchRule(String),
     #[error("rule {0} stands in the agent's own settings: it can only be removed there")]
@@ -111,6 +133,14 @@ pub enum KickError {
     SessionEnded,
     #[error("an observer may not send others away")]
     Observer,
+    /// By an owner, and it has not joined again since.
+    #[error("you were sent away from this session: join it again first")]
+    SentAway,
+    #[error("only an owner of this session may send others away")]
+    NotOwner,
+    /// It has the session: nobody takes it from it.
+    #[error("that is where this session runs: it can only be left there")]
+    AtHome,
     #[error("there is no client {0}")]
     NoSuchClient(ClientId),
     /// In the words of the process that has the session, or why it cannot be reached.
@@ -137,7 +167,9 @@ impl From<CommandError> for PromptError {
         match error {
             CommandError::SessionEnded | CommandError::NoAgent => Self::SessionEnded,
             CommandError::Observer => Self::Observer,
+            CommandError::SentAway => Self::SentAway,
             CommandError::Busy => Self::Busy,
+            CommandError::Beyond { .. } => Self::Elsewhere(error.to_string()),
             CommandError::Elsewhere(why) => Self::Elsewhere(why),
         }
     }
@@ -148,8 +180,47 @@ impl From<CommandError> for DecideError {
         match error {
             CommandError::SessionEnded | CommandError::NoAgent => Self::SessionEnded,
             CommandError::Observer => Self::Refused(Refused::Observer),
+            CommandError::SentAway => Self::SentAway,
             CommandError::Busy => Self::Busy,
+            CommandError::Beyond { .. } => Self::Elsewhere(error.to_string()),
             CommandError::Elsewhere(why) => Self::Elsewhere(why),
+        }
+    }
+}
+
+/// Why a client may only look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Barred {
+    Observer,
+    SentAway,
+}
+
+macro_rules! barred_from {
+    ($($operation:ty),*) => {$(
+        impl From<Barred> for $operation {
+            fn from(barred: Barred) -> Self {
+                match barred {
+                    Barred::Observer => Self::Observer,
+                    Barred::SentAway => Self::SentAway,
+                }
+            }
+        }
+    )*};
+}
+
+barred_from!(CommandError, PromptError, WithdrawError, RevokeError, KickError);
+
+impl From<Barred> for CancelError {
+    fn from(barred: Barred) -> Self {
+        Self::Command(barred.into())
+    }
+}
+
+impl From<Barred> for DecideError {
+    fn from(barred: Barred) -> Self {
+        match barred {
+            Barred::Observer => Self::Refused(Refused::Observer),
+            Barred::SentAway => Self::SentAway,
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Command, Door, Draft, Event, EventKind, Prompt, PromptId, QuestionId,
+    AgentError, AgentErrorKind, ClientRef, Command, Door, Draft, Event, EventKind, Mode, Prompt, PromptId, QuestionId,
     SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
 };
 use tokio::sync::{mpsc, watch};
@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::agent::{Agent, Ear, news};
 use super::ask::{Ask, Reply};
-use super::error::CommandError;
 use super::log::Log;
 use super::outbox::{Effect, Item, Landed, Outbox};
+use super::right::{Rights, is_owner};
 use crate::entry::Entry;
 use crate::journal::JournalError;
 use crate::launch::{Launch, LaunchError};
@@ -69,6 +69,8 @@ pub(crate) struct Beginning {
     pub(crate) history: Option<History>,
     pub(crate) linger: Linger,
     pub(crate) question_timeout: Option<Duration>,
+    /// The mode beyond which only owners go; none says the one it is opened with.
+    pub(crate) ceiling: Option<Mode>,
     pub(crate) log: Option<Log>,
     /// Why the log could not be begun.
     pub(crate) unkept: Option<JournalError>,
@@ -101,9 +103,13 @@ pub(crate) struct SessionTask {
     unkept: Option<JournalError>,
     launch: Arc<dyn Launch>,
     agent: Agent,
+    rights: Rights,
     /// Who asked for the next change of mode, and of model.
     mode_by: Option<ClientRef>,
     model_by: Option<ClientRef>,
+    /// Who sent the slash command that runs, until it asks something: it may change the mode, and the agent does not know
+    /// who wanted it.
+    said: Option<ClientRef>,
     tail: Arc<Tail>,
     native: watch::Sender<Option<String>>,
     /// When the last event happened.
@@ -127,7 +133,8 @@ pub(crate) struct SessionTask {
 
 impl SessionTask {
     pub(crate) fn new(beginning: Beginning) -> Self {
-        let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, .. } = beginning;
+        let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, ceiling, .. } = beginning;
+        let rights = Rights::new(config.agent.agent_type(), ceiling.or_else(|| config.mode.clone()));
         let first = config.prompt.take();
         let waited = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         let past = beginning.log.as_ref().map(|log| Past::Journal(log.journal.clone()));
@@ -149,6 +156,8 @@ impl SessionTask {
             unkept: beginning.unkept,
             launch: beginning.launch,
             agent: Agent::Gone,
+            rights,
+            said: None,
             mode_by: None,
             model_by: None,
             tail: beginning.tail,
@@ -340,7 +349,16 @@ impl SessionTask {
                     self.deadlines.push((question.question_id.clone(), Instant::now() + patience));
                 }
             }
-            EventKind::ModeChanged { by, .. } if by.is_none() => *by = self.mode_by.take(),
+            EventKind::TurnCompleted(_) => self.said = None,
+            EventKind::ModeChanged { by, mode, .. } if by.is_none() => {
+                *by = self.mode_by.take();
+                if let (None, Some(said)) = (&by, &self.said) {
+                    if let Some(mode) = mode.filter(|_| is_owner(said)) {
+                        self.rights.chosen(mode);
+                    }
+                    *by = Some(said.clone());
+                }
+            }
             EventKind::ModelChanged { by, .. } if by.is_none() => *by = self.model_by.take(),
             _ => {}
         }
@@ -408,6 +426,8 @@ impl SessionTask {
     }
 
     fn hand_over(&mut self, permit: mpsc::OwnedPermit<Command>, mut prompt: Prompt, from: ClientRef) {
+        prompt.within = self.rights.within(&from);
+        self.said = prompt.text.trim_start().starts_with('/').then(|| from.clone());
         let message = spoken(&mut prompt, from);
         self.tell(EventKind::UserMessage(message));
         self.hand(permit, Command::Prompt(prompt));
@@ -458,9 +478,4 @@ async fn at(due: Option<Instant>) {
         Some(due) => sleep_until(due).await,
         None => pending().await,
     }
-}
-
-/// Whether a client may do more than look.
-fn may_act(client: &ClientRef) -> Result<(), CommandError> {
-    if client.role == Some(multitap_event::ClientRole::Observer) { Err(CommandError::Observer) } else { Ok(()) }
 }

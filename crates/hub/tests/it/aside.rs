@@ -7,7 +7,7 @@ use multitap_hub::{FeedEnd, Join, JoinFrom, STUCK, Told};
 use tokio::time::{sleep, timeout};
 
 use crate::memory::Memory;
-use crate::scene::{Scene, client, next, rest, soon, text, until};
+use crate::scene::{Scene, asked, client, controller, next, rest, soon, text, until};
 
 /// What is told in all is more than waits in memory for somebody who reads.
 const LARGE: usize = 100_000;
@@ -18,7 +18,7 @@ async fn it_hears_that_it_was_sent_away() {
     let journal = Memory::new();
     let scene = Scene::kept(&journal).await;
     let mut ann = scene.join("ann", JoinFrom::Now).await;
-    let bob = scene.session.join(Join::new(client("bob")).from(JoinFrom::Now)).await.unwrap();
+    let bob = scene.session.join(Join::new(controller("bob")).from(JoinFrom::Now)).await.unwrap();
     let (id, mut feed) = (bob.client.client_id.unwrap(), bob.feed);
     let (last, kick) = (feed.last(), scene.session.kick(id, client("ann")));
     assert_eq!(tokio::join!(soon(feed.until_cut()), kick), (FeedEnd::CutOff { last }, Ok(())));
@@ -65,6 +65,25 @@ async fn nobody_waits_for_it_where_nothing_is_kept() {
     assert_eq!(end, FeedEnd::SessionOver);
     // If it wants to read after all, it hears what it cannot have.
     assert!(matches!(soon(aside.next()).await, Some(Told::Gap { after: 0, .. })));
+}
+
+/// Where events are lost the state is not: what was asked meanwhile still waits for an answer.
+#[tokio::test]
+async fn what_was_asked_in_a_gap_is_in_the_snapshot() {
+    let scene = Scene::new().await;
+    let mut reader = scene.join("reads", JoinFrom::Start).await;
+    let mut aside = scene.join("aside", JoinFrom::Start).await;
+    assert!(timeout(Duration::from_millis(1), aside.until_cut()).await.is_err());
+    scene.tells(asked("q")).await;
+    scene.tells(text("after it")).await;
+    until(&mut reader, "textChunk").await;
+    let Some(Told::Gap { after: 0, next: first }) = soon(aside.next()).await else { panic!("nothing is kept") };
+    let snapshot = scene.session.snapshot().await.unwrap();
+    let open: Vec<&str> = snapshot.questions.open().iter().map(|question| question.question_id.as_str()).collect();
+    assert_eq!(open, ["q"]);
+    assert!(snapshot.seq + 1 >= first, "it has all that is lost");
+    scene.tells(text("on")).await;
+    assert_eq!(next(&mut aside).await.seq, first);
 }
 
 /// The agent that waits for a client goes on as soon as the client wants nothing more.

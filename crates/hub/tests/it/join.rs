@@ -9,7 +9,7 @@ use multitap_hub::{
 use tokio::time::sleep;
 
 use crate::memory::Memory;
-use crate::scene::{Scene, client, next, rest, soon, text, type_of, types, until};
+use crate::scene::{Scene, client, controller, next, rest, soon, text, type_of, types, until};
 
 /// Larger than what is at hand: whoever is behind has to go on from the journal.
 const LARGE: usize = 100_000;
@@ -72,7 +72,7 @@ async fn a_client_can_be_sent_away() {
     let journal = Memory::new();
     let scene = Scene::kept(&journal).await;
     let mut ann = scene.join("ann", JoinFrom::Now).await;
-    let bob = scene.session.join(Join::new(client("bob")).from(JoinFrom::Now)).await.unwrap();
+    let bob = scene.session.join(Join::new(controller("bob")).from(JoinFrom::Now)).await.unwrap();
     let id = bob.client.client_id.unwrap();
     let mut feed = bob.feed;
     let waits = tokio::join!(soon(feed.next()), scene.session.kick(id.clone(), client("ann")));

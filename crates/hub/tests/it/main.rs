@@ -10,6 +10,7 @@ mod join;
 mod memory;
 mod questions;
 mod recover;
+mod rights;
 mod scene;
 mod session;
 mod stalled;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door,
-    Draft, Event, EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart,
-    Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
+    AgentEnd, AgentError, AgentErrorKind, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Command,
+    Details, Door, Draft, Event, EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId,
+    SessionStart, Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
 };
 use multitap_hub::{
     Feed, Hub, Join, JoinFrom, Launch, LaunchError, Launching, Linger, Open, Session, Told, WhenBusy, Which,
@@ -179,6 +179,11 @@ pub(crate) fn types(events: &[Event]) -> Vec<String> {
 
 pub(crate) fn client(name: &str) -> ClientRef {
     ClientRef::new(name, Door::Library)
+}
+
+/// Somebody who came through a door and may prompt and answer.
+pub(crate) fn controller(name: &str) -> ClientRef {
+    ClientRef { role: Some(ClientRole::Controller), ..ClientRef::new(name, Door::A2a) }
 }
 
 pub(crate) fn config() -> SessionConfig {

@@ -1,6 +1,8 @@
 //! What is asked of a session elsewhere, and what it refuses: as if it were here.
 
-use multitap_event::{ClientRole, Command, Decide, Door as Way, EventKind, Prompt, Query, Refused, option};
+use multitap_event::{
+    ApprovalMode, ClientRole, Command, Decide, Door as Way, EventKind, Prompt, Query, Refused, option,
+};
 use multitap_hub::{
     CancelError, CommandError, DecideError, Edge, FeedEnd, Join, JoinFrom, KickError, Part, PromptError, Reach,
     RevokeError, WhenBusy, WithdrawError,
@@ -21,7 +23,7 @@ async fn everything_is_asked_there() {
     assert_eq!(session.native_id().as_deref(), Some("native"));
     let joined = session.join(Join::new(ann()).from(JoinFrom::Tail(1))).await.unwrap();
     let me = joined.client;
-    assert_eq!((me.client.as_str(), me.door), ("eve & co", Way::Terminal));
+    assert_eq!((me.client.as_str(), me.door), ("eve & co", Way::A2a));
     let mut feed = watch(&session).await;
     let id = session.prompt(Prompt::text("go"), WhenBusy::Queue, me.clone()).await.unwrap();
     let Command::Prompt(prompt) = stage.hears().await else { panic!() };
@@ -50,6 +52,9 @@ async fn everything_is_asked_there() {
     assert!(matches!(stage.hears().await, Command::Decide(_)));
     session.cancel(me.clone()).await.unwrap();
     assert_eq!(stage.hears().await, Command::Cancel);
+    let beyond = CommandError::Beyond { word: "autoAll".into(), most: ApprovalMode::Ask };
+    let refused = session.set_mode("autoAll", me.clone()).await.unwrap_err();
+    assert_eq!(refused.to_string(), beyond.to_string());
     session.set_mode("plan", me.clone()).await.unwrap();
     assert_eq!(stage.hears().await, Command::SetMode { mode: "plan".into() });
     session.set_thinking(None, me.clone()).await.unwrap();
@@ -82,7 +87,9 @@ async fn the_end_is_told_and_so_is_being_sent_away() {
     let (kicked, stays) = (attached(door.url()).await, attached(door.url()).await);
     let (mut one, mut other) = (watch(&kicked.session).await, watch(&stays.session).await);
     let client = one.client().client_id.clone().unwrap();
-    stays.session.kick(client, ann()).await.unwrap();
+    let refused = stays.session.kick(client.clone(), ann()).await.unwrap_err();
+    assert_eq!(refused.to_string(), KickError::NotOwner.to_string());
+    stage.session.kick(client, ann()).await.unwrap();
     soon(async { while one.next().await.is_some() {} }).await;
     assert!(matches!(one.end(), FeedEnd::CutOff { .. }));
     assert!(matches!(kicked.session.reach(), Reach::Gone(why) if why.contains("sent away")));

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use multitap_event::{ClientRole, EventKind};
+use multitap_event::{ClientRole, Door as Came, EventKind};
 use multitap_hub::Reach;
 use multitap_remote::{Address, Attach, Attached, Way, attach};
 use multitap_serve::{Door, DoorError, Limits, PrivateConfig};
@@ -41,7 +41,8 @@ async fn the_same_user_gets_in_as_the_owner() {
     assert!(matches!(taken, DoorError::PrivateInUse { .. }), "{taken}");
     let far = through(&socket).await;
     let mut feed = watch(&far.session).await;
-    assert_eq!(feed.client().role, Some(ClientRole::Owner));
+    let me = feed.client();
+    assert_eq!((me.role, me.door), (Some(ClientRole::Owner), Came::Terminal), "here it is believed");
     stage.tells(text("hello")).await;
     until(&mut feed, |kind| says(kind, "hello")).await;
     // Its host starts again at the same place, and the session is still there.

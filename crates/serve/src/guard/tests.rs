@@ -269,8 +269,12 @@ fn at_an_open_door_everybody_is_a_controller() {
 fn a_name_is_fit_to_be_shown() {
     for (given, shown) in [
         ("IDE", Some("IDE")),
-        ("  my\tIDE\r\n", Some("myIDE")),
-        ("\u{1b}[31mred", Some("[31mred")),
+        ("  my\tIDE\r\n", Some("my IDE")),
+        ("\u{1b}[31mred", Some("31mred")),
+        ("x [ACP]   boss", Some("x ACP boss")),
+        ("\u{ff3b}web\u{ff3d}\u{3000}\u{2066}ann\u{2069}\u{2060}\u{ad}", Some("web ann")),
+        ("\u{9b}31m\u{e0041}\u{fe0f}ann\u{3164}", Some("31mann")),
+        ("[] \u{200d}", None),
         ("a\u{202e}b\u{200b}c", Some("abc")),
         ("", None),
         (" \u{7} ", None),
@@ -278,6 +282,7 @@ fn a_name_is_fit_to_be_shown() {
         assert_eq!(clean_name(given).as_deref(), shown, "{given:?}");
     }
     assert_eq!(clean_name(&"é".repeat(100)).unwrap().chars().count(), LONGEST_NAME);
+    assert_eq!(clean_name(&format!("{} b", "a".repeat(LONGEST_NAME - 1))).unwrap(), "a".repeat(LONGEST_NAME - 1));
 }
 
 #[test]

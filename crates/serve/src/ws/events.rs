@@ -120,7 +120,7 @@ impl Connection {
             let text = match one {
                 Told::Event(entry) => notification("event", entry.json()),
                 Told::Gap { after, next } => {
-                    notification("replayGap", &json!({ "after": after, "next": next }).to_string())
+                    notification("replayGap", &gap(self.session.clone(), after, next).await.to_string())
                 }
             };
             socket.say(text).await?;
@@ -227,6 +227,19 @@ impl Connection {
 async fn next(feed: &mut Option<Feed>) -> Result<Told, FeedEnd> {
     let Some(feed) = feed else { return std::future::pending().await };
     feed.next().await.ok_or_else(|| feed.end())
+}
+
+/// What is lost, and what the session is without it: what was asked or changed meanwhile stands only there.
+async fn gap(session: Option<Session>, after: u64, next: u64) -> Value {
+    let snapshot = match session {
+        Some(session) => session.snapshot().await,
+        None => None,
+    };
+    match snapshot {
+        Some(snapshot) => json!({ "after": after, "next": next, "snapshot": snapshot }),
+        // It is over: nothing waits for anybody any more.
+        None => json!({ "after": after, "next": next }),
+    }
 }
 
 fn no_session() -> Error {

@@ -26,7 +26,7 @@ pub(super) enum Speech {
         form: Form,
         after: Option<Cursor>,
     },
-    /// Our own events, for a client that comes this way.
+    /// Our own events, for a client that says it comes this way.
     Events {
         after: Option<u64>,
         door: Door,

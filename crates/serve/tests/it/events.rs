@@ -1,7 +1,7 @@
 //! `dialect=events`: a session's own events on a WebSocket.
 
 use multitap_event::{ClientRef, Command, Decide, Door as Way, Event, EventKind, Prompt, option};
-use multitap_hub::{Edge, Part, Session, WhenBusy};
+use multitap_hub::{Edge, Part, Session, State, WhenBusy};
 use serde_json::{Value, json};
 
 use crate::live::{Agent, Client, Live, asked, ended, soon, text, turn_ended, turn_started};
@@ -65,7 +65,7 @@ async fn events_are_told_as_they_are_in_the_log_from_wherever_one_joins() {
     assert_eq!(before.last().unwrap()["client"], joined["client"]);
     let mut tail = live.client("?dialect=events&client=tom&door=web").await;
     let joined = join(&mut tail, json!({ "tail": 2 })).await;
-    assert_eq!(joined["client"]["door"], "web");
+    assert_eq!(joined["client"]["door"], "a2a", "whoever comes by HTTP is not believed");
     assert_eq!(joined["snapshot"]["turns"], 1, "{joined:#}");
     let mut now = live.client(EVENTS).await;
     let place = join(&mut now, json!({})).await["last"].as_u64().unwrap();
@@ -97,6 +97,30 @@ async fn who_comes_back_joins_with_the_address() {
     typed(&session, &mut agent, "two").await;
     let events = until(&mut lost, "turnCompleted").await;
     assert_eq!(events[0]["seq"].as_u64(), joined["params"]["snapshot"]["seq"].as_u64().map(|seq| seq + 1));
+}
+
+/// What was asked in events that are lost still waits for an answer, and can be given one.
+#[tokio::test]
+async fn where_events_are_lost_it_is_told_what_the_session_is() {
+    let (live, session, mut agent) = Live::unkept().await;
+    let mut ann = live.client("?dialect=events&client=ann").await;
+    join(&mut ann, json!({})).await;
+    agent.tells(asked("q")).await;
+    agent.tells(text("waiting")).await;
+    ann.until(|frame| frame["params"]["type"] == "textChunk").await;
+    let mut eve = live.client(EVENTS).await;
+    join(&mut eve, json!({ "after": 0 })).await;
+    let gap = eve.frame().await;
+    assert_eq!((&gap["method"], &gap["params"]["after"]), (&json!("replayGap"), &json!(0)), "{gap:#}");
+    let snapshot: State = serde_json::from_value(gap["params"]["snapshot"].clone()).unwrap();
+    let open: Vec<_> = snapshot.questions.open().iter().map(|question| question.question_id.clone()).collect();
+    assert_eq!(open, ["q".into()]);
+    let first = eve.frame().await;
+    assert_eq!(first["params"]["seq"], gap["params"]["next"]);
+    assert!(snapshot.seq + 1 >= gap["params"]["next"].as_u64().unwrap() && snapshot.seq <= session.last());
+    eve.ask(1, "decide", json!({ "questionId": "q", "optionId": option::CANCEL })).await;
+    assert_eq!(eve.answer(1).await["result"]["settledBy"]["client"], "eve");
+    assert!(matches!(agent.hears().await, Command::Decide(_)));
 }
 
 #[tokio::test]
@@ -146,6 +170,9 @@ async fn everything_a_session_takes_can_be_asked_of_it() {
         (&late["error"]["code"], &late["error"]["data"]["settledBy"]["client"]),
         (&json!(-32011), &json!("eve"))
     );
+    let beyond = result(&mut client, "setMode", json!({ "mode": "bypassPermissions" })).await;
+    assert_eq!(beyond["error"]["code"], -32012);
+    assert!(beyond["error"]["message"].as_str().unwrap().contains("than ask"), "{beyond:#}");
     for (method, params, command) in [
         ("cancel", json!({}), Command::Cancel),
         ("setMode", json!({ "mode": "plan" }), Command::SetMode { mode: "plan".into() }),
@@ -169,7 +196,7 @@ async fn everything_a_session_takes_can_be_asked_of_it() {
 }
 
 #[tokio::test]
-async fn clients_see_each_other_and_send_each_other_away() {
+async fn clients_see_each_other_and_owners_send_them_away() {
     let (live, session, agent) = Live::shared().await;
     let mut a2a = live.client("?client=ann").await;
     let mut eve = live.client(EVENTS).await;
@@ -185,15 +212,27 @@ async fn clients_see_each_other_and_send_each_other_away() {
     observer.ask(1, "kick", json!({ "clientId": id("ann") })).await;
     assert_eq!(observer.answer(1).await["error"]["code"], -32012);
     eve.ask(2, "kick", json!({ "clientId": id("ann") })).await;
-    assert_eq!(eve.answer(2).await["result"], json!({}));
-    assert_eq!(a2a.closed().await, "4001 you were sent away from this session");
+    let refused = eve.answer(2).await;
+    assert_eq!(refused["error"]["code"], -32012);
+    assert!(refused["error"]["message"].as_str().unwrap().contains("owner"), "{refused:#}");
     let by = ClientRef::new("host", Way::Terminal);
+    session.kick(id("ann").as_str().unwrap().into(), by.clone()).await.unwrap();
+    assert_eq!(a2a.closed().await, "4001 you were sent away from this session");
     session.kick(id("eve").as_str().unwrap().into(), by).await.unwrap();
     assert_eq!(eve.closed().await, "4001 you were sent away from this session");
     agent.tells(ended()).await;
     drop(agent);
     until(&mut observer, "sessionEnded").await;
     assert_eq!(observer.closed().await, "1001 the session is over");
+}
+
+#[tokio::test]
+async fn nobody_poses_as_the_person_at_the_terminal() {
+    let (live, _session, _agent) = Live::shared().await;
+    let mut eve = live.client("?dialect=events&door=terminal&client=root%20%5BACP%5D%E2%80%AE").await;
+    let joined = join(&mut eve, json!({})).await;
+    assert_eq!((&joined["client"]["door"], &joined["client"]["role"]), (&json!("a2a"), &json!("controller")));
+    assert_eq!(joined["client"]["client"], "root ACP");
 }
 
 #[tokio::test]

@@ -119,6 +119,18 @@ impl Live {
         (Self { door, hub, agents, _folder: folder }, session, agent)
     }
 
+    /// A door beside a session of which nothing is kept.
+    pub(crate) async fn unkept() -> (Self, Session, Agent) {
+        let (_, store, _, folder) = sessions();
+        let (ends, mut agents) = mpsc::channel(8);
+        let hub = Hub::without_journal(Arc::new(Scripted(ends)));
+        let session = hub.open(Sessions::new_session()).await.unwrap();
+        let agent = Agent { end: soon(agents.recv()).await.unwrap() };
+        let host = Sessions { hub: hub.clone(), store, shared: Some(session.clone()) };
+        let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
+        (Self { door: door.unwrap(), hub, agents, _folder: folder }, session, agent)
+    }
+
     /// A door to sessions of the clients' own.
     pub(crate) async fn own() -> Self {
         let (hub, store, agents, folder) = sessions();

@@ -41,6 +41,11 @@ pub(super) async fn prompt(words: Option<String>) -> Result<String, Problem> {
     Ok(prompt)
 }
 
+/// What is piped in, if anything is.
+pub(super) async fn if_piped() -> Result<Option<String>, Problem> {
+    if std::io::stdin().is_terminal() { Ok(None) } else { piped().await }
+}
+
 /// The first prompt of a session whose stdin carries lines.
 pub(super) fn first_prompt(words: Option<String>) -> Result<Option<String>, Problem> {
     match words {

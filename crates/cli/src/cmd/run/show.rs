@@ -12,6 +12,7 @@ use multitap_event::{Event, TurnStatus};
 use self::plain::Plain;
 pub(super) use self::plain::with_native;
 use crate::args::OutputFormat;
+use crate::words::json_line;
 
 /// One of the output formats, with what it has to remember.
 #[derive(Debug)]
@@ -66,14 +67,8 @@ impl Show {
 }
 
 fn line(value: &impl serde::Serialize) -> String {
-    match serde_json::to_string(value) {
-        Ok(mut text) => {
-            text.push('\n');
-            text
-        }
-        Err(error) => {
-            tracing::error!(%error, "an event cannot be written as JSON");
-            String::new()
-        }
-    }
+    json_line(value).unwrap_or_else(|error| {
+        tracing::error!(%error, "an event cannot be written as JSON");
+        String::new()
+    })
 }

@@ -50,6 +50,8 @@ struct Inner {
 /// What a client gets of what it wished for.
 struct Granted {
     config: SessionConfig,
+    /// This host's own mode: the session may be opened in a stricter one.
+    ceiling: Option<Mode>,
     notices: Vec<String>,
 }
 
@@ -90,9 +92,9 @@ impl Served {
     async fn open_new(&self, wanted: Wanted) -> Result<Opened, HostError> {
         let place = self.inner.place().await?;
         let (inner, by) = (self.inner.clone(), wanted.by.clone());
-        let Granted { config, notices } = blocking(move || inner.grant(wanted)).await?;
+        let Granted { config, ceiling, notices } = blocking(move || inner.grant(wanted)).await?;
         let which = Which::New { id: SessionId::fresh(), forked_from: None, history: None };
-        let session = self.inner.start(which, config, by, place).await?;
+        let session = self.inner.start(which, config, ceiling, by, place).await?;
         Ok(Opened { session, notices })
     }
 
@@ -106,8 +108,8 @@ impl Served {
         let record = record.ok_or_else(|| HostError::NoSuchSession(id.clone()))?;
         let place = self.inner.place().await?;
         let inner = self.inner.clone();
-        let Granted { config, notices } = blocking(move || inner.grant_again(&record)).await?;
-        let session = self.inner.start(Which::Stored(id), config, by, place).await?;
+        let Granted { config, ceiling, notices } = blocking(move || inner.grant_again(&record)).await?;
+        let session = self.inner.start(Which::Stored(id), config, ceiling, by, place).await?;
         Ok(Opened { session, notices })
     }
 }
@@ -149,13 +151,13 @@ impl Inner {
         }
         options.with.model = wanted.model.clone().or(options.with.model);
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
-        let agent = config.agent.agent_type();
+        let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
         if let Some(word) = &wanted.approval_mode {
             config.mode = Some(Mode::Unified(wish::mode(word, config.mode.as_ref(), agent)?));
         }
         let mut notices = wish::extras(wanted, self.trust_client_settings, &mut config)?;
         notices.extend(multitap_adapter::mcp_left_out(&config).iter().map(ToString::to_string));
-        Ok(Granted { config, notices })
+        Ok(Granted { config, ceiling, notices })
     }
 
     /// The same for a session that is kept: its agent, its folder, its conversation.
@@ -173,12 +175,12 @@ impl Inner {
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
         // It was opened under a stricter mode than this host's: so it goes on.
         let before = record.config.get("approvalMode").and_then(|mode| mode.as_str());
-        let agent = config.agent.agent_type();
+        let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
         if let Some(Ok(mode)) = before.map(|word| wish::mode(word, config.mode.as_ref(), agent)) {
             config.mode = Some(Mode::Unified(mode));
         }
         let notices = multitap_adapter::mcp_left_out(&config).iter().map(ToString::to_string).collect();
-        Ok(Granted { config, notices })
+        Ok(Granted { config, ceiling, notices })
     }
 
     /// Starts it. It stays until it is closed, whoever comes and goes, and gives its place back then.
@@ -186,10 +188,12 @@ impl Inner {
         &self,
         which: Which,
         config: SessionConfig,
+        ceiling: Option<Mode>,
         by: ClientRef,
         place: OwnedSemaphorePermit,
     ) -> Result<Session, HostError> {
-        let open = Open { which, config, by, linger: Linger::UntilClosed, question_timeout: self.question_timeout };
+        let question_timeout = self.question_timeout;
+        let open = Open { which, config, by, linger: Linger::UntilClosed, question_timeout, ceiling };
         self.host.open_for_all(open, self.address.subscribe(), place).await.map_err(open_error)
     }
 }

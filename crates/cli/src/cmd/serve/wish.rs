@@ -66,14 +66,11 @@ pub(super) fn agent(
 /// choose asks.
 pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<ApprovalMode, HostError> {
     let refused = |why| HostError::Setting { setting: "approval_mode", why };
-    let most = match own {
-        Some(Mode::Unified(mode)) => *mode,
-        // A word of the agent's own says nothing about its strictness.
-        Some(Mode::Native(_)) | None => ApprovalMode::Ask,
-    };
-    let fits = |mode: &ApprovalMode| mode.native(agent).is_some() && looseness(agent, *mode) <= looseness(agent, most);
+    let most = Mode::bound(own);
+    let fits = |mode: &ApprovalMode| mode.native(agent).is_some() && mode.is_within(most, agent);
     let taken = || {
-        let modes: Vec<&str> = STRICTEST_FIRST.iter().filter(|mode| fits(mode)).map(|mode| mode.as_str()).collect();
+        let modes: Vec<&str> =
+            ApprovalMode::STRICTEST_FIRST.iter().filter(|mode| fits(mode)).map(|mode| mode.as_str()).collect();
         if modes.is_empty() { "none for this agent".to_owned() } else { modes.join(", ") }
     };
     match Mode::parse(agent, word) {
@@ -86,26 +83,6 @@ pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<A
         }
         Ok(Mode::Native(_)) | Err(_) => Err(refused(format!("this mode is not known; this host takes {}", taken()))),
     }
-}
-
-/// The modes by what they let run unasked. What `dontAsk` does not allow by a rule it denies, so it is stricter than
-/// asking somebody.
-const STRICTEST_FIRST: [ApprovalMode; 6] = [
-    ApprovalMode::Plan,
-    ApprovalMode::DontAsk,
-    ApprovalMode::Ask,
-    ApprovalMode::AskDangerous,
-    ApprovalMode::AutoEdit,
-    ApprovalMode::AutoAll,
-];
-
-fn looseness(agent: AgentType, mode: ApprovalMode) -> usize {
-    let mode = match (agent, mode) {
-        // Codex has no rules to go by: unasked, it does whatever its sandbox lets it do in the workspace.
-        (AgentType::Codex, ApprovalMode::DontAsk) => ApprovalMode::AutoEdit,
-        (_, mode) => mode,
-    };
-    STRICTEST_FIRST.iter().position(|known| *known == mode).unwrap_or(STRICTEST_FIRST.len())
 }
 
 /// What would let a client run programs of its own, or run tools unasked: only of those that this host trusts. Says what
@@ -220,7 +197,7 @@ mod tests {
         let all = |agent, own: Option<ApprovalMode>| -> Vec<ApprovalMode> {
             let own = own.map(Mode::Unified);
             let taken = |wanted: &ApprovalMode| mode(wanted.as_str(), own.as_ref(), agent).is_ok();
-            STRICTEST_FIRST.into_iter().filter(taken).collect()
+            ApprovalMode::STRICTEST_FIRST.into_iter().filter(taken).collect()
         };
         let builtin = AgentType::Builtin;
         assert_eq!(all(builtin, Some(Plan)), [Plan]);
@@ -229,7 +206,7 @@ mod tests {
         assert_eq!(all(builtin, None), [Plan, DontAsk, Ask], "who did not choose asks");
         assert_eq!(all(builtin, Some(AskDangerous)), [Plan, DontAsk, Ask, AskDangerous]);
         assert_eq!(all(builtin, Some(AutoEdit)), [Plan, DontAsk, Ask, AskDangerous, AutoEdit]);
-        assert_eq!(all(builtin, Some(AutoAll)), STRICTEST_FIRST);
+        assert_eq!(all(builtin, Some(AutoAll)), ApprovalMode::STRICTEST_FIRST);
         assert_eq!(all(AgentType::Codex, Some(Ask)), [Plan, Ask], "it would do without asking");
         assert_eq!(all(AgentType::Codex, Some(AutoAll)), [Plan, DontAsk, Ask, AskDangerous, AutoAll]);
         assert_eq!(all(AgentType::Gemini, Some(AutoAll)), [Plan, Ask, AutoEdit, AutoAll]);

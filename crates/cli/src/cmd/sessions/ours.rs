@@ -1,9 +1,8 @@
 //! Our own sessions: listed, shown, exported and forgotten from the log that multitap keeps.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::Context as _;
 use multitap_event::{Event, EventKind, TextChunk, Timestamp};
 use multitap_hub::{Edge, Entry, Filter, Journal, JournalError, Part, SessionRecord};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use crate::exit::{Exit, Problem};
 use crate::host;
 use crate::live;
 use crate::out;
-use crate::words::clean;
+use crate::words::{clean, plain_json, pretty_json};
 
 /// How much of a log is read at a time.
 const PAGE: usize = 512;
@@ -44,7 +43,7 @@ impl Ours {
         live::clear_away(&self.log).await;
         if as_json {
             let all: Vec<Value> = records.iter().map(stated).collect();
-            print(&format!("{}\n", serde_json::to_string_pretty(&all).context("write JSON")?))?;
+            print(&pretty_json(&all)?)?;
         } else if records.is_empty() {
             let place = folder.map_or_else(
                 || "no sessions are kept".to_owned(),
@@ -83,7 +82,7 @@ impl Ours {
             let entries = self.page(record, after).await?;
             let Some(last) = entries.last() else { return written(stdout.flush()) };
             after = last.seq();
-            let mut write = || entries.iter().try_for_each(|entry| writeln!(stdout, "{}", entry.json()));
+            let mut write = || entries.iter().try_for_each(|entry| writeln!(stdout, "{}", plain_json(entry.json())));
             if let Err(error) = write() {
                 return written(Err(error));
             }
@@ -92,7 +91,6 @@ impl Ours {
 
     /// The conversation for people.
     pub(super) async fn show(&self, record: &SessionRecord) -> Result<Exit, Problem> {
-        let to_terminal = io::stdout().is_terminal();
         let mut stdout = out::buffered();
         let (mut transcript, mut pieces) = (Transcript::default(), Pieces::default());
         let mut text = format!("{}\n", clean(&facts(record)));
@@ -106,15 +104,13 @@ impl Ours {
             }
             let Some(last) = entries.last() else { break };
             after = last.seq();
-            let shown = if to_terminal { clean(&text) } else { text.clone() };
-            if let Err(error) = stdout.write_all(shown.as_bytes()) {
+            if let Err(error) = stdout.write_all(clean(&text).as_bytes()) {
                 return written(Err(error));
             }
             text.clear();
         }
         text.extend(pieces.rest().map(|kind| transcript.tell(&kind)));
-        let shown = if to_terminal { clean(&text) } else { text };
-        written(stdout.write_all(shown.as_bytes()).and_then(|()| stdout.flush()))
+        written(stdout.write_all(clean(&text).as_bytes()).and_then(|()| stdout.flush()))
     }
 
     /// Forgets it; what the agent keeps of it stays.

@@ -22,7 +22,7 @@ use crate::logging::ToFile;
 use crate::out;
 use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::words::clean;
+use crate::words::{clean, pretty_json};
 
 /// What the door of a host wants to see, if it wants something.
 const TOKEN: &str = "MULTITAP_TOKEN";
@@ -178,7 +178,7 @@ async fn list(as_json: bool) -> Result<Exit, Problem> {
     let print = |text: &str| out::print(text).context("cannot write to stdout");
     if as_json {
         let all: Vec<Value> = running.iter().map(stated).collect();
-        print(&format!("{}\n", serde_json::to_string_pretty(&all).context("write JSON")?))?;
+        print(&pretty_json(&all)?)?;
     } else if running.is_empty() {
         out::say("no session runs on this machine: `multitap` starts one; one elsewhere has a URL");
     } else {

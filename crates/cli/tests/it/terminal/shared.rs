@@ -2,6 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Instant;
 
 use multitap_testkit::wait::until_blocking;
 use multitap_testkit::ws::WsClient;
@@ -145,4 +147,40 @@ fn the_door_is_opened_and_closed_while_it_runs() {
     terminal.shows("the door is closed").unwrap();
     until_blocking("no address in the list", PATIENCE, || listed().contains("private").then_some(())).unwrap();
     assert!(talk(port, "GET /.well-known/agent-card.json", "").is_err());
+}
+
+/// What says how a door is to be may be said without opening it at once.
+#[test]
+fn the_door_that_is_opened_later_is_as_the_options_say() {
+    let scene = Scene::bare();
+    let tokens = scene.scratch.write("tokens", "a-secret owner Ada\n").unwrap();
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let tokens = tokens.display().to_string();
+    let Some(terminal) = rehearse(&scene, &["--token-file", &tokens]) else { return };
+    terminal.enter("/share").unwrap();
+    let port = port(&terminal);
+    terminal.shows("a token of your --token-file").unwrap();
+    let card = talk(port, "GET /.well-known/agent-card.json", "").unwrap();
+    assert!(card.starts_with("HTTP/1.1 401"), "{card}");
+    drop(terminal);
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let Some(terminal) = super::show(&scene, &["--token-file", &tokens]) else { return };
+    assert_eq!(terminal.ended().unwrap(), 2, "what is wrong with it is said at once");
+}
+
+#[test]
+fn another_session_of_this_folder_that_runs_is_named() {
+    for door in [&[][..], &["--a2a-port", "0"]] {
+        let scene = Scene::bare();
+        let args = [&["-p", "--input-format", "stream-json", "--output-format", "stream-json"], door].concat();
+        let mut other = scene.start(&args);
+        let line = other.line_by(Instant::now() + PATIENCE).expect("it begins");
+        let id = serde_json::from_str::<Value>(&line).unwrap()["sessionId"].as_str().unwrap().to_owned();
+        let Some(terminal) = rehearse(&scene, &[]) else { return };
+        terminal.enter("/sessions").unwrap();
+        let shown = if door.is_empty() { "in process ".to_owned() } else { format!("multitap attach {}", &id[..13]) };
+        terminal.shows(&shown).unwrap();
+        drop(terminal);
+        other.end().exits(0);
+    }
 }

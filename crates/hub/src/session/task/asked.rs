@@ -8,13 +8,14 @@ use multitap_event::{
 use tokio::time::Instant;
 
 use super::agent::{Agent, WhenUp};
-use super::{Linger, SWEEP, SessionTask, may_act, spoken};
+use super::{Linger, SWEEP, SessionTask, spoken};
 use crate::feed::Feed;
 use crate::rule::Rule;
 use crate::session::ask::{Ask, Reply};
 use crate::session::error::{
     CancelError, CommandError, DecideError, JoinError, KickError, PromptError, RestartError, RevokeError, WithdrawError,
 };
+use crate::session::right::Rights;
 use crate::session::{Join, Joined, Place, WhenBusy};
 use crate::state::{PROMPT_QUEUE, Presence};
 use crate::tail::Reader;
@@ -107,7 +108,7 @@ impl SessionTask {
     }
 
     fn prompt(&mut self, mut prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, PromptError> {
-        may_act(&from)?;
+        self.rights.may_act(&from)?;
         if self.closing {
             return Err(PromptError::SessionEnded);
         }
@@ -132,6 +133,7 @@ impl SessionTask {
             WhenBusy::Steer if !self.agent.steers() => return Err(PromptError::CannotSteer),
             WhenBusy::Steer if self.state.turn.is_some() => {
                 let permit = self.agent.permit()?;
+                prompt.within = self.rights.within(&from);
                 let message = UserMessage { steering: true, ..spoken(&mut prompt, from) };
                 self.tell(EventKind::UserMessage(message));
                 self.hand(permit, Command::Steer(prompt));
@@ -189,7 +191,7 @@ impl SessionTask {
     }
 
     fn withdraw(&mut self, prompt: PromptId, by: ClientRef) -> Result<(), WithdrawError> {
-        may_act(&by).map_err(|_| WithdrawError::Observer)?;
+        self.rights.may_act(&by)?;
         if !self.state.queue.iter().any(|queued| queued.prompt.prompt_id.as_ref() == Some(&prompt)) {
             return Err(WithdrawError::NotWaiting(prompt));
         }
@@ -198,12 +200,15 @@ impl SessionTask {
     }
 
     pub(super) fn decide(&mut self, decide: Decide, by: ClientRef) -> Result<Ruling, DecideError> {
+        self.rights.may_act(&by)?;
         let ruling = self.state.questions.judge(&decide, by, Timestamp::now())?;
         self.room()?;
         // A place in the agent's queue first: a ruling that the agent never hears of would be a lie.
         let permit = self.agent.permit()?;
         let rule = self.state.questions.question(&decide.question_id).and_then(|asked| Rule::of(asked, &ruling));
         self.deadlines.retain(|(question, _)| *question != decide.question_id);
+        // What follows is what was answered, whoever began it.
+        self.said = None;
         self.tell(EventKind::PermissionSettled(ruling.clone()));
         if let Some(rule) = rule {
             self.tell(EventKind::System(rule.added()));
@@ -213,7 +218,7 @@ impl SessionTask {
     }
 
     fn cancel(&mut self, by: &ClientRef) -> Result<(), CancelError> {
-        may_act(by)?;
+        self.rights.may_act(by)?;
         if !self.state.is_busy() {
             return Err(CancelError::NoTurn);
         }
@@ -235,13 +240,14 @@ impl SessionTask {
     }
 
     fn pass(&mut self, command: Command, by: ClientRef) -> Result<(), CommandError> {
-        may_act(&by)?;
+        self.rights.may_act(&by)?;
         if self.linger == Linger::WithAgent && self.state.agent == Presence::Gone {
             return Err(CommandError::SessionEnded);
         }
         let permit = self.agent.permit()?;
         match &command {
             Command::SetMode { mode } => {
+                self.rights.choose(mode, &by)?;
                 let agent = self.config.agent.agent_type();
                 // What the agent does not know it refuses itself.
                 self.config.mode = multitap_event::Mode::parse(agent, mode).ok().or(self.config.mode.take());
@@ -263,9 +269,12 @@ impl SessionTask {
     }
 
     fn revoke(&mut self, rule_id: String, by: &ClientRef) -> Result<(), RevokeError> {
-        may_act(by).map_err(|_| RevokeError::Observer)?;
+        self.rights.may_act(by)?;
         let rule = self.state.rules.iter().find(|rule| rule.rule_id == rule_id).cloned();
         let rule = rule.ok_or_else(|| RevokeError::NoSuchRule(rule_id.clone()))?;
+        if !Rights::may_revoke(&rule, by) {
+            return Err(RevokeError::NotYours);
+        }
         if rule.outlives_the_agent() {
             return Err(RevokeError::Saved(rule_id));
         }
@@ -275,10 +284,9 @@ impl SessionTask {
     }
 
     fn kick(&mut self, client: ClientId, by: &ClientRef) -> Result<(), KickError> {
-        may_act(by).map_err(|_| KickError::Observer)?;
-        if self.state.client(&client).is_none() {
-            return Err(KickError::NoSuchClient(client));
-        }
+        self.rights.may_act(by)?;
+        let Some(found) = self.state.client(&client) else { return Err(KickError::NoSuchClient(client)) };
+        self.rights.send_away(found, by)?;
         self.tail.cut(&client);
         Ok(())
     }

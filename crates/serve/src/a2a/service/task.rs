@@ -192,7 +192,9 @@ impl Service {
         let mut reader = stage.read(now.cursor);
         let mut follow = if queued {
             live.withdraw(id.into(), call.client()).await.map_err(|error| match error {
-                multitap_hub::WithdrawError::Observer => Error::new(ErrorKind::NotController, error.to_string()),
+                multitap_hub::WithdrawError::Observer | multitap_hub::WithdrawError::SentAway => {
+                    Error::new(ErrorKind::NotController, error.to_string())
+                }
                 multitap_hub::WithdrawError::SessionEnded | multitap_hub::WithdrawError::NotWaiting(_) => {
                     Error::new(ErrorKind::TaskNotCancelable, error.to_string())
                 }
