@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use multitap_event::{Event, Timestamp};
+use multitap_event::{Event, EventKind, Timestamp};
 use multitap_testkit::script;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::{FORMS, frames};
+use crate::a2a::encode;
 use crate::a2a::frame::{Body, Frame, ToolStatus};
 use crate::a2a::project::Projector;
 
@@ -98,6 +99,23 @@ proptest! {
             for (_, form) in FORMS {
                 prop_assert!(serde_json::from_str::<serde_json::Value>(frame.json(form)).unwrap().is_object());
             }
+        }
+    }
+
+    /// However odd what is said, and whatever the agent calls itself.
+    #[test]
+    fn a_frame_looks_the_same_from_a_mould(mut log in logs(), said in any::<String>(), name in any::<Option<String>>()) {
+        for event in &mut log {
+            if let EventKind::TextChunk(chunk) = &mut event.kind {
+                chunk.content.clone_from(&said);
+                chunk.message_id = name.as_deref().map(Into::into);
+            }
+            if let (EventKind::ModelChanged { model, .. }, Some(name)) = (&mut event.kind, &name) {
+                model.clone_from(name);
+            }
+        }
+        for (frame, (_, form)) in frames(&log).iter().flat_map(|frame| FORMS.map(|form| (frame, form))) {
+            prop_assert_eq!(frame.json(form), encode::json(frame, form));
         }
     }
 
