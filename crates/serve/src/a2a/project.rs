@@ -131,6 +131,11 @@ impl Projector {
         self.place.turn.is_none() && self.thought.is_none()
     }
 
+    /// Whether nothing is half shown: amid a turn as well a place to go on from, of which there is little to remember.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.thought.is_none() && self.tools.is_clear()
+    }
+
     /// Lets go of what makes no frames any more. Those that come are the same with it and without.
     pub(crate) fn forget(&mut self) {
         self.tools.forget();

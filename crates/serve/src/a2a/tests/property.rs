@@ -132,16 +132,19 @@ proptest! {
     }
 
     #[test]
-    fn from_any_rest_on_the_same_frames_follow(log in logs()) {
+    fn from_any_rest_or_clear_place_on_the_same_frames_follow(log in logs()) {
         let all: Vec<_> = frames(&log).iter().map(whole).collect();
         let mut projector = Projector::new(log[0].session_id.as_str());
         let mut made = Vec::new();
         for (at, event) in log.iter().enumerate() {
             projector.apply(event, &mut made);
-            if !projector.is_at_rest() {
+            if !projector.is_at_rest() && !projector.is_clear() {
                 continue;
             }
             let mut resumed = projector.clone();
+            if projector.is_clear() {
+                resumed.forget();
+            }
             let mut rest = Vec::new();
             for event in &log[at + 1..] {
                 resumed.apply(event, &mut rest);
