@@ -158,6 +158,6 @@ impl Draft {
 
     /// Makes it an entry of that session's log.
     pub fn stamp(self, session_id: SessionId, seq: u64) -> Event {
-        Event { id: EventId::fresh(), session_id, timestamp: self.at, seq, kind: self.kind, raw: self.raw }
+        Event { id: EventId::fresh(self.at), session_id, timestamp: self.at, seq, kind: self.kind, raw: self.raw }
     }
 }

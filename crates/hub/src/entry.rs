@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use multitap_event::{AgentError, AgentErrorKind, Event, EventKind};
 
+/// How long an event is, as most are.
+const ROOM: usize = 512;
+
 /// An event with its number and its JSON. Cheap to clone.
 #[derive(Clone)]
 pub struct Entry {
@@ -31,13 +34,13 @@ impl Entry {
     }
 
     fn write(event: Event, is_copy: bool) -> Self {
-        let (json, event) = match serde_json::to_string(&event) {
+        let (json, event) = match text(&event) {
             Ok(json) => (json, event),
             // Cannot happen with the types there are; a log with a hole would be worse than one with this in it.
             Err(error) => {
                 let kind = AgentError::new(AgentErrorKind::Unknown, format!("an event could not be written: {error}"));
                 let event = Event { kind: EventKind::Error(kind), raw: Vec::new(), ..event };
-                (serde_json::to_string(&event).unwrap_or_default(), event)
+                (text(&event).unwrap_or_default(), event)
             }
         };
         let (seq, json, event) = (event.seq, json.into(), OnceLock::from(Some(event)));
@@ -73,6 +76,13 @@ impl Entry {
         // The event in memory is about as large as its text.
         2 * self.inner.json.len() + size_of::<Inner>()
     }
+}
+
+/// The event as JSON: most find room in what is taken for it at first, and what is left is given back.
+fn text(event: &Event) -> serde_json::Result<String> {
+    let mut json = Vec::with_capacity(ROOM);
+    serde_json::to_writer(&mut json, event)?;
+    String::from_utf8(json).map_err(serde::ser::Error::custom)
 }
 
 impl PartialEq for Entry {

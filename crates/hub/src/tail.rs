@@ -114,8 +114,11 @@ impl Reader {
         if self.aside.load(Ordering::Acquire) { u64::MAX } else { self.cursor() }
     }
 
-    /// Its time runs from now on.
+    /// Its time runs from now on, if it is measured.
     fn starts_anew(&self) {
+        if self.patience.is_none() {
+            return;
+        }
         let since = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.came.store(since, Ordering::Release);
     }

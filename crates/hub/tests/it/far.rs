@@ -55,7 +55,7 @@ fn entry(seq: u64) -> Entry {
     let (content, is_partial) = (format!("words {seq}"), true);
     let chunk = TextChunk { content, is_partial, role: None, message_id: None, parent_tool_id: None };
     Entry::new(Event {
-        id: EventId::fresh(),
+        id: EventId::fresh(Timestamp::from_millis(0)),
         session_id: SessionId::from("far"),
         timestamp: Timestamp::now(),
         seq,

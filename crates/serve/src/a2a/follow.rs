@@ -33,7 +33,7 @@ impl Follow {
     pub(crate) fn step(&mut self, frame: &Frame) -> Step {
         match self {
             Self::Turn { turn, answered } => {
-                if frame.turn.as_ref() != Some(turn) {
+                if frame.place.turn.as_ref() != Some(turn) {
                     return Step::Skip;
                 }
                 if answered.is_some() {
@@ -45,8 +45,8 @@ impl Follow {
                 }
                 if frame.ends.is_some() { Step::Last } else { Step::Pass }
             }
-            Self::Task { task, .. } if frame.task != *task => Step::Skip,
-            Self::Task { own: true, .. } if frame.state.is_terminal() && frame.ends.is_some() => Step::Last,
+            Self::Task { task, .. } if frame.place.task != *task => Step::Skip,
+            Self::Task { own: true, .. } if frame.place.state.is_terminal() && frame.ends.is_some() => Step::Last,
             Self::Task { .. } => Step::Pass,
         }
     }

@@ -7,13 +7,14 @@ use std::sync::{Arc, OnceLock};
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Dialect, TaskState};
 use multitap_event::{
-    FileChange, Question, QuestionId, Ruling, Timestamp, TokenUsage, ToolCompleted, ToolStarted, UserMessage,
+    FileChange, MessageId, Question, QuestionId, Ruling, Timestamp, TokenUsage, ToolCompleted, ToolStarted, UserMessage,
 };
 use serde::Serialize;
 use serde_json::Value;
 
 use super::cursor::Cursor;
-use super::encode;
+use super::encode::{self, Mould};
+use super::name;
 
 /// A way of writing frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,6 +22,9 @@ pub(crate) struct Form {
     pub(crate) dialect: Dialect,
     pub(crate) spelling: Spelling,
 }
+
+/// How many ways of writing there are.
+const FORMS: usize = 4;
 
 impl Form {
     fn index(self) -> usize {
@@ -37,16 +41,7 @@ impl Form {
 pub(crate) struct Frame {
     pub(crate) cursor: Cursor,
     pub(crate) at: Timestamp,
-    /// The session, which clients call a context.
-    pub(crate) context: Arc<str>,
-    pub(crate) task: Arc<str>,
-    /// The turn it belongs to: the prompt that began it, or the agent's own name for it.
-    pub(crate) turn: Option<Arc<str>>,
-    /// Where the task stands with it.
-    pub(crate) state: TaskState,
-    pub(crate) model: Option<Arc<str>>,
-    /// What the user's account is worth to the agent's maker, where the agent told.
-    pub(crate) tier: Option<Arc<str>>,
+    pub(crate) place: Arc<Place>,
     pub(crate) body: Body,
     /// The streams of its turn end with it.
     pub(crate) ends: Option<Ends>,
@@ -54,7 +49,7 @@ pub(crate) struct Frame {
     pub(crate) question: Option<QuestionId>,
     /// About what it takes up in memory.
     bytes: usize,
-    written: [OnceLock<Arc<str>>; 4],
+    written: [OnceLock<Box<str>>; FORMS],
 }
 
 /// What a frame tells.
@@ -70,13 +65,13 @@ pub(crate) enum Body {
     /// The task's state, and perhaps why or what changed with it.
     State(StateChange),
     Text {
-        message_id: Arc<str>,
+        message_id: MessageId,
         text: String,
         by_user: bool,
         parent: Option<Arc<str>>,
     },
     Thought {
-        message_id: Arc<str>,
+        message_id: MessageId,
         text: String,
         parent: Option<Arc<str>>,
     },
@@ -130,19 +125,19 @@ pub(crate) enum Ends {
 }
 
 impl Frame {
-    pub(super) fn new(cursor: Cursor, at: Timestamp, place: Place, body: Body) -> Self {
-        let Place { context, task, turn, state, model, tier } = place;
+    pub(super) fn new(cursor: Cursor, at: Timestamp, place: Arc<Place>, body: Body) -> Self {
         // It may come to be written in more than one way.
         let bytes = size_of::<Self>() + 3 * body.size() + 1024;
-        let written = Default::default();
-        Self { cursor, at, context, task, turn, state, model, tier, body, ends: None, question: None, bytes, written }
+        Self { cursor, at, place, body, ends: None, question: None, bytes, written: Default::default() }
     }
 
     /// The frame as JSON, as it stands in `result` or `params.event`.
-    pub(crate) fn json(&self, form: Form) -> &Arc<str> {
+    pub(crate) fn json(&self, form: Form) -> &str {
         self.written[form.index()].get_or_init(|| {
-            let update = encode::update(self, form.spelling);
-            form.dialect.write_update(&update).into()
+            let mould = Mould::fits(self)
+                .then(|| self.place.moulds[form.index()].get_or_init(|| Mould::cast(&self.place, form)));
+            let poured = mould.and_then(|mould| mould.as_ref()?.pour(self));
+            poured.unwrap_or_else(|| encode::json(self, form)).into()
         })
     }
 
@@ -195,13 +190,56 @@ impl io::Write for Counted {
     }
 }
 
-/// Where in the session a frame belongs.
-#[derive(Debug, Clone)]
-pub(super) struct Place {
-    pub(super) context: Arc<str>,
-    pub(super) task: Arc<str>,
-    pub(super) turn: Option<Arc<str>>,
-    pub(super) state: TaskState,
-    pub(super) model: Option<Arc<str>>,
-    pub(super) tier: Option<Arc<str>>,
+/// Where in the session a frame belongs: the same for many that follow each other.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The session, which clients call a context.
+    pub(crate) context: Arc<str>,
+    pub(crate) task: Arc<str>,
+    /// The turn it belongs to: the prompt that began it, or the agent's own name for it.
+    pub(crate) turn: Option<Arc<str>>,
+    /// Where the task stands.
+    pub(crate) state: TaskState,
+    pub(crate) model: Option<Arc<str>>,
+    /// What the user's account is worth to the agent's maker, where the agent told.
+    pub(crate) tier: Option<Arc<str>>,
+    /// What text that is said here looks like, in each form; nothing where it has to be written piece by piece.
+    moulds: [OnceLock<Option<Mould>>; FORMS],
+}
+
+impl Place {
+    /// Where a session begins.
+    pub(super) fn first(session: &str) -> Self {
+        Self {
+            context: session.into(),
+            task: name::lasting(session).into(),
+            turn: None,
+            state: TaskState::Submitted,
+            model: None,
+            tier: None,
+            moulds: Default::default(),
+        }
+    }
+
+    /// To be changed: those who are at the place as it was stay there.
+    pub(super) fn leave(place: &mut Arc<Self>) -> &mut Self {
+        let place = Arc::make_mut(place);
+        place.moulds = Default::default();
+        place
+    }
+}
+
+impl Clone for Place {
+    fn clone(&self) -> Self {
+        let Self { context, task, turn, state, model, tier, moulds: _ } = self;
+        Self {
+            context: context.clone(),
+            task: task.clone(),
+            turn: turn.clone(),
+            state: *state,
+            model: model.clone(),
+            tier: tier.clone(),
+            moulds: Default::default(),
+        }
+    }
 }

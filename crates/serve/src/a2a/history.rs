@@ -85,7 +85,7 @@ impl Stretch {
             projector.apply(event, &mut frames);
         }
         let mut told = Told::default();
-        for frame in frames.iter().filter(|frame| frame.task == self.task) {
+        for frame in frames.iter().filter(|frame| frame.place.task == self.task) {
             told.add(frame, spelling);
         }
         let surplus = told.history.len().saturating_sub(limit);
@@ -122,9 +122,9 @@ fn is_prompt(entry: &Entry) -> bool {
 impl Told {
     fn add(&mut self, frame: &Frame, spelling: Spelling) {
         // A prompt that waits is no change of a task that lasts.
-        let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&frame.task);
-        if !waits && self.end.is_none_or(|end| end.state != frame.state) {
-            self.end = Some(End { state: frame.state, seq: frame.cursor.seq, at: frame.at });
+        let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&frame.place.task);
+        if !waits && self.end.is_none_or(|end| end.state != frame.place.state) {
+            self.end = Some(End { state: frame.place.state, seq: frame.cursor.seq, at: frame.at });
         }
         match &frame.body {
             Body::Text { text, .. } => {

@@ -8,7 +8,7 @@ use multitap_event::{SessionId, Timestamp};
 use multitap_hub::{Journal, Session, TaskRecord};
 
 use super::coders::Coders;
-use super::frame::{Body, Frame};
+use super::frame::{Body, Frame, Place};
 use super::name;
 use super::stage::{Listen, Now};
 
@@ -87,22 +87,25 @@ async fn put_away(journal: &Arc<dyn Journal>, record: TaskRecord) {
 
 impl Listen for Keeper {
     fn heard(&mut self, frame: &Frame) {
-        let is_news = !self.known.contains_key(&*frame.task);
+        let Place { task: id, state, .. } = &*frame.place;
+        let (word, at) = (state.word(), frame.at);
+        let is_news = match self.known.get(&**id) {
+            // As most of the time.
+            Some(known) if known.state == word => return,
+            known => known.is_none(),
+        };
         if is_news && self.known.len() >= KNOWN {
             self.known.retain(|_, task| task.last_seq.is_none());
         }
-        let (id, at) = (frame.task.to_string(), frame.at);
-        let begun = fresh(&id, &self.session, frame.cursor.seq, at);
-        let task = self.known.entry(id.clone()).or_insert(begun);
-        let state = frame.state.word();
+        let id = id.to_string();
+        let task = self.known.entry(id.clone()).or_insert_with(|| fresh(&id, &self.session, frame.cursor.seq, at));
         // A prompt that waits is no change of the task that runs.
-        let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&id);
-        if waits || (!is_news && task.state == state) {
+        if matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&id) {
             return;
         }
-        state.clone_into(&mut task.state);
+        word.clone_into(&mut task.state);
         task.updated = at;
-        let is_over = frame.state.is_terminal() && name::is_own_task(&id);
+        let is_over = state.is_terminal() && name::is_own_task(&id);
         task.last_seq = is_over.then_some(frame.cursor.seq);
         if frame.cursor.seq > self.from && !self.changed.contains(&id) {
             self.changed.push(id);

@@ -43,16 +43,12 @@ pub(crate) struct Projector {
     seq: u64,
     /// The last frame that was made.
     last: Cursor,
-    context: Arc<str>,
-    task: Arc<str>,
-    turn: Option<Arc<str>>,
+    /// Where the frames that come belong.
+    place: Arc<Place>,
     /// The prompt whose turn has not ended.
     in_flight: Option<PromptId>,
     /// Prompts that clients were told of while they waited.
     queued: BTreeSet<PromptId>,
-    state: TaskState,
-    model: Option<Arc<str>>,
-    tier: Option<Arc<str>>,
     /// The folder of a session that has just begun: its first state says so.
     folder: Option<String>,
     thought: Option<Thought>,
@@ -75,14 +71,9 @@ impl Projector {
         Self {
             seq: 0,
             last: Cursor::default(),
-            context: session.into(),
-            task: name::lasting(session).into(),
-            turn: None,
+            place: Arc::new(Place::first(session)),
             in_flight: None,
             queued: BTreeSet::new(),
-            state: TaskState::Submitted,
-            model: None,
-            tier: None,
             folder: None,
             thought: None,
             tools: Tools::default(),
@@ -94,7 +85,7 @@ impl Projector {
         let mut projector = Self::new(session);
         projector.seq = state.seq;
         projector.last = Cursor::new(state.seq, AMID);
-        projector.model = state.model.as_deref().map(Into::into);
+        projector.here_on().model = state.model.as_deref().map(Into::into);
         projector.in_flight.clone_from(&state.in_flight);
         projector.queued = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         projector.tools = Tools::amid(state);
@@ -103,8 +94,9 @@ impl Projector {
         if let Some(turn) = turn {
             projector.enter(turn);
         }
-        projector.state = match state.last_turn {
-            _ if projector.tools.is_asking() => TaskState::InputRequired,
+        let is_asking = projector.tools.is_asking();
+        projector.here_on().state = match state.last_turn {
+            _ if is_asking => TaskState::InputRequired,
             _ if state.is_busy() => TaskState::Working,
             Some(status) => end_state(status),
             None => TaskState::Submitted,
@@ -123,20 +115,25 @@ impl Projector {
 
     /// The task of the running turn, or of the last.
     pub(crate) fn task(&self) -> &Arc<str> {
-        &self.task
+        &self.place.task
     }
 
     pub(crate) fn turn(&self) -> Option<&Arc<str>> {
-        self.turn.as_ref()
+        self.place.turn.as_ref()
     }
 
     pub(crate) fn state(&self) -> TaskState {
-        self.state
+        self.place.state
     }
 
     /// Whether nothing is under way: a good place to go on from.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.turn.is_none() && self.thought.is_none()
+        self.place.turn.is_none() && self.thought.is_none()
+    }
+
+    /// Whether nothing is half shown: amid a turn as well a place to go on from, of which there is little to remember.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.thought.is_none() && self.tools.is_clear()
     }
 
     /// Lets go of what makes no frames any more. Those that come are the same with it and without.
@@ -182,7 +179,7 @@ impl Projector {
             EventKind::TurnStarted { turn_id } => {
                 let turn = self.in_flight.clone().map_or_else(|| turn_id.as_str().into(), |prompt| prompt.to_string());
                 self.enter(&turn);
-                self.state = TaskState::Working;
+                self.here_on().state = TaskState::Working;
                 let change = self.folder.take().map(|folder| more("workspacePath", folder.into())).unwrap_or_default();
                 self.emit(first, at, Body::State(change), out);
             }
@@ -203,7 +200,7 @@ impl Projector {
             }
             EventKind::PermissionAsked(question) => {
                 let view = self.tools.asked(question);
-                self.state = TaskState::InputRequired;
+                self.here_on().state = TaskState::InputRequired;
                 self.emit(first, at, Body::Tool(view), out);
                 let told = self.emit(Cursor::new(event.seq, 1), at, Body::State(StateChange::default()), out);
                 told.question = Some(question.question_id.clone());
@@ -229,7 +226,7 @@ impl Projector {
                 self.emit(first, at, Body::State(more("mode", mode)), out);
             }
             EventKind::ModelChanged { model, .. } => {
-                self.model = Some(model.as_str().into());
+                self.here_on().model = Some(model.as_str().into());
                 self.emit(first, at, Body::State(StateChange::default()), out);
             }
             EventKind::Reasoning(piece) => self.reasoned(piece, first, at, out),
@@ -259,16 +256,22 @@ impl Projector {
     fn began(&mut self, start: &SessionStart) {
         let config = start.config.as_ref();
         let model = config.and_then(|config| config.model.as_deref());
-        self.model = model.map(Into::into).or(self.model.take());
+        if let Some(model) = model {
+            self.here_on().model = Some(model.into());
+        }
         self.folder = config.and_then(|config| config.working_directory.clone());
     }
 
     fn noted(&mut self, note: &SystemNote) {
         let text = |key: &str| note.data.get(key).and_then(Value::as_str).map(Arc::<str>::from);
-        self.model = note.model().map(Into::into).or(self.model.take());
+        if let Some(model) = note.model() {
+            self.here_on().model = Some(model.into());
+        }
         if note.subtype == SystemSubtype::ACCOUNT {
             let tier = ["tier", "subscriptionType", "planType", "plan"].into_iter().find_map(text);
-            self.tier = tier.or(self.tier.take());
+            if tier.is_some() {
+                self.here_on().tier = tier;
+            }
         }
     }
 
@@ -279,7 +282,7 @@ impl Projector {
         };
         self.enter(id.as_str());
         self.in_flight = Some(id.clone());
-        self.state = TaskState::Submitted;
+        self.here_on().state = TaskState::Submitted;
         self.tools.clear();
         if !self.queued.remove(id) {
             self.tell_prompt(message, false, cursor, at, out);
@@ -289,9 +292,9 @@ impl Projector {
     fn tell_prompt(&mut self, message: &UserMessage, queued: bool, at: Cursor, when: Timestamp, out: &mut Vec<Frame>) {
         let body = Body::Prompted { message: message.clone(), queued };
         let turn = message.prompt_id.as_ref().map_or("", PromptId::as_str);
-        let (task, turn) = (name::task_of(&self.context, turn), Some(turn.into()));
-        let frame = self.emit(at, when, body, out);
-        (frame.task, frame.turn, frame.state) = (task, turn, TaskState::Submitted);
+        let (task, turn) = (name::task_of(&self.place.context, turn), Some(turn.into()));
+        let place = Place::leave(&mut self.emit(at, when, body, out).place);
+        (place.task, place.turn, place.state) = (task, turn, TaskState::Submitted);
         if queued && self.queued.len() < QUEUE {
             self.queued.extend(message.prompt_id.clone());
         }
@@ -299,11 +302,13 @@ impl Projector {
 
     fn withdrawn(&mut self, prompt: &PromptId, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         self.queued.remove(prompt);
-        let (task, own) = (name::task_of(&self.context, prompt.as_str()), name::is_own_task(prompt.as_str()));
+        let (task, own) = (name::task_of(&self.place.context, prompt.as_str()), name::is_own_task(prompt.as_str()));
         let frame = self.emit(cursor, at, Body::State(more("withdrawnPromptId", prompt.as_str().into())), out);
-        (frame.task, frame.turn, frame.ends) = (task, Some(prompt.as_str().into()), Some(Ends::Turn));
+        frame.ends = Some(Ends::Turn);
+        let place = Place::leave(&mut frame.place);
+        (place.task, place.turn) = (task, Some(prompt.as_str().into()));
         if own {
-            frame.state = TaskState::Canceled;
+            place.state = TaskState::Canceled;
         }
     }
 
@@ -349,8 +354,8 @@ impl Projector {
     }
 
     fn answered(&mut self) {
-        if self.state == TaskState::InputRequired && !self.tools.is_asking() {
-            self.state = TaskState::Working;
+        if self.place.state == TaskState::InputRequired && !self.tools.is_asking() {
+            self.here_on().state = TaskState::Working;
         }
     }
 
@@ -359,25 +364,25 @@ impl Projector {
         if end.origin.is_some() && self.in_flight.is_some() {
             return;
         }
-        self.state = end_state(end.status);
+        self.here_on().state = end_state(end.status);
         let mut change = StateChange { error: end.error.clone(), usage: end.usage, ..StateChange::default() };
         change.message = end.error.clone();
         change.more.extend(end.cost_usd.map(|cost| ("costUsd", json!(cost))));
         change.more.extend(end.structured_output.clone().map(|output| ("structuredOutput", output)));
         self.emit(cursor, at, Body::State(change), out).ends = Some(Ends::Turn);
         self.in_flight = None;
-        self.turn = None;
+        self.here_on().turn = None;
     }
 
     fn ended(&mut self, end: &SessionEnd, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         let Some(error) = &end.error else { return };
-        if !self.state.is_terminal() {
-            self.state = TaskState::Failed;
+        if !self.place.state.is_terminal() {
+            self.here_on().state = TaskState::Failed;
         }
         let change = StateChange { error: Some(error.clone()), ..StateChange::default() };
         self.emit(cursor, at, Body::State(change), out).ends = Some(Ends::Turn);
         self.in_flight = None;
-        self.turn = None;
+        self.here_on().turn = None;
     }
 
     fn went_wrong(&mut self, error: &AgentError, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
@@ -390,8 +395,9 @@ impl Projector {
     }
 
     fn enter(&mut self, turn: &str) {
-        self.task = name::task_of(&self.context, turn);
-        self.turn = Some(turn.into());
+        let place = self.here_on();
+        place.task = name::task_of(&place.context, turn);
+        place.turn = Some(turn.into());
     }
 
     /// The next place that no event has taken.
@@ -400,23 +406,20 @@ impl Projector {
         Cursor::new(self.seq, part)
     }
 
-    fn message_id(&self, given: Option<&MessageId>, cursor: Cursor) -> Arc<str> {
-        given.map_or_else(|| format!("{}-{cursor}", self.context).into(), |id| id.as_str().into())
+    /// The place as it will be for the frames that come.
+    fn here_on(&mut self) -> &mut Place {
+        Place::leave(&mut self.place)
+    }
+
+    fn message_id(&self, given: Option<&MessageId>, cursor: Cursor) -> MessageId {
+        given.cloned().unwrap_or_else(|| format!("{}-{cursor}", self.place.context).into())
     }
 
     fn emit<'a>(&mut self, cursor: Cursor, at: Timestamp, body: Body, out: &'a mut Vec<Frame>) -> &'a mut Frame {
         // What was due while it waited to be shown may have been told meanwhile.
         let next = Cursor::new(self.last.seq, self.last.part + 1);
         self.last = if cursor > self.last { cursor } else { next };
-        let place = Place {
-            context: self.context.clone(),
-            task: self.task.clone(),
-            turn: self.turn.clone(),
-            state: self.state,
-            model: self.model.clone(),
-            tier: self.tier.clone(),
-        };
-        let mut frame = Frame::new(self.last, at, place, body);
+        let mut frame = Frame::new(self.last, at, self.place.clone(), body);
         frame.question = self.tools.question_of(&frame.body);
         out.push(frame);
         let last = out.len() - 1;

@@ -216,9 +216,21 @@ fn takes_stream(headers: &HeaderMap) -> bool {
 
 /// A JSON-RPC answer around JSON that is written already.
 pub(crate) fn envelope(id: &RequestId, key: &str, json: &str) -> String {
-    let id = serde_json::to_string(id).unwrap_or_else(|_| "null".to_owned());
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{key}\":{json}}}")
+    let mut text = opening(id, key);
+    text.reserve_exact(json.len() + CLOSING.len());
+    text.push_str(json);
+    text.push_str(CLOSING);
+    text
 }
+
+/// How such an answer begins: the same for all that answer one request.
+pub(super) fn opening(id: &RequestId, key: &str) -> String {
+    let id = serde_json::to_string(id).unwrap_or_else(|_| "null".to_owned());
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{key}\":")
+}
+
+/// And how it ends.
+pub(super) const CLOSING: &str = "}";
 
 pub(crate) fn error_envelope(dialect: Dialect, id: &RequestId, error: &Error) -> String {
     envelope(id, "error", &dialect.write_error(error).to_string())

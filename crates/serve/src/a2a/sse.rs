@@ -13,7 +13,8 @@ use multitap_hub::STUCK;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::rpc::{envelope, error_envelope};
+use super::frame::Form;
+use super::rpc::{CLOSING, error_envelope, opening};
 use super::service::{Item, Stream};
 use crate::http::Shared;
 
@@ -54,10 +55,11 @@ pub(super) fn respond(door: &Shared, id: RequestId, frames: Stream) -> Response 
 }
 
 async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
+    let opening = opening(&id, "result");
     loop {
         let mut text = String::new();
         match timeout(ALIVE, frames.next()).await {
-            Ok(Some(item)) => write(&mut text, &id, &frames, &item),
+            Ok(Some(item)) => write(&mut text, &opening, frames.form, &item),
             Ok(None) => return,
             Err(_) => text.push_str(PING),
         }
@@ -65,7 +67,7 @@ async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
         while text.len() < CHUNK
             && let Some(item) = frames.try_next()
         {
-            write(&mut text, &id, &frames, &item);
+            write(&mut text, &opening, frames.form, &item);
         }
         match timeout(STUCK, chunks.send(text.into())).await {
             Ok(Ok(())) => {}
@@ -75,15 +77,17 @@ async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
     }
 }
 
-fn write(text: &mut String, id: &RequestId, frames: &Stream, item: &Item) {
-    let written = match item {
-        Item::First(json) => write!(text, "data: {}\n\n", envelope(id, "result", json)),
+fn write(text: &mut String, opening: &str, form: Form, item: &Item) {
+    let json = match item {
+        Item::First(json) => json,
         Item::Frame(frame) => {
-            let json = envelope(id, "result", frame.json(frames.form));
-            write!(text, "id: {}\ndata: {json}\n\n", frame.cursor)
+            writeln!(text, "id: {}", frame.cursor).ok(); // a String takes everything
+            frame.json(form)
         }
     };
-    written.ok(); // a String takes everything
+    for part in ["data: ", opening, json, CLOSING, "\n\n"] {
+        text.push_str(part);
+    }
 }
 
 fn response(body: Body) -> Response {

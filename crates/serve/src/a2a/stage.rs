@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use multitap_a2a::TaskState;
-use multitap_event::{ClientRef, Door, Timestamp};
-use multitap_hub::{Feed, Join, JoinError, JoinFrom, Session, Told};
+use multitap_event::{ClientRef, Door, Event, Timestamp};
+use multitap_hub::{Entry, Feed, Join, JoinError, JoinFrom, Session, Told};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -22,10 +22,20 @@ use super::project::Projector;
 
 /// How much of the latest frames is at hand.
 const RING_BYTES: usize = 2 * 1024 * 1024;
-/// How many places are remembered from which frames can be made anew: one a turn.
+/// How many places are remembered from which frames can be made anew: between turns, and now and then within them.
 const STARTS: usize = 256;
+/// How many events may come within a turn before the next such place: so many at most are gone through in vain by a
+/// reader that has just fallen behind.
+const STRIDE: u64 = 512;
+/// How many events are taken in before those who read are told of them.
+const TOGETHER: usize = 64;
+/// How many frames a reader takes at a time.
+const AT_A_TIME: usize = 64;
+/// And about how many bytes: so much a reader that does not go on may hold.
+const BYTES_AT_A_TIME: usize = 256 * 1024;
 /// How long a log may be that is gone through from its start when its session is first asked for.
 const FROM_START: u64 = 20_000;
+
 /// One session on show.
 #[derive(Debug)]
 pub(crate) struct Stage {
@@ -41,7 +51,7 @@ struct Ring {
     bytes: usize,
     /// Every frame after this one is here, but for live output that was shown again.
     before: Cursor,
-    /// The session at rest, now and then, oldest first.
+    /// Where frames can be made from, oldest first.
     starts: VecDeque<Projector>,
 }
 
@@ -97,13 +107,9 @@ impl Stage {
                 () = stop.cancelled() => break,
                 told = feed.next() => {
                     let Some(told) = told else { break };
-                    self.take(told, &mut listener);
-                    // What came together is told together.
-                    while let Some(told) = feed.try_next() {
-                        self.take(told, &mut listener);
-                    }
+                    self.take(told, &mut feed, &mut listener);
                 }
-                () = until(self.due()) => self.make(&mut listener, |projector, out| projector.tick(Timestamp::now(), out)),
+                () = until(self.due()) => self.tick(&mut listener),
             }
             listener.rest().await;
         }
@@ -137,33 +143,40 @@ impl Stage {
 
     /// Goes through the frames after that one.
     pub(crate) fn read(self: &Arc<Self>, after: Cursor) -> Reader {
-        Reader { stage: self.clone(), head: self.head.subscribe(), after, past: None }
+        Reader { stage: self.clone(), head: self.head.subscribe(), after, ready: VecDeque::new(), past: None }
     }
 
     fn due(&self) -> Option<Timestamp> {
         self.lock().projector.due()
     }
 
-    fn take(&self, told: Told, listener: &mut impl Listen) {
-        // What is lost has no frames; what this version does not know has none either.
-        let Told::Event(entry) = told else { return };
-        let Some(event) = entry.event() else { return };
-        self.make(listener, |projector, out| projector.apply(event, out));
+    /// Takes in an event, and what else is at hand: what came together is told together.
+    fn take(&self, told: Told, feed: &mut Feed, listener: &mut impl Listen) {
+        let more = std::iter::from_fn(|| feed.try_next());
+        let came = std::iter::once(told).chain(more).take(TOGETHER).filter_map(|told| match told {
+            Told::Event(entry) => Some(entry),
+            // What is lost has no frames.
+            Told::Gap { .. } => None,
+        });
+        let came: Vec<Entry> = came.collect();
+        // What this version does not know has none either. Read before anybody has to wait for it.
+        let events: Vec<&Event> = came.iter().filter_map(Entry::event).collect();
+        let mut ring = self.lock();
+        for event in events {
+            ring.make(listener, |projector, out| projector.apply(event, out));
+        }
+        self.tell(ring);
     }
 
-    fn make(&self, listener: &mut impl Listen, project: impl FnOnce(&mut Projector, &mut Vec<Frame>)) {
-        let mut made = Vec::new();
+    /// Shows what is due.
+    fn tick(&self, listener: &mut impl Listen) {
         let mut ring = self.lock();
-        let was_at_rest = ring.projector.is_at_rest();
-        project(&mut ring.projector, &mut made);
-        if !was_at_rest && ring.projector.is_at_rest() {
-            ring.projector.forget();
-            ring.remember();
-        }
-        for frame in made {
-            listener.heard(&frame);
-            ring.add(Arc::new(frame));
-        }
+        ring.make(listener, |projector, out| projector.tick(Timestamp::now(), out));
+        self.tell(ring);
+    }
+
+    /// Tells those who read that there may be more.
+    fn tell(&self, ring: MutexGuard<'_, Ring>) {
         let last = ring.frames.back().map_or(ring.before, |frame| frame.cursor);
         drop(ring);
         self.head.send_modify(|head| head.last = last);
@@ -176,6 +189,26 @@ impl Stage {
 }
 
 impl Ring {
+    fn make(&mut self, listener: &mut impl Listen, project: impl FnOnce(&mut Projector, &mut Vec<Frame>)) {
+        let mut made = Vec::new();
+        let was_at_rest = self.projector.is_at_rest();
+        project(&mut self.projector, &mut made);
+        if !was_at_rest && self.projector.is_at_rest() {
+            self.projector.forget();
+            self.remember();
+        } else if self.projector.seq() >= self.last_start() + STRIDE && self.projector.is_clear() {
+            self.remember();
+        }
+        for frame in made {
+            listener.heard(&frame);
+            self.add(Arc::new(frame));
+        }
+    }
+
+    fn last_start(&self) -> u64 {
+        self.starts.back().map_or(0, Projector::seq)
+    }
+
     fn add(&mut self, frame: Arc<Frame>) {
         self.supersede(&frame);
         self.bytes += frame.bytes();
@@ -203,10 +236,16 @@ impl Ring {
 
     fn remember(&mut self) {
         if self.starts.len() == STARTS {
-            // The beginning stays.
-            self.starts.remove(1);
+            // Every other one goes: of a long log there are places all along it. The beginning stays.
+            let mut at = 0;
+            self.starts.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
         }
-        self.starts.push_back(self.projector.clone());
+        let mut start = self.projector.clone();
+        start.forget();
+        self.starts.push_back(start);
     }
 }
 
@@ -217,6 +256,8 @@ pub(crate) struct Reader {
     head: watch::Receiver<Head>,
     /// The last frame that was read.
     after: Cursor,
+    /// Frames that were at hand when it last looked.
+    ready: VecDeque<Arc<Frame>>,
     past: Option<Past>,
 }
 
@@ -267,15 +308,25 @@ impl Reader {
     }
 
     fn find(&mut self) -> Found {
+        if let Some(frame) = self.ready.pop_front() {
+            return Found::Frame(frame);
+        }
         let ring = self.stage.lock();
         if self.after < ring.before {
             return Found::Behind;
         }
         let at = ring.frames.partition_point(|frame| frame.cursor <= self.after);
-        match ring.frames.get(at) {
+        let mut bytes = 0;
+        let some = ring.frames.range(at..).take(AT_A_TIME).take_while(|frame| {
+            let has_room = bytes < BYTES_AT_A_TIME;
+            bytes += frame.bytes();
+            has_room
+        });
+        self.ready.extend(some.cloned());
+        match self.ready.pop_front() {
             Some(frame) => {
                 self.past = None;
-                Found::Frame(frame.clone())
+                Found::Frame(frame)
             }
             None => Found::Nothing,
         }

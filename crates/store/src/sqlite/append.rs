@@ -1,5 +1,7 @@
 //! What one batch writes: events, and what is drawn from them. Runs inside a transaction of the writer.
 
+use std::sync::LazyLock;
+
 use multitap_event::{Event, EventKind, Question, Ruling, SessionId};
 use multitap_hub::{About, Batch, Checkpoint, Entry, JournalError};
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
@@ -7,18 +9,33 @@ use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 use super::error::Trouble;
 use super::record::{number, signed, word};
 
+/// How many entries one statement adds: for each statement SQLite looks anew for the ends of the table and its index.
+const ROWS: usize = 16;
+
+static ONE: LazyLock<String> = LazyLock::new(|| statement(1));
+static MANY: LazyLock<String> = LazyLock::new(|| statement(ROWS));
+
+/// Adds so many entries of one session.
+fn statement(rows: usize) -> String {
+    let rows: Vec<String> = (1..=rows).map(|row| format!("(?1, ?{}, ?{})", 2 * row, 2 * row + 1)).collect();
+    format!("INSERT INTO events (session, seq, json) VALUES {}", rows.join(", "))
+}
+
 /// Adds a batch to the log of the session with that key, or what of it is not there yet. Refuses before it writes
 /// anything.
 pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), Trouble> {
     check_order(batch)?;
     let missing = move_on(connection, key, batch, now)?;
-    let mut insert = connection.prepare_cached("INSERT INTO events (session, seq, json) VALUES (?, ?, ?)")?;
-    for entry in missing {
-        insert.execute(params![key, signed(entry.seq()), entry.json()])?;
-        // Somebody ruled once, and elsewhere.
-        if let Some(event) = entry.event().filter(|_| !entry.is_copy()) {
-            note_ruling(connection, &batch.session, event)?;
-        }
+    let (many, rest) = missing.as_chunks::<ROWS>();
+    for entries in many {
+        insert(connection, &MANY, key, entries)?;
+    }
+    for entry in rest {
+        insert(connection, &ONE, key, std::slice::from_ref(entry))?;
+    }
+    // Somebody ruled once, and elsewhere.
+    for event in missing.iter().filter(|entry| !entry.is_copy()).filter_map(Entry::event) {
+        note_ruling(connection, &batch.session, event)?;
     }
     if let Some(about) = &batch.about {
         tell(connection, key, about)?;
@@ -28,6 +45,17 @@ pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64)
         connection.prepare_cached(replace)?.execute(params![key, signed(*seq), state])?;
     }
     Ok(())
+}
+
+/// Adds as many entries as the statement has room for.
+fn insert(connection: &Connection, statement: &str, key: i64, entries: &[Entry]) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached(statement)?;
+    insert.raw_bind_parameter(1, key)?;
+    for (row, entry) in (1..).zip(entries) {
+        insert.raw_bind_parameter(2 * row, signed(entry.seq()))?;
+        insert.raw_bind_parameter(2 * row + 1, entry.json())?;
+    }
+    insert.raw_execute().map(drop)
 }
 
 fn check_order(batch: &Batch) -> Result<(), JournalError> {

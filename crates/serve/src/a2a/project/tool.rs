@@ -132,6 +132,11 @@ impl Tools {
         self.calls.retain(|call| !call.is_over());
     }
 
+    /// Whether all calls are over, and so is their output.
+    pub(super) fn is_clear(&self) -> bool {
+        self.calls.iter().all(Call::is_over) && self.live.due().is_none()
+    }
+
     pub(super) fn is_asking(&self) -> bool {
         self.calls.iter().any(|call| call.view.asked.is_some())
     }

@@ -210,7 +210,7 @@ impl Service {
         let ended = async {
             while let Some(frame) = reader.next().await {
                 // A question that is withdrawn on the way does not end it.
-                if follow.step(&frame) == Step::Last && frame.state.is_terminal() {
+                if follow.step(&frame) == Step::Last && frame.place.state.is_terminal() {
                     break;
                 }
             }

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use multitap_event::{Event, Timestamp};
+use multitap_event::{Event, EventKind, Timestamp};
 use multitap_testkit::script;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::{FORMS, frames};
+use crate::a2a::encode;
 use crate::a2a::frame::{Body, Frame, ToolStatus};
 use crate::a2a::project::Projector;
 
@@ -101,6 +102,23 @@ proptest! {
         }
     }
 
+    /// However odd what is said, and whatever the agent calls itself.
+    #[test]
+    fn a_frame_looks_the_same_from_a_mould(mut log in logs(), said in any::<String>(), name in any::<Option<String>>()) {
+        for event in &mut log {
+            if let EventKind::TextChunk(chunk) = &mut event.kind {
+                chunk.content.clone_from(&said);
+                chunk.message_id = name.as_deref().map(Into::into);
+            }
+            if let (EventKind::ModelChanged { model, .. }, Some(name)) = (&mut event.kind, &name) {
+                model.clone_from(name);
+            }
+        }
+        for (frame, (_, form)) in frames(&log).iter().flat_map(|frame| FORMS.map(|form| (frame, form))) {
+            prop_assert_eq!(frame.json(form), encode::json(frame, form));
+        }
+    }
+
     #[test]
     fn a_call_that_is_over_stays_over(log in logs()) {
         let mut over: HashMap<String, bool> = HashMap::new();
@@ -114,16 +132,19 @@ proptest! {
     }
 
     #[test]
-    fn from_any_rest_on_the_same_frames_follow(log in logs()) {
+    fn from_any_rest_or_clear_place_on_the_same_frames_follow(log in logs()) {
         let all: Vec<_> = frames(&log).iter().map(whole).collect();
         let mut projector = Projector::new(log[0].session_id.as_str());
         let mut made = Vec::new();
         for (at, event) in log.iter().enumerate() {
             projector.apply(event, &mut made);
-            if !projector.is_at_rest() {
+            if !projector.is_at_rest() && !projector.is_clear() {
                 continue;
             }
             let mut resumed = projector.clone();
+            if projector.is_clear() {
+                resumed.forget();
+            }
             let mut rest = Vec::new();
             for event in &log[at + 1..] {
                 resumed.apply(event, &mut rest);
