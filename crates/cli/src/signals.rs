@@ -65,6 +65,22 @@ impl Signals {
         })
     }
 
+    /// Lets go of the terminal as soon as it is gone, or this is to end, whatever the screen is doing: whoever reads
+    /// keys may never come to an end with a terminal that is gone.
+    pub(crate) fn let_go_in_time() -> Result<(), Problem> {
+        let mut signals = Self::new()?;
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = signals.terminate.recv() => {}
+                _ = signals.hangup.recv() => {}
+            }
+            if let Err(error) = multitap_tui::let_go() {
+                tracing::warn!(%error, "the terminal is still held");
+            }
+        });
+        Ok(())
+    }
+
     /// The next one. Cancel safe.
     pub(crate) async fn next(&mut self) {
         self.next_kind().await;
@@ -94,6 +110,12 @@ impl Signals {
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
     pub(crate) fn new() -> Result<Self, Problem> {
         Ok(Self { at_editor: AtEditor::default() })
+    }
+
+    /// A console that is gone ends its programs.
+    #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
+    pub(crate) fn let_go_in_time() -> Result<(), Problem> {
+        Ok(())
     }
 
     /// The next one. Cancel safe.

@@ -90,8 +90,6 @@ pub(crate) struct Model {
     pub(crate) session: Option<String>,
     /// Whether the session ends when this screen is left.
     pub(crate) is_host: bool,
-    /// The key before this one answered a question.
-    pub(crate) has_just_answered: bool,
     /// The mode that was asked for last, until it is told; and those that the agent did not take.
     wished: Option<ApprovalMode>,
     refused: Vec<ApprovalMode>,
@@ -140,7 +138,6 @@ impl Model {
             takes_pictures: true,
             session: None,
             is_host: false,
-            has_just_answered: false,
             wished: None,
             refused: Vec::new(),
             again: None,
@@ -273,7 +270,6 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             vec![Effect::Decide(Decide { new_content: Some(text), ..decide })]
         }
         Msg::Tick => {
-            model.has_just_answered = false;
             // What it said about the next key is no longer so.
             if model.again.take().is_some() {
                 model.notice = None;
@@ -368,11 +364,9 @@ fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     {
         return effects;
     }
-    model.has_just_answered = false;
     if model.asking.is_some()
         && let Some(effects) = ask::pressed(model, key, action)
     {
-        model.has_just_answered = effects.iter().any(|effect| matches!(effect, Effect::Decide(_)));
         return effects;
     }
     if let Some(effects) = typing::pressed_in_search(model, action) {

@@ -33,7 +33,7 @@ use crate::view::view;
 const FRAME: Duration = Duration::from_millis(16);
 /// How often the screen shows that a turn is at it.
 pub(crate) const BEAT: Duration = Duration::from_millis(100);
-/// How long a question that follows another is on the screen before a key answers it.
+/// How long a question is on the screen before a key answers it.
 const READ: Duration = Duration::from_millis(500);
 /// How long a key waits to be pressed again.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -176,7 +176,7 @@ struct Loop<'a> {
 impl Loop<'_> {
     async fn run(&mut self) -> Result<Outcome, RunError> {
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
-        let (mut beat, mut ripe) = (drawn, None);
+        let (mut beat, mut ripe, mut read) = (drawn, None, None);
         let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
         let mut reaches = self.session.reaches();
         let mut continued = terminal::Continued::new()?;
@@ -201,8 +201,11 @@ impl Loop<'_> {
                 has_drawn = true;
                 (drawn, dirty) = (Instant::now(), false);
             }
-            if ripe.is_none() && self.model.asking.as_ref().is_some_and(|asking| asking.is_fresh) {
-                ripe = Some(Instant::now() + READ);
+            // Each question has its own time to be read.
+            if let Some(asking) = self.model.asking.as_ref().filter(|asking| asking.is_fresh)
+                && read.as_ref() != Some(&asking.question.question_id)
+            {
+                (read, ripe) = (Some(asking.question.question_id.clone()), Some(Instant::now() + READ));
             }
             tokio::select! {
                 read = self.taken.input.next(), if self.lent.is_none() => match read {

@@ -11,7 +11,7 @@ use crossterm::event::{
     EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::style::Print;
-use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Size;
@@ -53,7 +53,11 @@ impl Screen {
         // What was asked of it is asked anew: nobody knows what became of it.
         leave();
         enter(self.preferences)?;
-        self.terminal.clear()
+        execute!(io::stdout(), Clear(ClearType::All))?;
+        // A new one knows of nothing that is drawn. To clear the old one would ask the terminal where its cursor is, and
+        // whoever waits for keys would get the answer.
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+        Ok(())
     }
 
     /// Draws a frame.
@@ -172,7 +176,9 @@ impl Continued {
 /// stdin is something that never says anything.
 #[cfg(unix)]
 pub fn let_go() -> io::Result<()> {
-    let (reader, writer) = rustix::pipe::pipe()?;
+    use rustix::pipe::{PipeFlags, pipe_with};
+    // Whoever is in the middle of reading finds nothing, and does not wait for it.
+    let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
     rustix::stdio::dup2_stdin(&reader)?;
     // Nobody writes, and nobody closes it while this process lives.
     std::mem::forget(writer);

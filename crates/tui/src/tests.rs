@@ -44,6 +44,15 @@ impl Play {
     /// An event as it stands in a log, without what is the same for all.
     #[track_caller]
     fn tell(&mut self, event: &Value) -> Vec<Effect> {
+        let effects = self.tell_now(event);
+        // What is on the screen is read.
+        self.on(Msg::Ripe);
+        effects
+    }
+
+    /// The same just now: nobody can have read it.
+    #[track_caller]
+    fn tell_now(&mut self, event: &Value) -> Vec<Effect> {
         let kind = serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{event}: {error}"));
         let event = self.event(kind);
         self.on(Msg::Told(Box::new(event)))

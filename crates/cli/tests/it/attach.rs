@@ -9,7 +9,7 @@ use crate::scene::{MULTITAP, PATIENCE, Scene};
 use crate::terminal::{READY, REHEARSAL};
 
 /// What is to be seen of a question that is open.
-const ASKING: &str = "1. Allow once";
+const ASKING: &str = "Esc refuses";
 
 /// A terminal that somebody sits at, with the binary in it.
 fn sit<'a>(scene: &'a Scene, user: &str, args: &[&str]) -> Option<Terminal<'a>> {

@@ -21,7 +21,7 @@ pub(crate) struct Asking {
     pub(crate) top: usize,
     /// Where the agent wants to know something.
     pub(crate) form: Option<Form>,
-    /// It came so soon after another that nobody can have read it: keys answer nothing yet.
+    /// It came just now and nobody can have read it: a key that is on its way was meant for something else.
     pub(crate) is_fresh: bool,
 }
 
@@ -29,7 +29,7 @@ impl Asking {
     fn new(question: Question, is_typing: bool) -> Self {
         let form = Form::of(&question);
         let chosen = (!is_typing).then(|| if form.is_some() { 0 } else { allows(&question).unwrap_or(0) });
-        let mut asking = Self { question, chosen, words: None, top: 0, form, is_fresh: false };
+        let mut asking = Self { question, chosen, words: None, top: 0, form, is_fresh: true };
         if !is_typing {
             asking.open_words();
         }
@@ -38,7 +38,8 @@ impl Asking {
 
     pub(super) fn paste(&mut self, text: &str) {
         self.begin_words();
-        self.words.get_or_insert_default().paste(text);
+        // What is copied often ends with its line, and the next one would hide it.
+        self.words.get_or_insert_default().paste(text.trim_end_matches(['\r', '\n']));
     }
 
     /// How many things can be chosen.
@@ -121,8 +122,7 @@ pub(super) fn follow(model: &mut Model) {
     };
     let begun = take_up(&mut model.aside, &next);
     let mut asking = begun.unwrap_or_else(|| Asking::new(next, is_typing));
-    // A key for the one before, which somebody else may have answered, may be on its way too.
-    asking.is_fresh = model.has_just_answered || model.asking.is_some();
+    asking.is_fresh = true;
     model.asking = Some(asking);
 }
 
@@ -275,7 +275,8 @@ fn turn_to(model: &mut Model, at: usize) {
         return;
     }
     // Whoever turns pages is not typing.
-    let begun = take_up(&mut model.aside, &next).unwrap_or_else(|| Asking::new(next, false));
+    let mut begun = take_up(&mut model.aside, &next).unwrap_or_else(|| Asking::new(next, false));
+    begun.is_fresh = false;
     model.aside.extend(model.asking.replace(begun));
 }
 

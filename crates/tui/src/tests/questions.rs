@@ -275,7 +275,7 @@ fn a_key_that_was_meant_for_a_question_that_is_gone_answers_no_other() {
                 play.write("not to");
             }
             play.tell(&asked("two", "rm -rf build"));
-            play.tell(&settled("one", &phone));
+            play.tell_now(&settled("one", &phone));
             assert!(play.screen().contains("Run rm -rf build"), "{}", play.screen());
             assert_eq!(play.press(key), [], "{key}");
         }
@@ -289,6 +289,18 @@ fn a_key_that_was_meant_for_a_question_that_is_gone_answers_no_other() {
         let effects = play.press(KeyCode::Enter);
         assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.question_id == id.into()), "{effects:?}");
         play.tell(&settled(id, &me));
-        play.on(Msg::Ripe);
+    }
+}
+
+#[test]
+fn what_is_to_be_allowed_is_seen_on_any_screen_that_takes_an_answer() {
+    for columns in [20, 24, 40, 80] {
+        for rows in 8..14 {
+            let mut play = Play::new(columns, rows);
+            play.tell(&asked("q", &format!("{} evil", "a b ".repeat(30))));
+            let screen = play.screen();
+            assert!(screen.contains("a b a b"), "{columns}x{rows}:\n{screen}");
+            assert!(screen.contains("1. Allow once"), "{columns}x{rows}:\n{screen}");
+        }
     }
 }

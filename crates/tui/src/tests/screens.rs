@@ -43,6 +43,7 @@ fn scripts() {
                 for event in &events[..=asked] {
                     play.on(Msg::Told(Box::new(event.clone())));
                 }
+                play.on(Msg::Ripe);
             });
         }
     }

@@ -17,6 +17,8 @@ use crate::wrap::{width, wrap};
 
 /// The rows that what is asked about has at least.
 const DETAIL_ROWS: usize = 3;
+/// The rows of it that are seen on any screen: a line, and how many more there are.
+const BEGINNING: u16 = 2;
 /// The rows of the frame and of the last line.
 const AROUND: usize = 3;
 /// How many questions that wait are listed at a time.
@@ -40,7 +42,7 @@ pub(super) fn hidden(model: &Model, asking: &Asking) -> usize {
 
 /// Whether what is asked about can be seen: nobody allows what they cannot read.
 pub(super) fn is_readable(model: &Model) -> bool {
-    const LEAST: (u16, u16) = (12, 6);
+    const LEAST: (u16, u16) = (20, 8);
     model.columns >= LEAST.0 && model.rows >= LEAST.1
 }
 
@@ -55,12 +57,13 @@ pub(super) fn draw(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: 
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let options = u16::try_from(options(model, asking).len()).unwrap_or(u16::MAX);
-    // On a low screen the options are what is needed, and a line of what they are about.
-    let options = options.min(inner.height.saturating_sub(1));
-    let last = inner.height.saturating_sub(options + 1).min(1);
+    // On a low screen the options are what is needed, and the beginning of what they are about.
+    let beginning = u16::try_from(details(model, asking).len()).unwrap_or(u16::MAX).min(BEGINNING);
+    let options = options.min(inner.height.saturating_sub(beginning));
+    let last = inner.height.saturating_sub(options + beginning).min(1);
     let listed = list(model, asking);
     let above = inner.height.saturating_sub(options + last);
-    let list = u16::try_from(listed.len()).unwrap_or(u16::MAX).min(above);
+    let list = u16::try_from(listed.len()).unwrap_or(u16::MAX).min(above.saturating_sub(beginning));
     let heights = [list, above - list, options, last].map(Constraint::Length);
     let [list, above, choices, last] = Layout::vertical(heights).areas(inner);
     frame.render_widget(Paragraph::new(listed), list);
@@ -179,7 +182,7 @@ fn columns(model: &Model) -> usize {
 /// What can be done, as far as there is room to say it.
 fn hint(model: &Model, asking: &Asking, columns: u16) -> String {
     if asking.is_fresh {
-        return "this one is new: keys answer it in a moment".to_owned();
+        return "new: keys answer it in a moment".to_owned();
     }
     let several = model.state.questions.open().len() > 1;
     let mut parts = match (asking.chosen, &asking.form) {

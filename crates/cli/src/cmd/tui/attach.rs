@@ -82,6 +82,7 @@ async fn find(to: &str) -> Result<Found, Problem> {
 /// The same screen as if the session ran here.
 async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
+    Signals::let_go_in_time()?;
     // Those of the user: what a folder says does not count where the session runs elsewhere.
     let preferences = Settings::load(None).map_err(|error| Problem::usage(error.to_string()))?.terminal;
     let token = match found.address.way {
