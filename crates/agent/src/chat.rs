@@ -188,9 +188,15 @@ impl Chat {
 
     /// Adds what was said last.
     pub(crate) async fn add(&mut self, message: &Message) -> Result<(), ChatError> {
-        self.write(std::slice::from_ref(message), Mode::Append).await?;
-        (self.begun, self.torn) = (true, false);
-        Ok(())
+        let written = self.write(std::slice::from_ref(message), Mode::Append).await;
+        self.went(written)
+    }
+
+    /// A line that could not be written may stand there in part: the next begins on one of its own.
+    fn went(&mut self, written: Result<(), ChatError>) -> Result<(), ChatError> {
+        self.torn = written.is_err();
+        self.begun |= written.is_ok();
+        written
     }
 
     /// The conversation is another one now.
@@ -199,9 +205,8 @@ impl Chat {
         for message in talk.messages() {
             lines.push_str(&line(&Line::Message { message: message.clone() }));
         }
-        self.put(lines, Mode::Append).await?;
-        (self.begun, self.torn) = (true, false);
-        Ok(())
+        let written = self.put(lines, Mode::Append).await;
+        self.went(written)
     }
 
     async fn write(&self, messages: &[Message], mode: Mode) -> Result<(), ChatError> {
@@ -215,7 +220,9 @@ impl Chat {
             let model = self.model.clone().map(|name| line(&Line::Model { name })).unwrap_or_default();
             lines.insert_str(0, &(line(&Line::Chat { folder: self.folder.clone(), began: self.began }) + &model));
         }
-        if self.torn {
+        // What was not begun has nothing to keep: a first line that was cut off would be all of it.
+        let mode = if self.begun { mode } else { Mode::Over };
+        if self.torn && self.begun {
             lines.insert(0, '\n');
         }
         let written = async {

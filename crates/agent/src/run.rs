@@ -354,11 +354,13 @@ impl Runner {
         self.kept(kept).await
     }
 
-    /// A conversation that cannot be kept goes on, and that is said once until it can be again.
+    /// A conversation that cannot be kept goes on, and that is said once: on a full disk short lines still fit, and
+    /// longer ones do not.
     async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), Gone> {
-        let was_unkept = std::mem::replace(&mut self.unkept, kept.is_err());
         match kept {
-            Err(error) if !was_unkept => self.warn(format!("the conversation is not kept for later: {error}")).await,
+            Err(error) if !std::mem::replace(&mut self.unkept, true) => {
+                self.warn(format!("the conversation is not kept for later: {error}")).await
+            }
             Ok(()) | Err(_) => Ok(()),
         }
     }

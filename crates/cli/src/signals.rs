@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
+use tokio::task::JoinSet;
 
 use crate::exit::Problem;
 
@@ -66,10 +67,10 @@ impl Signals {
     }
 
     /// Lets go of the terminal as soon as it is gone, or this is to end, whatever the screen is doing: whoever reads
-    /// keys may never come to an end with a terminal that is gone.
-    pub(crate) fn let_go_in_time() -> Result<(), Problem> {
-        let mut signals = Self::new()?;
-        tokio::spawn(async move {
+    /// keys may never come to an end with a terminal that is gone. Until what it gives back is dropped.
+    pub(crate) fn let_go_in_time() -> Result<JoinSet<()>, Problem> {
+        let (mut signals, mut watch) = (Self::new()?, JoinSet::new());
+        watch.spawn(async move {
             tokio::select! {
                 _ = signals.terminate.recv() => {}
                 _ = signals.hangup.recv() => {}
@@ -78,7 +79,7 @@ impl Signals {
                 tracing::warn!(%error, "the terminal is still held");
             }
         });
-        Ok(())
+        Ok(watch)
     }
 
     /// The next one. Cancel safe.
@@ -114,8 +115,8 @@ impl Signals {
 
     /// A console that is gone ends its programs.
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
-    pub(crate) fn let_go_in_time() -> Result<(), Problem> {
-        Ok(())
+    pub(crate) fn let_go_in_time() -> Result<JoinSet<()>, Problem> {
+        Ok(JoinSet::new())
     }
 
     /// The next one. Cancel safe.

@@ -61,7 +61,10 @@ pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "@, /", does: "mention a file, give a command; Tab or Enter takes what is offered, Esc closes it" },
     Binding { keys: "Ctrl+V", does: "paste the picture in the clipboard, or its text" },
     Binding { keys: "PageUp, PageDown", does: "scroll; in a question: through what is asked about" },
-    Binding { keys: "Ctrl+Home, Ctrl+End", does: "to the beginning, to the latest" },
+    Binding {
+        keys: "Ctrl+Home, Ctrl+End",
+        does: "to the first line that was read, and again further back; to the latest",
+    },
     Binding { keys: "Ctrl+F", does: "search; Enter and Up: earlier, Down: later, Esc: done (/ too, when scrolled up)" },
     Binding { keys: "Ctrl+O", does: "show thoughts and output whole, or fold them again" },
     Binding { keys: "Alt+C, Alt+X", does: "copy the last answer, the last code" },

@@ -199,13 +199,13 @@ impl Loop<'_> {
                     drawn => drawn?,
                 }
                 has_drawn = true;
+                // Each question has its own time to be read, from when it is seen.
+                if let Some(asking) = self.model.asking.as_ref().filter(|asking| asking.is_fresh)
+                    && read.as_ref() != Some(&asking.question.question_id)
+                {
+                    (read, ripe) = (Some(asking.question.question_id.clone()), Some(Instant::now() + READ));
+                }
                 (drawn, dirty) = (Instant::now(), false);
-            }
-            // Each question has its own time to be read.
-            if let Some(asking) = self.model.asking.as_ref().filter(|asking| asking.is_fresh)
-                && read.as_ref() != Some(&asking.question.question_id)
-            {
-                (read, ripe) = (Some(asking.question.question_id.clone()), Some(Instant::now() + READ));
             }
             tokio::select! {
                 read = self.taken.input.next(), if self.lent.is_none() => match read {
@@ -261,7 +261,7 @@ impl Loop<'_> {
                 }
                 () = sleep_until(drawn + FRAME), if dirty && self.lent.is_none() => continue,
                 () = at(ripe) => {
-                    ripe = None;
+                    (read, ripe) = (None, None);
                     self.on(Msg::Ripe);
                 }
                 () = sleep_until(beat), if !over && self.model.state.is_busy() => {

@@ -147,7 +147,8 @@ impl Runner {
                 Ok(self.remembered())
             }
             Slash::MemoryAdd(fact) => {
-                self.by_user = true;
+                // It is kept for every session of the user, so whoever may go only so far is asked.
+                self.by_user = within.is_none();
                 let (name, arguments) = ("save_memory".to_owned(), json!({ "fact": fact }));
                 let call = Call { id: "user".to_owned(), name, arguments, signature: None };
                 return self.step(Input::Do(call)).await;
@@ -176,6 +177,9 @@ impl Runner {
                 }
                 Err(error) => Err(error.to_string()),
             },
+            Slash::ChatDelete(_) if within.is_some() => {
+                Err("only whoever runs this session deletes conversations".to_owned())
+            }
             Slash::ChatDelete(name) => {
                 let deleted = self.shelf.delete(&name).await;
                 deleted.map(|()| format!("{name} is gone.\n")).map_err(|error| error.to_string())
@@ -186,6 +190,7 @@ impl Runner {
                 Ok("The conversation is forgotten.\n".to_owned())
             }
             Slash::Share => Ok("Start Multitap with --a2a-port N to let others into this session.\n".to_owned()),
+            Slash::Quit if within.is_some() => Err("only whoever runs this session ends it".to_owned()),
             Slash::Quit => {
                 self.over = true;
                 Ok("Goodbye.\n".to_owned())

@@ -34,7 +34,7 @@ pub(crate) fn is_possible() -> bool {
 /// Runs sessions on the screen, one after the other, until somebody leaves.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
-    Signals::let_go_in_time()?;
+    let _watch = Signals::let_go_in_time()?;
     let host = Host::open().await?;
     // The terminal is for what people are told, also after the screen: the last to log is the log itself, as it closes.
     if let Some(logs) = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log"))) {

@@ -132,6 +132,13 @@ async fn who_was_sent_away_is_heard_no_more() {
     assert_eq!(session.withdraw("p".into(), eve.clone()).await, Err(WithdrawError::SentAway));
     assert_eq!(session.revoke("q", eve.clone()).await, Err(RevokeError::SentAway));
     assert_eq!(session.kick("x".into(), eve).await, Err(KickError::SentAway));
+    // What she said before and waits is not heard either.
+    session.prompt(Prompt::text("go on"), WhenBusy::Queue, client("ann")).await.unwrap();
+    let kim = joined(session, controller("kim")).await;
+    session.prompt(Prompt::text("and then"), WhenBusy::Queue, kim.clone()).await.unwrap();
+    until(&mut ann, "promptQueued").await;
+    session.kick(kim.client_id.unwrap(), client("ann")).await.unwrap();
+    until(&mut ann, "promptWithdrawn").await;
     // She may come back, and is somebody else then.
     let again = joined(session, controller("eve")).await;
     session.prompt(Prompt::text("sorry"), WhenBusy::Queue, again).await.unwrap();

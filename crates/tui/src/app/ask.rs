@@ -23,13 +23,15 @@ pub(crate) struct Asking {
     pub(crate) form: Option<Form>,
     /// It came just now and nobody can have read it: a key that is on its way was meant for something else.
     pub(crate) is_fresh: bool,
+    /// Somebody was typing when it came: letters may be the rest of that, so only figures and arrows choose.
+    is_wary: bool,
 }
 
 impl Asking {
     fn new(question: Question, is_typing: bool) -> Self {
         let form = Form::of(&question);
         let chosen = (!is_typing).then(|| if form.is_some() { 0 } else { allows(&question).unwrap_or(0) });
-        let mut asking = Self { question, chosen, words: None, top: 0, form, is_fresh: true };
+        let mut asking = Self { question, chosen, words: None, top: 0, form, is_fresh: true, is_wary: is_typing };
         if !is_typing {
             asking.open_words();
         }
@@ -37,9 +39,17 @@ impl Asking {
     }
 
     pub(super) fn paste(&mut self, text: &str) {
+        if self.is_fresh {
+            return self.beware();
+        }
         self.begin_words();
         // What is copied often ends with its line, and the next one would hide it.
         self.words.get_or_insert_default().paste(text.trim_end_matches(['\r', '\n']));
+    }
+
+    /// Somebody types what is meant for something else.
+    fn beware(&mut self) {
+        (self.chosen, self.words, self.is_wary) = (None, None, true);
     }
 
     /// How many things can be chosen.
@@ -144,7 +154,13 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Optio
     let is_readable = crate::view::is_readable(model);
     let asking = model.asking.as_mut()?;
     let answers = matches!(action, Action::Insert(_) | Action::Send | Action::Interrupt | Action::Editor);
-    if answers && (asking.is_fresh || !is_readable && action != Action::Interrupt) {
+    if answers && asking.is_fresh {
+        if matches!(action, Action::Insert(letter) if !letter.is_ascii_digit()) {
+            asking.beware();
+        }
+        return Some(Vec::new());
+    }
+    if answers && !is_readable && action != Action::Interrupt {
         return Some(Vec::new());
     }
     let options = asking.count();
@@ -293,20 +309,25 @@ fn choose(asking: &mut Asking, way: Move, options: usize) {
 fn by_letter(model: &mut Model, letter: char) -> Vec<Effect> {
     let Some(asking) = &mut model.asking else { return Vec::new() };
     let names = asking.names();
+    // A figure is a number, also where a name begins with one.
+    let number = letter.to_digit(10).and_then(|number| (number as usize).checked_sub(1));
+    if asking.is_wary && number.is_none() {
+        return Vec::new();
+    }
     let begins = |name: &str| name.chars().next().is_some_and(|first| first.to_lowercase().eq(letter.to_lowercase()));
-    let mut named: Vec<usize> = (0..names.len()).filter(|at| begins(names[*at])).collect();
+    let mut named: Vec<usize> = (0..names.len()).filter(|at| number.is_none() && begins(names[*at])).collect();
     if named.is_empty() {
         let is_plain = asking.form.is_none();
         let meant = match letter {
             'y' if is_plain => allows(&asking.question),
             'n' if is_plain => rejects(&asking.question),
-            _ => letter.to_digit(10).and_then(|number| (number as usize).checked_sub(1)),
+            _ => number,
         };
         named.extend(meant.filter(|at| *at < names.len()));
     }
     match named[..] {
         [] => Vec::new(),
-        [only] if asking.chosen.is_some() => {
+        [only] if asking.chosen.is_some_and(|chosen| !asking.is_wary || chosen == only) => {
             if asking.form.is_none() {
                 return answer(asking, only);
             }

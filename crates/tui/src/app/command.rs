@@ -50,7 +50,8 @@ pub(super) fn leave(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
         return vec![Effect::Leave(outcome)];
     }
     let mut rows = Vec::new();
-    if outcome == Outcome::Left {
+    let is_leaving = outcome == Outcome::Left;
+    if is_leaving {
         let keep = Pick::Leave(Outcome::KeepServing);
         rows.push(row("1. keep serving", "the session goes on for them, without a terminal", keep));
     }
@@ -59,7 +60,11 @@ pub(super) fn leave(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
     rows.push(row(format!("{}. stay", rows.len() + 1), "", Pick::Nothing));
     let title =
         if others == 1 { "another client is connected".to_owned() } else { format!("{others} others are connected") };
-    model.overlay = Some(Overlay::Picker(Picker::new(title, rows).numbered()));
+    let last = rows.len() - 1;
+    let mut picker = Picker::new(title, rows).numbered();
+    // The first is harmless when somebody leaves; where another session takes the place, staying is.
+    picker.chosen = if is_leaving { 0 } else { last };
+    model.overlay = Some(Overlay::Picker(picker));
     Vec::new()
 }
 

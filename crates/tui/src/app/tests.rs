@@ -456,7 +456,7 @@ fn a_key_answers_only_what_could_be_read() {
     let mut screen = Screen::new(AgentType::Builtin);
     for question in ["q1", "q2"] {
         ask(&mut screen, question);
-        for key in ["1", "<enter>", "y", "<esc>", "<^g>"] {
+        for key in ["1", "<enter>", "<esc>", "<^g>"] {
             assert_eq!(screen.keys(key), [], "{key}");
         }
         update(&mut screen.model, Msg::Ripe);
@@ -485,4 +485,20 @@ fn an_editor_in_a_question_is_for_what_is_asked_about() {
     let effects = screen.keys("<tab>carefully<^g>");
     let [Effect::Edit { what: Edited::Answer(decide), text }] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((text.as_str(), decide.feedback.as_deref()), ("rm", Some("carefully")));
+}
+
+#[test]
+fn who_types_on_answers_nothing() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    screen.keys("fi");
+    update(&mut screen.model, Msg::Ripe);
+    assert_eq!(screen.keys("x any tests, dear friend<enter>"), [], "letters and Enter are the rest of it");
+    assert_eq!(screen.keys("1"), [], "a figure chooses");
+    assert!(matches!(screen.keys("1")[..], [Effect::Decide(_)]), "and then answers");
+    settle(&mut screen, "q1");
+    ask(&mut screen, "q2");
+    update(&mut screen.model, Msg::Paste("some words".to_owned()));
+    update(&mut screen.model, Msg::Ripe);
+    assert_eq!(screen.keys("<enter>y"), []);
 }

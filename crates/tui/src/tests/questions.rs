@@ -304,3 +304,16 @@ fn what_is_to_be_allowed_is_seen_on_any_screen_that_takes_an_answer() {
         }
     }
 }
+
+#[test]
+fn a_figure_is_a_number_also_where_names_begin_with_one() {
+    let mut question = asked("q", "indent");
+    for (at, name) in ["2 spaces", "4 spaces"].into_iter().enumerate() {
+        question["options"][at]["name"] = name.into();
+    }
+    let mut play = Play::new(80, 20);
+    play.tell(&question);
+    let second = question["options"][1]["id"].clone();
+    let effects = play.press(KeyCode::Char('2'));
+    assert!(matches!(&effects[..], [Effect::Decide(decide)] if json!(decide.option_id) == second), "{effects:?}");
+}

@@ -82,7 +82,7 @@ async fn find(to: &str) -> Result<Found, Problem> {
 /// The same screen as if the session ran here.
 async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
-    Signals::let_go_in_time()?;
+    let _watch = Signals::let_go_in_time()?;
     // Those of the user: what a folder says does not count where the session runs elsewhere.
     let preferences = Settings::load(None).map_err(|error| Problem::usage(error.to_string()))?.terminal;
     let token = match found.address.way {
@@ -132,7 +132,10 @@ fn say_how_it_is(session: &Session) {
     let id = session.id();
     out::say(&match session.reach() {
         Reach::Gone(why) => format!("multitap: session {id}: {why}"),
-        Reach::Here | Reach::Lost(_) => {
+        Reach::Lost(why) => {
+            format!("multitap: session {id} was out of reach ({why}); `multitap attach {id}` tries again")
+        }
+        Reach::Here => {
             format!("multitap: session {id} goes on where it runs; `multitap attach {id}` comes back to it")
         }
     });

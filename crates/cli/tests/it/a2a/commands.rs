@@ -36,11 +36,16 @@ fn a_command_is_a_task_that_starts_or_says_why_not() {
     let run =
         |path: &[&str], args: &str| served.result("command/execute", &json!({ "command_path": path, "args": args }));
     let started = run(&["memory", "add"], "I like tea");
-    assert_eq!(started["status"], "STARTED");
+    assert_eq!(started["status"], "AWAITING_ACTION_CONFIRMATION");
     let id = started["execution_id"].as_str().unwrap();
+    // It would be there for every session of the user, and a client is not the user.
     let task = served.task(id);
+    assert_eq!((&task["id"], &task["status"]["state"]), (&json!(id), &json!("input-required")));
+    let decision = answer(&task["status"]["message"]["parts"][0]["data"], "proceed_once");
+    let task = served.send(&Said::data(&decision).task(id));
     assert_eq!((&task["id"], &task["status"]["state"]), (&json!(id), &json!("completed")));
     assert_eq!(task["history"][0]["parts"][0]["text"], "/memory add I like tea");
+    assert_eq!(run(&["memory", "show"], "")["status"], "STARTED");
     let tasks = || served.result("ListTasks", &json!({}))["totalSize"].clone();
     let before = tasks();
     for (path, args, why) in

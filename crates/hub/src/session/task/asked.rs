@@ -17,7 +17,7 @@ use crate::session::error::{
 };
 use crate::session::right::Rights;
 use crate::session::{Join, Joined, Place, WhenBusy};
-use crate::state::{PROMPT_QUEUE, Presence};
+use crate::state::{PROMPT_QUEUE, Presence, Queued};
 use crate::tail::Reader;
 
 /// How many clients may read a session at once.
@@ -287,6 +287,14 @@ impl SessionTask {
         self.rights.may_act(by)?;
         let Some(found) = self.state.client(&client) else { return Err(KickError::NoSuchClient(client)) };
         self.rights.send_away(found, by)?;
+        // It is heard no more, so what it said and nobody has heard yet is not either.
+        let is_theirs =
+            |queued: &&Queued| queued.from.as_ref().and_then(|from| from.client_id.as_ref()) == Some(&client);
+        let waiting = self.state.queue.iter().filter(is_theirs);
+        let waiting: Vec<PromptId> = waiting.filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
+        for prompt_id in waiting {
+            self.tell(EventKind::PromptWithdrawn { prompt_id, by: Some(by.clone()) });
+        }
         self.tail.cut(&client);
         Ok(())
     }
