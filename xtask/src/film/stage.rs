@@ -26,7 +26,7 @@ pub(crate) const HOME: &str = "/tmp/demo";
 /// The folder in it where both terminals are.
 pub(crate) const FOLDER: &str = "shop";
 /// Between two looks of the camera.
-const LOOK: Duration = Duration::from_millis(70);
+const LOOK: Duration = Duration::from_millis(130);
 const KEY: Duration = Duration::from_millis(38);
 /// A person takes a breath between words.
 const WORD: Duration = Duration::from_millis(85);

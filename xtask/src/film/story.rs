@@ -89,7 +89,7 @@ fn answer_from_the_other_terminal(stage: &mut Stage) -> Result<()> {
     }
     stage.rest(beats(4))?;
     stage.presses(Right, "1")?;
-    stage.shows(Left, "answered by ben")?;
+    stage.shows(Left, "answered by [A2A] ben")?;
     stage.shows(Left, "in /tmp/demo/shop")?;
     stage.rest(beats(4))?;
     stage.presses(Left, "1")?;
