@@ -1,17 +1,18 @@
 //! The model of the screen, and `update`: the only place where it changes. Pure.
 
+mod act;
 mod ask;
 mod command;
 mod context;
 mod form;
 mod look;
+mod mode;
 mod overlay;
 #[cfg(test)]
 mod tests;
 mod typing;
 
-use crossterm::event::KeyEvent;
-use multitap_event::{AgentType, ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype, Timestamp};
+use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype, Timestamp};
 use multitap_hub::State;
 
 pub(crate) use self::ask::Asking;
@@ -21,16 +22,13 @@ pub(crate) use self::look::Search;
 pub(crate) use self::overlay::{Overlay, Page, Picker};
 use crate::commands::{self, Offered};
 use crate::complete::{Completion, Item};
-use crate::composer::{Composer, Move};
-use crate::effect::{Edited, Effect, Outcome};
+use crate::composer::Composer;
+use crate::effect::{Edited, Effect};
 use crate::history::History;
-use crate::keys::{self, Action, Copied};
+use crate::keys::Action;
 use crate::msg::Msg;
 use crate::theme::Theme;
 use crate::transcript::{Mark, Scroll, Shape, Transcript};
-
-/// The modes that Shift+Tab goes through.
-const MODES: [ApprovalMode; 4] = [ApprovalMode::Ask, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::AutoAll];
 
 /// Whether somebody looks here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,13 +159,6 @@ impl Model {
         usize::from(self.rows).saturating_sub(crate::view::below(self)).max(1)
     }
 
-    /// The modes that the agent has, as far as that is known: those of an ACP agent are its own.
-    pub(crate) fn modes(&self) -> Vec<ApprovalMode> {
-        let agent = self.state.start.as_ref().map(|start| start.agent_type).filter(|agent| *agent != AgentType::Acp);
-        let has = |mode: &ApprovalMode| agent.is_none_or(|agent| mode.native(agent).is_some());
-        ApprovalMode::ALL.into_iter().filter(has).collect()
-    }
-
     /// The moment that is drawn while a turn runs, and for how many milliseconds it has.
     pub(crate) fn beat(&self) -> Option<(Timestamp, Option<u64>)> {
         let now = self.beat.filter(|_| self.state.is_busy())?;
@@ -186,9 +177,16 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Told(event) => told(model, &event),
         Msg::Gap { after, next } => {
             model.notice = Some(format!("events {} to {} are lost", after + 1, next.saturating_sub(1)));
+            // What was asked in between would never be seen.
+            vec![Effect::Snapshot]
+        }
+        Msg::Snapshot(state) => {
+            if state.seq > model.state.seq {
+                model.begin(*state);
+            }
             Vec::new()
         }
-        Msg::Key(key) => pressed(model, key),
+        Msg::Key(key) => act::pressed(model, key),
         Msg::Paste(text) => {
             if model.search.is_some() {
                 return look::paste(model, &text);
@@ -231,7 +229,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Refused(why) => {
             model.notice = Some(why);
             model.wants_models = false;
-            give_up_mode(model);
+            mode::give_up(model);
             Vec::new()
         }
         Msg::NotSent { prompt, why } => {
@@ -321,7 +319,7 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
             command::choose_model(model);
         }
         EventKind::ModeChanged { .. } => model.wished = None,
-        EventKind::Error(_) => give_up_mode(model),
+        EventKind::Error(_) => mode::give_up(model),
         EventKind::TurnStarted { .. } => (model.began, model.beat) = (Some(event.timestamp), None),
         EventKind::TurnCompleted(_) => {
             effects.push(Effect::Branch);
@@ -341,159 +339,4 @@ fn notify(model: &Model, words: &str) -> Option<Effect> {
         Focus::Unknown => false,
     };
     Some(Effect::Notify { words: words.to_owned(), is_sure })
-}
-
-fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
-    let action = keys::action(key);
-    let twice = model.again.take() == Some(action);
-    model.notice = None;
-    // Wherever one types, and never in place of an answer.
-    if action == Action::Paste && !model.help && model.overlay.is_none() {
-        model.notice = Some("reading the clipboard".to_owned());
-        return vec![Effect::Paste];
-    }
-    if model.help {
-        read_help(model, action);
-        return Vec::new();
-    }
-    if model.overlay.is_some() {
-        return overlay::pressed(model, action);
-    }
-    if model.search.is_some()
-        && let Some(effects) = look::pressed(model, action)
-    {
-        return effects;
-    }
-    if model.asking.is_some()
-        && let Some(effects) = ask::pressed(model, key, action)
-    {
-        return effects;
-    }
-    if let Some(effects) = typing::pressed_in_search(model, action) {
-        return effects;
-    }
-    if let Some(effects) = typing::pressed_in_completion(model, action) {
-        return effects;
-    }
-    let before = (model.composer.text().len(), model.composer.cursor());
-    let mut effects = act(model, action, twice);
-    if before != (model.composer.text().len(), model.composer.cursor()) {
-        effects.extend(typing::offer(model));
-    }
-    effects
-}
-
-/// What a key does when nothing else is in its way.
-fn act(model: &mut Model, action: Action, twice: bool) -> Vec<Effect> {
-    match action {
-        Action::Send => return typing::send(model),
-        Action::Newline => model.composer.insert("\n"),
-        // As in a pager, when one reads and does not type.
-        Action::Insert('/') if model.composer.is_empty() && model.scroll != Scroll::Latest => {
-            model.search = Some(Search::default());
-        }
-        Action::Insert('?') if model.composer.is_empty() => model.help = true,
-        Action::Insert(letter) => model.composer.insert(letter.encode_utf8(&mut [0; 4])),
-        Action::Go(way @ (Move::Up | Move::Down)) if model.composer.is_at_edge(way) => {
-            if way == Move::Up
-                && model.composer.is_empty()
-                && let Some(effects) = typing::take_back(model)
-            {
-                return effects;
-            }
-            model.history.walk(&mut model.composer, way);
-        }
-        Action::Go(way) => model.composer.go(way),
-        Action::Erase(what) => model.composer.erase(what),
-        Action::Yank => model.composer.yank(),
-        Action::Recall => model.history.search(&mut model.composer),
-        Action::Complete => return typing::offer(model),
-        Action::Interrupt => return typing::interrupt(model, twice),
-        Action::Leave => return leave(model, twice),
-        Action::LeaveIfEmpty if model.composer.is_empty() => return command::leave(model, Outcome::Left),
-        Action::LeaveIfEmpty => model.composer.erase(crate::composer::Erase::Forward),
-        Action::Suspend => return suspend(model),
-        Action::NextMode => return next_mode(model),
-        Action::Unfold => model.transcript.unfold(),
-        Action::PageUp => return look::page(model, -1),
-        Action::PageDown => return look::page(model, 1),
-        Action::Top => return look::go(model, model.transcript.top(model.shape())),
-        Action::Bottom => return look::go(model, Scroll::Latest),
-        Action::Search => model.search = Some(Search::default()),
-        Action::Copy(what) => return copy(model, what),
-        Action::Editor => return vec![Effect::Edit { what: Edited::Composer, text: model.composer.whole() }],
-        // Seen to before.
-        Action::Paste | Action::Nothing => {}
-    }
-    Vec::new()
-}
-
-/// What does not fit is scrolled to; any other key closes it.
-fn read_help(model: &mut Model, action: Action) {
-    let hidden = crate::view::hidden_help(model);
-    let page = usize::from(model.rows).saturating_sub(3).max(1);
-    let top = model.help_top.min(hidden);
-    let to = match action {
-        Action::Go(Move::Up) => Some(top.saturating_sub(1)),
-        Action::Go(Move::Down) => Some(top + 1),
-        Action::PageUp => Some(top.saturating_sub(page)),
-        Action::PageDown => Some(top + page),
-        _ => None,
-    };
-    model.help = to.is_some() && hidden > 0;
-    model.help_top = to.filter(|_| model.help).unwrap_or(0).min(hidden);
-}
-
-fn copy(model: &mut Model, what: Copied) -> Vec<Effect> {
-    let (text, name) = match what {
-        Copied::Answer => (model.transcript.last_said(), "answer"),
-        Copied::Code => (model.transcript.last_code(), "code"),
-    };
-    // Whether it does is not told.
-    let verb = if text.is_some() { "asked the terminal to copy the last" } else { "there is no" };
-    model.notice = Some(format!("{verb} {name}"));
-    text.map(Effect::Copy).into_iter().collect()
-}
-
-fn leave(model: &mut Model, twice: bool) -> Vec<Effect> {
-    if twice {
-        return command::leave(model, Outcome::Left);
-    }
-    model.again = Some(Action::Leave);
-    model.notice = Some("Ctrl+C again quits".to_owned());
-    if !model.composer.is_empty() {
-        model.composer.clear();
-        return Vec::new();
-    }
-    if model.state.is_busy() { vec![Effect::Cancel] } else { Vec::new() }
-}
-
-/// All of this process stops, and so would the session for whoever else is there.
-fn suspend(model: &mut Model) -> Vec<Effect> {
-    if model.is_host && command::others(model).next().is_some() {
-        model.notice = Some("others are connected, and the session would stand still for them".to_owned());
-        return Vec::new();
-    }
-    vec![Effect::Suspend]
-}
-
-/// The next of those that the agent takes, also when this is pressed faster than modes change.
-fn next_mode(model: &mut Model) -> Vec<Effect> {
-    let has = model.modes();
-    let modes: Vec<ApprovalMode> =
-        MODES.into_iter().filter(|mode| has.contains(mode) && !model.refused.contains(mode)).collect();
-    let now = model.wished.or(model.state.mode);
-    let place = |mode: ApprovalMode| MODES.iter().position(|known| *known == mode);
-    let after = |mode: &&ApprovalMode| now.and_then(place) < place(**mode);
-    let Some(next) = modes.iter().find(after).or(modes.first()).copied().filter(|next| Some(*next) != now) else {
-        model.notice = Some("this agent takes no other mode".to_owned());
-        return Vec::new();
-    };
-    model.wished = Some(next);
-    vec![Effect::SetMode(next.to_string())]
-}
-
-/// The agent did not take it: it is not asked for it again and again.
-fn give_up_mode(model: &mut Model) {
-    model.refused.extend(model.wished.take());
 }

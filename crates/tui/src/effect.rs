@@ -16,6 +16,8 @@ pub(crate) enum Effect {
     SetModel(String),
     /// Ask the agent about itself; the answer comes as an event.
     Query(Query),
+    /// Ask the session how it is now; the answer comes as a message.
+    Snapshot,
     /// Send a client away.
     Kick(ClientId),
     /// Look for files.

@@ -2,6 +2,7 @@
 
 use crossterm::event::KeyEvent;
 use multitap_event::{Event, Image, Prompt, Timestamp};
+use multitap_hub::State;
 
 use crate::around::{Address, Earlier};
 use crate::complete::Wanted;
@@ -24,6 +25,8 @@ pub(crate) enum Msg {
         after: u64,
         next: u64,
     },
+    /// The session as it is now.
+    Snapshot(Box<State>),
     /// What came before the first event that is known; nothing if that is the first there is.
     Fetched(Result<Vec<Event>, String>),
     Key(KeyEvent),

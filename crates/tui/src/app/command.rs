@@ -4,8 +4,8 @@ use multitap_event::{AgentType, ClientRef, ClientRole, Query};
 use qrcode::{EcLevel, QrCode};
 use serde_json::{Map, Value};
 
-use super::Model;
 use super::overlay::{Overlay, Page, Pick, Picker, row};
+use super::{Model, act};
 use crate::around::{Address, Earlier, Share};
 use crate::commands::{self, Own};
 use crate::complete::{self, Item};
@@ -36,7 +36,7 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
         (Own::Stats, _) => model.overlay = Some(Overlay::Page(stats(model))),
         // With a path it is a part of what is typed.
         (Own::Image, _) => model.notice = Some("/image needs the path of a picture".to_owned()),
-        (Own::Copy, _) => return super::copy(model, Copied::Answer),
+        (Own::Copy, _) => return act::copy(model, Copied::Answer),
         (Own::Help, _) => model.overlay = Some(Overlay::Page(help(model))),
         (Own::Quit, _) => return leave(model, Outcome::Left),
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::around::{Address, Earlier, Share};
+use crate::effect::Outcome;
 use crate::msg::Clipped;
 
 /// The client at this screen.
@@ -501,4 +502,15 @@ fn who_types_on_answers_nothing() {
     update(&mut screen.model, Msg::Paste("some words".to_owned()));
     update(&mut screen.model, Msg::Ripe);
     assert_eq!(screen.keys("<enter>y"), []);
+}
+
+#[test]
+fn what_was_asked_where_events_are_lost_is_seen_all_the_same() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    let mut elsewhere = Screen::new(AgentType::Builtin);
+    elsewhere.tell("turnStarted", &json!({ "turnId": "t" }));
+    ask(&mut elsewhere, "q1");
+    assert_eq!(update(&mut screen.model, Msg::Gap { after: 2, next: 9 }), [Effect::Snapshot]);
+    update(&mut screen.model, Msg::Snapshot(Box::new(elsewhere.model.state.clone())));
+    assert!(screen.model.asking.is_some());
 }
