@@ -41,7 +41,7 @@ impl Side {
     fn shown(self, text: &str) -> String {
         match self {
             Self::Terminal => format!("> {text}"),
-            Self::Socket | Self::Sdk => format!("> [A2A] {} {text}", self.who().0),
+            Self::Socket | Self::Sdk => format!("> [A2A] {}: {text}", self.who().0),
         }
     }
 
