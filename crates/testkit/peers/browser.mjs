@@ -16,6 +16,8 @@ const SWITCHES = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run
   '--no-proxy-server', '--remote-debugging-pipe'];
 // How long a page waits for a connection, and we for the last word on a request.
 const PATIENCE = 3000;
+/** How much later what went over the wire may be told than that it failed. */
+const LATE = 2000;
 
 /** Runs in the page, so it knows nothing of this file. */
 async function attempt({ kind, url, init, patience }) {
@@ -100,9 +102,11 @@ class Wire {
   async settled() {
     const sent = () => [...this.requests.values()].filter((request) => request.url);
     const open = () => sent().length === 0 || sent().some((request) => !request.status && !request.ended);
-    for (const deadline = Date.now() + PATIENCE; open() && Date.now() < deadline;) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    const rest = () => new Promise((resolve) => setTimeout(resolve, 20));
+    for (const deadline = Date.now() + PATIENCE; open() && Date.now() < deadline;) await rest();
+    // That it failed may be told before what went over the wire, and something did.
+    const told = ({ status, error }) => status || error?.includes('response code');
+    for (const deadline = Date.now() + LATE; !sent().some(told) && Date.now() < deadline;) await rest();
     const requests = sent();
     this.requests.clear();
     return requests.map(({ method, url, status, error }) => ({ method, url, status, error }));
