@@ -74,6 +74,7 @@ async fn the_agent_hears_how_far_whoever_prompts_may_go() {
     scene.session.prompt(said("/mode plan"), WhenBusy::Queue, eve.clone()).await.unwrap();
     assert_eq!(scene.hears_prompt().await.within, ask, "nobody says it of themselves");
     scene.tells(turn_started()).await;
+    until(&mut feed, "turnStarted").await;
     scene.session.prompt(said("now"), WhenBusy::Steer, eve.clone()).await.unwrap();
     let Command::Steer(steered) = scene.hears().await else { panic!() };
     assert_eq!(steered.within, ask);
