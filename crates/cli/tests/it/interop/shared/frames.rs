@@ -71,9 +71,9 @@ pub(super) fn text(told: &[Value]) -> String {
 }
 
 /// The subjects of its thoughts.
-pub(super) fn thoughts(told: &[Value]) -> Vec<&str> {
+pub(super) fn thoughts(told: &[Value]) -> Vec<String> {
     let thoughts = told.iter().filter(|event| kind(event) == "THOUGHT");
-    thoughts.filter_map(|event| frame::data(event, "subject")?["subject"].as_str()).collect()
+    thoughts.filter_map(|event| Some(frame::data(event, "subject")?["subject"].as_str()?.to_owned())).collect()
 }
 
 /// The states that a tool call went through, each once.

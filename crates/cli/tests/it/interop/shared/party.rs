@@ -62,6 +62,8 @@ pub(super) struct Party<'a> {
     pub(super) port: u16,
     pub(super) socket: Socket,
     pub(super) sdk: Sdk,
+    /// What was thought before the question that was asked last.
+    thoughts: Vec<String>,
 }
 
 impl<'a> Party<'a> {
@@ -71,7 +73,7 @@ impl<'a> Party<'a> {
         let socket = Socket::join(port);
         let sdk = Sdk::join(kind, &place.scratch, port, socket.task());
         terminal.shows("connected").unwrap();
-        Self { place, terminal, port, socket, sdk }
+        Self { place, terminal, port, socket, sdk, thoughts: Vec::new() }
     }
 
     pub(super) fn guests(&mut self) -> [&mut dyn Guest; 2] {
@@ -103,28 +105,29 @@ impl<'a> Party<'a> {
         self.terminal.shows(&side.shown(text)).unwrap();
     }
 
-    /// Somebody asks for a file: all of them see the thought and the question, and nothing is written yet.
+    /// Somebody asks for a file: all of them see the question, and nothing is written yet.
     pub(super) fn ask(&mut self, side: Side, file: &str) -> Asked {
         let path = self.place.path(file);
         self.place.model.push(Reply::think(THOUGHT).then_call(Tool::write(&path, &content(file))));
         self.place.model.push(Reply::text(&done(file)));
         self.prompt(side, &format!("please write {file}"));
         let told = self.told("question", |event| frames::is_state(event, "input-required"));
-        // The ACP agent may ask before it tells what it thought.
-        let thinks_first = self.place.agent != Agent::Acp;
         let [by_socket, by_sdk] = told.map(|told| {
-            let thoughts = frames::thoughts(&told);
-            assert!(thoughts == [SUBJECT] || !thinks_first && thoughts.is_empty(), "{told:#?}");
-            told.iter().find_map(frames::asked).unwrap_or_else(|| panic!("nothing is asked: {told:#?}"))
+            let asked = told.iter().find_map(frames::asked).unwrap_or_else(|| panic!("nothing is asked: {told:#?}"));
+            (frames::thoughts(&told), asked)
         });
-        assert_eq!(by_socket, by_sdk, "they are asked the same");
+        assert_eq!(by_socket, by_sdk, "they are told the same");
+        let (thoughts, asked) = by_socket;
+        // The ACP agent's questions do not wait for what it has to tell: sometimes one overtakes the thought.
+        assert!(thoughts == [SUBJECT] || self.place.agent == Agent::Acp && thoughts.is_empty(), "{thoughts:?}");
         let is_asked = |screen: &str| {
             [ASKING, content(file).trim()].iter().all(|words| screen.contains(words))
-                && (screen.contains(SUBJECT) || !thinks_first)
+                && thoughts.iter().all(|subject| screen.contains(subject))
         };
         self.terminal.until("the question", is_asked).unwrap();
         assert!(!self.place.scratch.path(file).exists());
-        by_socket
+        self.thoughts = thoughts;
+        asked
     }
 
     /// Somebody answers, and does not wait. The terminal has a key for it.
@@ -153,6 +156,8 @@ impl<'a> Party<'a> {
                 assert_eq!(tool["tool_call_id"], asked.call.as_str(), "{event:#}");
             }
             assert_eq!(frames::text(told), done(file), "{told:#?}");
+            let thoughts: Vec<_> = self.thoughts.iter().cloned().chain(frames::thoughts(told)).collect();
+            assert_eq!(thoughts, [SUBJECT], "it is told once: {told:#?}");
         }
         let is_closed = |screen: &str| {
             let (_, since) = screen.rsplit_once(&format!("please write {file}")).unwrap_or_default();
