@@ -60,7 +60,7 @@ async fn interop_a_trusted_server_shows_progress_and_can_be_stopped() {
     let began = Instant::now();
     scene.send(Command::Cancel).await;
     scene.end_of_turn().await;
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert_eq!(completed(&scene.told).last().unwrap().outcome, ToolOutcome::Cancelled);
     let told = scene.turn(r#"call everything get-structured-content {"location":"New York"}"#).await;
     assert!(completed(&told)[0].result.as_ref().unwrap()["temperature"].is_number(), "{told:#?}");

@@ -160,7 +160,7 @@ impl Served {
     fn stop(mut self, scene: &Scene) {
         self.live.signal("-TERM", &scene.scratch);
         self.live.wait().exits(0);
-        scene.nothing_left(PATIENCE);
+        scene.nothing_left();
     }
 }
 

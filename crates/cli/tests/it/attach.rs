@@ -78,7 +78,7 @@ fn two_terminals_share_one_session() {
     assert_eq!(host.ended().unwrap(), 0);
     assert_eq!(running(&scene), Vec::<Value>::new());
     drop((host, guest));
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn who_looks_on_may_be_killed_and_so_may_the_host() {
     assert_eq!(guest.ended().unwrap(), 0);
     assert_eq!(running(&scene), Vec::<Value>::new(), "what it left behind is cleared away");
     drop((host, guest));
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
 }
 
 fn kill(scene: &Scene, terminal: &Terminal<'_>) {

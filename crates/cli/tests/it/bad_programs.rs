@@ -1,7 +1,5 @@
 //! Programs that are no agents: each gives one clear error of the right kind, and nothing is left of it.
 
-use std::time::Duration;
-
 use multitap_testkit::fake::{Act, Fake, assistant, init, result};
 use serde_json::Value;
 
@@ -13,7 +11,7 @@ fn run(fake: &Fake, more: &[&str], code: i32) -> Vec<Value> {
     let scene = Scene::with(fake);
     let args = [&["-p", "hi", "--output-format", "stream-json"][..], more].concat();
     let events = scene.run(&args).exits(code).events();
-    scene.nothing_left(Duration::from_secs(2));
+    scene.nothing_left();
     whole(&events);
     events
 }

@@ -305,5 +305,5 @@ fn a_version_that_never_comes_holds_nothing_up() {
     let scene = Scene::with(&fake);
     let run = scene.run(&["agents"]).exits(0);
     assert!(run.stdout.contains("version unknown"), "{run:#?}");
-    scene.nothing_left(std::time::Duration::from_secs(2));
+    scene.nothing_left();
 }

@@ -44,7 +44,7 @@ fn a_crash_loses_nothing_that_anybody_saw() {
         rounds.next();
     }
     rounds.take_leave();
-    rounds.scene.nothing_left(PATIENCE);
+    rounds.scene.nothing_left();
     if soak {
         let Tally { rounds: all, starting, turns, questions, queues, .. } = rounds.tally;
         let each = [starting, turns, questions, queues];

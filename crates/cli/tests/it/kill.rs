@@ -1,7 +1,5 @@
 //! SIGKILL of multitap leaves nothing, not even what detached itself.
 
-use std::time::Duration;
-
 use multitap_testkit::fake::{Act, Fake, assistant, init};
 use multitap_testkit::wait::{marked, until_blocking};
 
@@ -25,5 +23,5 @@ fn a_killed_multitap_takes_everything_with_it() {
     let sleeping = || marked(&scene.scratch).iter().filter(|process| process.command.contains("sleep 471")).count();
     until_blocking("both sleeps", PATIENCE, || (sleeping() == 2).then_some(())).unwrap();
     live.signal("-KILL", &scene.scratch);
-    scene.nothing_left(Duration::from_secs(2));
+    scene.nothing_left();
 }

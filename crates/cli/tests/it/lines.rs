@@ -1,7 +1,5 @@
 //! `--input-format stream-json`: a program drives the session by lines.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::scene::{Live, Scene, asker, of, the, types, whole};
@@ -238,7 +236,7 @@ fn the_end_of_input_leaves_no_question_open() {
     let events = run.events();
     whole(&events);
     assert_eq!(the(&events, "permissionSettled")["settledBy"]["door"], "host");
-    scene.nothing_left(Duration::from_secs(2));
+    scene.nothing_left();
 
     let input = format!("{}\n", prompt("ask"));
     let events = scene.run_with(&ARGS, &input).exits(4).events();

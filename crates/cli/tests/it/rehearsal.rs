@@ -1,7 +1,6 @@
 //! The built-in agent with the model that needs no network, as a newcomer meets it and as an attacker would.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -248,7 +247,7 @@ fn a_cancelled_command_leaves_nothing_behind() {
     live.until_type("turnCompleted");
     let events = live.end().exits(0).events();
     assert_eq!(outcomes(&events), ["cancelled"]);
-    scene.nothing_left(Duration::from_secs(10));
+    scene.nothing_left();
 }
 
 #[test]

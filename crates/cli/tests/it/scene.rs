@@ -60,8 +60,8 @@ impl Scene {
 
     /// Waits until nothing of this place is left.
     #[track_caller]
-    pub(crate) fn nothing_left(&self, patience: Duration) {
-        let gone = until_blocking("everything to end", patience, || marked(&self.scratch).is_empty().then_some(()));
+    pub(crate) fn nothing_left(&self) {
+        let gone = until_blocking("everything to end", PATIENCE, || marked(&self.scratch).is_empty().then_some(()));
         assert!(gone.is_ok(), "still there: {:#?}", marked(&self.scratch));
     }
 }

@@ -104,7 +104,7 @@ impl Served {
         self.live.signal(signal, &scene.scratch);
         let run = self.live.wait().exits(0);
         assert_eq!(run.stdout.lines().count(), 1, "{run:#?}");
-        scene.nothing_left(PATIENCE);
+        scene.nothing_left();
     }
 }
 

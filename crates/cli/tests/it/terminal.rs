@@ -5,7 +5,6 @@ mod shared;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use multitap_testkit::interop;
 use multitap_testkit::terminal::Terminal;
@@ -60,7 +59,7 @@ fn a_newcomer_meets_the_rehearsal_and_gets_the_screen_back() {
     assert_eq!(terminal.ended().unwrap(), 0);
     assert!(!terminal.is_taken().unwrap());
     drop(terminal);
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
 }
 
 #[test]
@@ -92,7 +91,7 @@ fn a_picture_is_pasted_from_the_clipboard_of_the_desktop() {
     let images = &find(&events, "userMessage")["images"];
     assert_eq!(*images, serde_json::json!([{ "mediaType": "image/png", "data": "iVBORw==" }]));
     drop(terminal);
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
 }
 
 #[test]
@@ -169,7 +168,7 @@ fn what_is_typed_to_the_editor_is_not_meant_for_us() {
     assert!(scene.scratch.command("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert_eq!(terminal.ended().unwrap(), 0);
     drop(terminal);
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
 }
 
 #[test]
@@ -258,7 +257,7 @@ fn a_closed_terminal_ends_the_agent_and_the_session_goes_on_later() {
     terminal.press(&["1"]).unwrap();
     until_blocking("the command", PATIENCE, || scene.scratch.path("started.txt").exists().then_some(())).unwrap();
     terminal.close().unwrap();
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
     drop(terminal);
 
     let again = show(&scene, &[&REHEARSAL[..], &["-c"]].concat()).unwrap();
@@ -352,7 +351,7 @@ fn another_session_takes_the_place_of_this_one() {
     terminal.press(&["C-d"]).unwrap();
     assert_eq!(terminal.ended().unwrap(), 0);
     drop(terminal);
-    scene.nothing_left(Duration::from_secs(10));
+    scene.nothing_left();
 }
 
 #[test]
@@ -379,5 +378,5 @@ fn what_is_typed_while_sessions_change_reaches_the_next_one() {
     let asked = events.iter().filter(|event| event["type"] == "userMessage").map(|event| &event["content"]);
     assert_eq!(asked.collect::<Vec<_>>(), words.iter().collect::<Vec<_>>());
     drop(terminal);
-    scene.nothing_left(Duration::from_secs(10));
+    scene.nothing_left();
 }

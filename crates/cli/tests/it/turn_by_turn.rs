@@ -1,7 +1,5 @@
 //! Agents that are run as a process for each turn (`agents.NAME.transport = "oneShot"`), through the binary.
 
-use std::time::Duration;
-
 use multitap_testkit::fake::Fake;
 use multitap_testkit::wait::{marked, until_blocking};
 use serde_json::json;
@@ -93,7 +91,7 @@ fn a_turn_is_cancelled_and_the_next_one_runs() {
     let events = live.end().exits(0).events();
     whole(&events);
     assert_eq!(the(&events, "toolCompleted")["outcome"], "cancelled");
-    scene.nothing_left(Duration::from_secs(2));
+    scene.nothing_left();
 }
 
 #[test]
@@ -106,7 +104,7 @@ fn a_process_that_says_nothing_times_out() {
     assert!(errors.iter().any(|error| error["kind"] == "timeout" && error["severity"] == "error"), "{events:#?}");
     assert_eq!(the(&events, "turnCompleted")["status"], "failed");
     assert_eq!(the(&events, "sessionEnded")["reason"], "timeout");
-    scene.nothing_left(Duration::from_secs(2));
+    scene.nothing_left();
 }
 
 #[test]
@@ -120,7 +118,7 @@ fn a_process_that_stays_does_not_hold_up_the_next_prompt() {
     let events = live.end().exits(0).events();
     whole(&events);
     assert_eq!(of(&events, "textChunk").len(), 2, "{events:#?}");
-    scene.nothing_left(Duration::from_secs(2));
+    scene.nothing_left();
 }
 
 #[cfg(target_os = "linux")]
@@ -133,5 +131,5 @@ fn a_kill_in_a_running_command_leaves_nothing() {
     let sleeps = || marked(&scene.scratch).iter().any(|process| process.command.contains("sleep 4713")).then_some(());
     until_blocking("the command", PATIENCE, sleeps).unwrap();
     live.signal("-KILL", &scene.scratch);
-    scene.nothing_left(Duration::from_secs(2));
+    scene.nothing_left();
 }

@@ -145,9 +145,9 @@ async fn nothing_survives_our_own_death() {
         let mut owner = spawn(owner, &Keeper::Group).await.unwrap();
         let sleeper = pid(&mut owner).await;
         // One that is becoming another program shows nothing of itself for a moment.
-        until(how, Duration::from_secs(2), || alive(sleeper) && scene.processes().len() >= 4).await;
+        until(how, LONG, || alive(sleeper) && scene.processes().len() >= 4).await;
         kill_process(program_of(&owner), Signal::KILL).unwrap();
-        until(how, Duration::from_secs(2), || scene.processes().is_empty()).await;
+        until(how, LONG, || scene.processes().is_empty()).await;
         assert_eq!(within("the owner's end", owner.wait()).await.signal, Some(9));
     }
 }
@@ -161,7 +161,7 @@ async fn nothing_that_ignores_signals_survives_our_own_death() {
     let mut owner = spawn(owner, &Keeper::Group).await.unwrap();
     pid(&mut owner).await;
     kill_process(program_of(&owner), Signal::KILL).unwrap();
-    until("nothing is left", Duration::from_secs(2), || scene.processes().is_empty()).await;
+    until("nothing is left", LONG, || scene.processes().is_empty()).await;
 }
 
 #[tokio::test]

@@ -408,7 +408,7 @@ async fn a_host_that_stops_says_so_and_does_not_wait() {
     let start = Instant::now();
     let (closed, also, ()) = tokio::join!(client.closed(), events.closed(), live.door.stop());
     assert_eq!([closed, also], ["1001 this host is shutting down"; 2]);
-    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert!(!session.is_over(), "the session goes on");
 }
 

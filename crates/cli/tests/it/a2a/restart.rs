@@ -3,13 +3,13 @@
 use serde_json::json;
 
 use super::{Frame, Said, Served, answer, asked, ids, words};
-use crate::scene::{PATIENCE, Scene};
+use crate::scene::Scene;
 
 /// Ends it so that it cannot say good-bye.
 fn kill(mut served: Served, scene: &Scene) {
     served.live.kill();
     served.live.wait();
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! Children always end: the binary is killed while the agent runs a tool that detached a process of its own.
 
-use std::time::Duration;
-
 use multitap_testkit::model::{Reply, Tool};
 use multitap_testkit::wait;
 
 use super::agent::{Agent, Api};
+use super::seat::nothing_left;
 use super::stage::{PATIENCE, Place};
 
 /// What the tool leaves behind: a session of its own, no parent, no terminal.
@@ -25,10 +24,7 @@ fn check(agent: Agent, signal: &str) {
     };
     wait::until_blocking("the tool to run", PATIENCE, started).unwrap();
     place.scratch.command("/bin/kill").args([signal, &stage.pid().to_string()]).status().unwrap();
-    let gone = || wait::marked(&place.scratch).is_empty().then_some(());
-    let patience = if signal == "-KILL" { Duration::from_secs(2) } else { Duration::from_secs(10) };
-    wait::until_blocking("everything to be gone", patience, gone)
-        .unwrap_or_else(|_| panic!("left behind: {:#?}", wait::marked(&place.scratch)));
+    nothing_left(&place);
 }
 
 #[test]

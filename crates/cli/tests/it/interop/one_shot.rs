@@ -1,12 +1,11 @@
 //! The real CLIs as a process for each turn: what the other transport has rows for, as far as this one can do it.
 
-use std::time::Duration;
-
 use multitap_testkit::model::{Reply, Tool};
 use multitap_testkit::wait;
 use serde_json::json;
 
 use super::agent::Agent;
+use super::seat::nothing_left;
 use super::stage::{HANGING, Place};
 
 /// In this place the agent is run turn by turn; nothing if it is not to be run at all.
@@ -43,9 +42,7 @@ fn a_kill_leaves_nothing(agent: Agent) {
     let mut stage = place.open(&["--approval-mode", "auto-all"]);
     stage.hang_in_a_tool();
     place.scratch.command("/bin/kill").args(["-KILL", &stage.pid().to_string()]).status().unwrap();
-    let gone = || wait::marked(&place.scratch).is_empty().then_some(());
-    wait::until_blocking("everything to be gone", Duration::from_secs(2), gone)
-        .unwrap_or_else(|_| panic!("left behind: {:#?}", wait::marked(&place.scratch)));
+    nothing_left(&place);
 }
 
 #[test]

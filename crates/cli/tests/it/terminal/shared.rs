@@ -97,7 +97,7 @@ fn leaving_with_others_connected_keeps_serving_them() {
     terminal.press(&["C-c"]).unwrap();
     assert_eq!(terminal.ended().unwrap(), 0);
     drop((terminal, phone));
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_door_outlives_its_terminal_only_if_that_was_said() {
             let killed = scene.scratch.command("kill").args(["-TERM", &pid.to_string()]).status().unwrap();
             assert!(killed.success());
         }
-        scene.nothing_left(PATIENCE);
+        scene.nothing_left();
         assert!(talk(port, "GET /.well-known/agent-card.json", "").is_err());
     }
 }
