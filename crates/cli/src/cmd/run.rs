@@ -160,7 +160,7 @@ async fn interrupted_at_start(id: &SessionId, show: &mut Show, out: &mut Out) ->
 }
 
 fn session_end(reason: SessionEndReason, error: String) -> EventKind {
-    EventKind::SessionEnded(SessionEnd { reason, error: Some(error), final_usage: None, exit_code: None })
+    EventKind::SessionEnded(SessionEnd { error: Some(error), ..SessionEnd::of(reason) })
 }
 
 /// Events of a session that never was. If they cannot be told, that is how it ends.
