@@ -64,11 +64,11 @@ Environment:
   MULTITAP_KEEP_RAW=1   the same as the setting `keepRaw`
   ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY
                         a model for the built-in agent; without one it rehearses
-  MULTITAP_TOKEN        a token that clients of `multitap serve` bring, and that
+  MULTITAP_TOKEN        a token that clients must bring to a door, and that
                         `multitap attach` brings
   MULTITAP_HOME         the folder for settings and for the log of sessions
   MULTITAP_LOG          what to log on stderr, such as `debug`
-  NO_COLOR              no colors in the log";
+  NO_COLOR              no colors, on the screen and in the log";
 
 /// One live session with any coding agent, reached through every door at once
 ///
@@ -94,7 +94,7 @@ pub(crate) enum Sub {
     Agents(ReportArgs),
     /// Check everything, and say how to mend what is wrong
     Doctor(ReportArgs),
-    /// The conversations that the agents keep: list them, show one, export it, put it away
+    /// Sessions that are kept, and conversations that agents keep: list, show, export, put away
     Sessions(SessionsArgs),
     /// The slash commands of the built-in agent
     Commands(ReportArgs),
@@ -156,7 +156,8 @@ pub(crate) struct RunArgs {
     ///
     /// The lines:
     ///   {"type":"prompt","text":…}
-    ///   {"type":"decide","questionId":…,"optionId":…,"newContent"?:…,"feedback"?:…}
+    ///   {"type":"decide","questionId":…,"optionId":…,
+    ///    "newContent"?:…,"newInput"?:…,"answers"?:…,"feedback"?:…}
     ///   {"type":"cancel"}
     ///   {"type":"setMode","mode":…}
     ///   {"type":"setModel","model":…}

@@ -32,6 +32,19 @@ pub struct SessionStart {
     pub transport: Option<String>,
 }
 
+impl SessionStart {
+    pub fn of(agent_type: AgentType) -> Self {
+        Self {
+            agent_type,
+            config: None,
+            native_session_id: None,
+            native_mode: None,
+            agent_version: None,
+            transport: None,
+        }
+    }
+}
+
 /// Text of a message.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -49,6 +62,13 @@ pub struct TextChunk {
     /// Set on what a sub-agent says: the tool call that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<ToolId>,
+}
+
+impl TextChunk {
+    /// The next piece of a message.
+    pub fn piece(content: impl Into<String>) -> Self {
+        Self { content: content.into(), is_partial: true, role: None, message_id: None, parent_tool_id: None }
+    }
 }
 
 /// Who speaks.
@@ -340,6 +360,12 @@ pub struct SessionEnd {
     pub final_usage: Option<TokenUsage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+}
+
+impl SessionEnd {
+    pub fn of(reason: SessionEndReason) -> Self {
+        Self { reason, error: None, final_usage: None, exit_code: None }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

@@ -36,7 +36,7 @@ mod wrap;
 
 pub use around::{Address, Answer, Around, Clip, Clipboard, Earlier, Elsewhere, Share};
 pub use effect::Outcome;
-pub use picture::LARGEST as LARGEST_PICTURE;
+pub use picture::{LARGEST as LARGEST_PICTURE, PictureError, read as read_picture};
 pub use preferences::{Notify, Preferences};
 pub use run::{Branch, Editing, Editor, Options, RunError, run};
 pub use seat::{GaveUp, Seat};

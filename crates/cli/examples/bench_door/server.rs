@@ -100,14 +100,7 @@ impl Launch for Talker {
 }
 
 async fn talk(mut agent: AgentEnd) {
-    let start = SessionStart {
-        agent_type: AgentType::Builtin,
-        config: None,
-        native_session_id: Some("bench".into()),
-        native_mode: None,
-        agent_version: None,
-        transport: None,
-    };
+    let start = SessionStart { native_session_id: Some("bench".into()), ..SessionStart::of(AgentType::Builtin) };
     let mut turns = 0;
     let mut say = vec![EventKind::SessionStarted(start)];
     loop {
@@ -128,6 +121,5 @@ async fn talk(mut agent: AgentEnd) {
 
 /// A piece of text, of about the size that agents stream.
 pub(crate) fn piece() -> EventKind {
-    let content = "0123456789".repeat(4);
-    EventKind::TextChunk(TextChunk { content, is_partial: true, role: None, message_id: None, parent_tool_id: None })
+    EventKind::TextChunk(TextChunk::piece("0123456789".repeat(4)))
 }

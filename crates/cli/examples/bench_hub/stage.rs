@@ -29,14 +29,8 @@ impl Launch for Scripted {
         let ours = self.end.clone();
         Box::pin(async move {
             let (link, end) = link();
-            let start = SessionStart {
-                agent_type: AgentType::Builtin,
-                config: None,
-                native_session_id: Some("bench".into()),
-                native_mode: None,
-                agent_version: None,
-                transport: None,
-            };
+            let start =
+                SessionStart { native_session_id: Some("bench".into()), ..SessionStart::of(AgentType::Builtin) };
             end.events.send(Draft::new(Timestamp::now(), EventKind::SessionStarted(start))).await.ok();
             ours.send(end).await.ok();
             Ok(link)
@@ -94,8 +88,7 @@ impl Stage {
 
 /// A piece of text, of about the size that agents stream.
 pub(crate) fn text() -> EventKind {
-    let content = "0123456789".repeat(40);
-    EventKind::TextChunk(TextChunk { content, is_partial: true, role: None, message_id: None, parent_tool_id: None })
+    EventKind::TextChunk(TextChunk::piece("0123456789".repeat(40)))
 }
 
 /// Reads until the event of that number; an error if one is missing on the way.

@@ -11,8 +11,9 @@ Examples:
   multitap attach http://127.0.0.1:1234       the one behind that door
   multitap attach https://HOST/?session=ID    one of many on a host
 
-Ctrl+D leaves; the session goes on where it runs. If the connection breaks it is made again, and nothing is missed.
-A host that wants a token finds it in MULTITAP_TOKEN.";
+Ctrl+D leaves; the session goes on where it runs. If the connection breaks it is
+made again, and nothing is missed. A host that wants a token finds it in
+MULTITAP_TOKEN.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = ATTACH)]

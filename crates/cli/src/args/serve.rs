@@ -15,8 +15,9 @@ Examples:
   multitap serve --port 4100 --root ~/work --agent claude
   multitap serve --host 0.0.0.0 --port 4100 --token-file tokens --allow-host box.example
 
-When it is ready it prints one line, `multitap listening on http://HOST:PORT`. An interrupt ends it with all its sessions;
-a second one ends it at once. What is checked at the door: docs/security.md.
+When it is ready it prints one line, `multitap listening on http://HOST:PORT`.
+An interrupt ends it with all its sessions; a second one ends it at once. What
+is checked at the door: docs/security.md.
 
 Exit codes:
     0  ended by a signal

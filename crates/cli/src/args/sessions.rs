@@ -11,11 +11,12 @@ Examples:
   multitap sessions list --agent codex --all  Codex's own, of every folder
   multitap sessions show latest               who said what
   multitap sessions export ID > talk.jsonl    as events, one JSON line each
-  multitap -p \"go on\" -r ID                 take it up again
+  multitap -p \"go on\" -r ID                   take it up again
 
-An ID is ours or the agent's own, or the beginning of one; `latest` is the newest in the folder; with --agent gemini
-it may be the number that Gemini gives it (1 is the oldest). With --agent the files of Claude Code, Codex or
-Gemini CLI are read, whether multitap knows the conversation or not.";
+An ID is ours or the agent's own, or the beginning of one; `latest` is the
+newest in the folder; with --agent gemini it may be the number that Gemini gives
+it (1 is the oldest). With --agent the files of Claude Code, Codex or Gemini CLI
+are read, whether multitap knows the conversation or not.";
 
 #[derive(Debug, Args)]
 #[command(after_long_help = SESSIONS)]
@@ -51,6 +52,7 @@ pub(crate) enum SessionsSub {
     },
     /// Show a conversation: who said what, which tools ran and how they ended
     Show {
+        /// Its id, or how it begins; `latest` is the newest in the folder
         id: String,
         /// With --json: keep every line of the agent's files in the `raw` field of an event
         #[arg(long, requires = "json")]
@@ -58,11 +60,15 @@ pub(crate) enum SessionsSub {
     },
     /// Print a conversation as events, one JSON line each
     Export {
+        /// Its id, or how it begins; `latest` is the newest in the folder
         id: String,
         /// Keep every line of the agent's files in the `raw` field of an event
         #[arg(long)]
         raw: bool,
     },
     /// Forget a session of ours; with --agent, put a conversation away where the agent can (codex archives it)
-    Rm { id: String },
+    Rm {
+        /// Its id, or how it begins; `latest` is the newest in the folder
+        id: String,
+    },
 }

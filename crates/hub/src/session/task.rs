@@ -465,12 +465,8 @@ fn host() -> ClientRef {
 
 /// The end of an agent that said nothing of it.
 fn gone_without_a_word(state: &State) -> SessionEnd {
-    SessionEnd {
-        reason: state.last_turn.map_or(SessionEndReason::Failed, SessionEndReason::from),
-        error: Some("the agent is gone without a word".to_owned()),
-        final_usage: None,
-        exit_code: None,
-    }
+    let reason = state.last_turn.map_or(SessionEndReason::Failed, SessionEndReason::from);
+    SessionEnd { error: Some("the agent is gone without a word".to_owned()), ..SessionEnd::of(reason) }
 }
 
 async fn at(due: Option<Instant>) {

@@ -16,12 +16,8 @@ fn after(kinds: impl IntoIterator<Item = EventKind>) -> State {
 
 fn started() -> EventKind {
     EventKind::SessionStarted(SessionStart {
-        agent_type: AgentType::Codex,
-        config: None,
         native_session_id: Some("native".into()),
-        native_mode: None,
-        agent_version: None,
-        transport: None,
+        ..SessionStart::of(AgentType::Codex)
     })
 }
 
@@ -191,7 +187,7 @@ fn mcp_servers_are_as_the_agent_told_last() {
     let state = after(told.clone());
     assert_eq!(state.mcp_servers["web"], "ready");
     assert_eq!(state.mcp_servers["git"], "failed");
-    let end = SessionEnd { reason: SessionEndReason::Completed, error: None, final_usage: None, exit_code: None };
+    let end = SessionEnd::of(SessionEndReason::Completed);
     let gone = after(told.into_iter().chain([EventKind::SessionEnded(end)]));
     assert!(gone.mcp_servers.is_empty(), "they went with the agent");
 }

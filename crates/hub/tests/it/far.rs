@@ -52,8 +52,7 @@ impl Elsewhere for There {
 }
 
 fn entry(seq: u64) -> Entry {
-    let (content, is_partial) = (format!("words {seq}"), true);
-    let chunk = TextChunk { content, is_partial, role: None, message_id: None, parent_tool_id: None };
+    let chunk = TextChunk::piece(format!("words {seq}"));
     Entry::new(Event {
         id: EventId::fresh(Timestamp::from_millis(0)),
         session_id: SessionId::from("far"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use multitap_event::{
     AgentEnd, AgentError, AgentErrorKind, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Command,
     Details, Door, Draft, Event, EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId,
-    SessionStart, Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
+    SessionStart, TextChunk, Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
 };
 use multitap_hub::{
     Feed, Hub, Join, JoinFrom, Launch, LaunchError, Launching, Linger, Open, Session, Told, WhenBusy, Which,
@@ -201,12 +201,8 @@ pub(crate) fn stored() -> Open {
 
 pub(crate) fn started() -> EventKind {
     EventKind::SessionStarted(SessionStart {
-        agent_type: AgentType::Claude,
-        config: None,
         native_session_id: Some("native".into()),
-        native_mode: None,
-        agent_version: None,
-        transport: None,
+        ..SessionStart::of(AgentType::Claude)
     })
 }
 
@@ -219,18 +215,11 @@ pub(crate) fn turn_ended() -> EventKind {
 }
 
 pub(crate) fn ended() -> EventKind {
-    let reason = SessionEndReason::Completed;
-    EventKind::SessionEnded(SessionEnd { reason, error: None, final_usage: None, exit_code: None })
+    EventKind::SessionEnded(SessionEnd::of(SessionEndReason::Completed))
 }
 
 pub(crate) fn text(content: &str) -> EventKind {
-    EventKind::TextChunk(multitap_event::TextChunk {
-        content: content.into(),
-        is_partial: true,
-        role: None,
-        message_id: None,
-        parent_tool_id: None,
-    })
+    EventKind::TextChunk(TextChunk::piece(content))
 }
 
 pub(crate) fn asked(id: &str) -> EventKind {

@@ -181,12 +181,8 @@ pub(crate) fn says(kind: &EventKind, words: &str) -> bool {
 
 fn started() -> EventKind {
     EventKind::SessionStarted(SessionStart {
-        agent_type: AgentType::Claude,
-        config: None,
         native_session_id: Some("native".into()),
-        native_mode: None,
-        agent_version: None,
-        transport: None,
+        ..SessionStart::of(AgentType::Claude)
     })
 }
 
@@ -199,13 +195,11 @@ pub(crate) fn turn_ended() -> EventKind {
 }
 
 pub(crate) fn ended() -> EventKind {
-    let reason = SessionEndReason::Completed;
-    EventKind::SessionEnded(SessionEnd { reason, error: None, final_usage: None, exit_code: None })
+    EventKind::SessionEnded(SessionEnd::of(SessionEndReason::Completed))
 }
 
 pub(crate) fn text(content: &str) -> EventKind {
-    let (content, is_partial) = (content.to_owned(), true);
-    EventKind::TextChunk(TextChunk { content, is_partial, role: None, message_id: None, parent_tool_id: None })
+    EventKind::TextChunk(TextChunk::piece(content))
 }
 
 pub(crate) fn asked(id: &str) -> EventKind {

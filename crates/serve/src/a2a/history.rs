@@ -182,8 +182,7 @@ mod tests {
     #[test]
     fn what_is_void_was_not_said() {
         let said = |id: &str, content: &str| {
-            let (message_id, content) = (Some(id.into()), content.to_owned());
-            EventKind::TextChunk(TextChunk { content, is_partial: true, role: None, message_id, parent_tool_id: None })
+            EventKind::TextChunk(TextChunk { message_id: Some(id.into()), ..TextChunk::piece(content) })
         };
         let Value::Object(data) = json!({ "messageIds": ["b"] }) else { panic!("an object") };
         let void = EventKind::System(SystemNote { subtype: "discarded".to_owned(), message: None, data });

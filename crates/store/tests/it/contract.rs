@@ -1,20 +1,23 @@
 //! What every journal owes the hub, whatever it is made of.
 
+mod rulings;
+mod sessions;
 mod tasks;
 
-use std::path::Path;
+use multitap_event::{AgentKind, EventKind, SessionId};
+use multitap_hub::{About, Batch, Checkpoint, Edge, Entry, Filter, Flush, JournalError, NewSession, Owner, Part};
 
-use multitap_event::{AgentKind, EventKind, SessionId, Timestamp};
-use multitap_hub::{
-    About, Checkpoint, Edge, Entry, Filter, Flush, JournalError, NewSession, Owner, Part, SessionRecord,
+use self::rulings::{a_copied_ruling_is_not_made_again, rulings_are_kept_in_order, who_ruled_outlives_the_session};
+use self::sessions::{
+    a_live_session_is_not_removed, a_removed_session_is_gone, lists_are_newest_first, lists_can_be_of_one_folder,
+    lists_can_be_of_those_cut_off, sessions_are_found_by_id_prefix_and_native_id,
 };
-
 use self::tasks::{
     a_task_comes_back_as_it_was_last_kept, a_task_needs_its_session, a_task_without_a_session_does_not_hurt_others,
     pages_of_tasks_have_each_once, tasks_are_listed_by_session_state_and_time, tasks_are_listed_by_when_they_changed,
     tasks_go_with_their_session,
 };
-use crate::scene::{File, Place, after, all, batch, before, begin, entry, new_session, question, ruling, said, some};
+use crate::scene::{Place, after, all, batch, before, begin, entry, new_session, question, ruling, said, some};
 
 /// Runs each of these for a kind of journal.
 macro_rules! contract {
@@ -68,10 +71,6 @@ contract!(
     ]
 );
 
-fn ids(records: &[SessionRecord]) -> Vec<SessionId> {
-    records.iter().map(|record| record.id.clone()).collect()
-}
-
 fn seqs(entries: &[Entry]) -> Vec<u64> {
     entries.iter().map(Entry::seq).collect()
 }
@@ -114,7 +113,7 @@ async fn what_was_appended_is_read_back(place: &impl Place) {
     let id = &claim.record.id;
     let entries = some(id, 1..=5);
     journal.append(batch(id, &claim.owner, entries[..2].to_vec())).await.unwrap();
-    let flushed = multitap_hub::Batch { flush: Flush::Now, ..batch(id, &claim.owner, entries[2..].to_vec()) };
+    let flushed = Batch { flush: Flush::Now, ..batch(id, &claim.owner, entries[2..].to_vec()) };
     journal.append(flushed).await.unwrap();
     let page = journal.page(id.clone(), after(0, 100)).await.unwrap();
     assert_eq!(page.entries, entries);
@@ -324,7 +323,7 @@ async fn a_claim_brings_the_latest_checkpoint(place: &impl Place) {
     for seq in 1..=3 {
         let checkpoint = Some(Checkpoint { seq, state: format!("{{\"turns\":{seq}}}") });
         let entries = some(id, seq..=seq);
-        journal.append(multitap_hub::Batch { checkpoint, ..batch(id, &claim.owner, entries) }).await.unwrap();
+        journal.append(Batch { checkpoint, ..batch(id, &claim.owner, entries) }).await.unwrap();
     }
     journal.append(batch(id, &claim.owner, some(id, 4..=4))).await.unwrap();
     journal.release(id.clone(), claim.owner, 0).await.unwrap();
@@ -338,10 +337,10 @@ async fn what_is_known_of_a_session_stays_known(place: &impl Place) {
     let claim = begin(&*journal).await;
     let id = &claim.record.id;
     let about = About { title: Some("Fix it".into()), native_id: Some("n1".into()), model: None, open: true };
-    let told = multitap_hub::Batch { about: Some(about), ..batch(id, &claim.owner, some(id, 1..=1)) };
+    let told = Batch { about: Some(about), ..batch(id, &claim.owner, some(id, 1..=1)) };
     journal.append(told).await.unwrap();
     let about = About { title: None, native_id: Some("n2".into()), model: Some("opus".into()), open: false };
-    let told = multitap_hub::Batch { about: Some(about), ..batch(id, &claim.owner, some(id, 2..=2)) };
+    let told = Batch { about: Some(about), ..batch(id, &claim.owner, some(id, 2..=2)) };
     journal.append(told).await.unwrap();
     journal.append(batch(id, &claim.owner, some(id, 3..=3))).await.unwrap();
     let record = journal.find(id.to_string()).await.unwrap().remove(0);
@@ -358,171 +357,10 @@ async fn a_batch_may_bring_no_entry(place: &impl Place) {
     let id = &claim.record.id;
     journal.append(batch(id, &claim.owner, some(id, 1..=2))).await.unwrap();
     let about = About { open: true, ..About::default() };
-    journal.append(multitap_hub::Batch { about: Some(about), ..batch(id, &claim.owner, Vec::new()) }).await.unwrap();
+    journal.append(Batch { about: Some(about), ..batch(id, &claim.owner, Vec::new()) }).await.unwrap();
     let record = journal.find(id.to_string()).await.unwrap().remove(0);
     assert!(record.about.open);
     assert_eq!(record.last_seq, 2);
-}
-
-async fn lists_are_newest_first(place: &impl Place) {
-    let journal = place.open();
-    let mut claims = Vec::new();
-    for _ in 0..3 {
-        claims.push(begin(&*journal).await);
-    }
-    let [a, b, c] = [&claims[0], &claims[1], &claims[2]].map(|claim| claim.record.id.clone());
-    assert_eq!(ids(&journal.list(Filter::default()).await.unwrap()), [c.clone(), b.clone(), a.clone()]);
-    journal.append(batch(&b, &claims[1].owner, some(&b, 1..=1))).await.unwrap();
-    let listed = journal.list(Filter::default()).await.unwrap();
-    assert_eq!(ids(&listed), [b.clone(), c.clone(), a]);
-    assert!(listed[0].updated <= Timestamp::now());
-    let two = journal.list(Filter { limit: Some(2), ..Filter::default() }).await.unwrap();
-    assert_eq!(ids(&two), [b, c]);
-}
-
-async fn lists_can_be_of_one_folder(place: &impl Place) {
-    let journal = place.open();
-    let mut made = Vec::new();
-    for folder in [Some("/a"), Some("/a/b"), None, Some("/a")] {
-        let new = NewSession { folder: folder.map(Into::into), ..new_session() };
-        made.push(new.id.clone());
-        journal.create(new).await.unwrap();
-    }
-    let listed = journal.list(Filter { folder: Some("/a".into()), ..Filter::default() }).await.unwrap();
-    assert_eq!(ids(&listed), [made[3].clone(), made[0].clone()]);
-    assert!(listed.iter().all(|record| record.folder.as_deref() == Some(Path::new("/a"))));
-    assert_eq!(ids(&journal.list(Filter { folder: Some("/c".into()), ..Filter::default() }).await.unwrap()), []);
-}
-
-async fn lists_can_be_of_those_cut_off(place: &impl Place) {
-    let journal = place.open();
-    let mut claims = Vec::new();
-    for open in [true, true, false] {
-        let claim = begin(&*journal).await;
-        let id = &claim.record.id;
-        let about = Some(About { open, ..About::default() });
-        journal.append(multitap_hub::Batch { about, ..batch(id, &claim.owner, some(id, 1..=1)) }).await.unwrap();
-        claims.push(claim);
-    }
-    let cut_off = Filter { cut_off: true, ..Filter::default() };
-    assert_eq!(ids(&journal.list(cut_off.clone()).await.unwrap()), [], "all of them are live");
-    journal.release(claims[0].record.id.clone(), claims[0].owner.clone(), 0).await.unwrap();
-    journal.release(claims[2].record.id.clone(), claims[2].owner.clone(), 0).await.unwrap();
-    assert_eq!(ids(&journal.list(cut_off).await.unwrap()), [claims[0].record.id.clone()]);
-}
-
-async fn sessions_are_found_by_id_prefix_and_native_id(place: &impl Place) {
-    let journal = place.open();
-    for id in ["0190aa-1", "0190aa-12", "0190bb", "0191%_*"] {
-        let claim = journal.create(NewSession { id: id.into(), ..new_session() }).await.unwrap();
-        let about = Some(About { native_id: Some(format!("native of {id}")), ..About::default() });
-        let told = multitap_hub::Batch { about, ..batch(&id.into(), &claim.owner, some(&id.into(), 1..=1)) };
-        journal.append(told).await.unwrap();
-    }
-    let cases: [(&str, &[&str]); 9] = [
-        ("0190aa-1", &["0190aa-1"]),
-        ("0190aa", &["0190aa-1", "0190aa-12"]),
-        ("0190", &["0190aa-1", "0190aa-12", "0190bb"]),
-        ("0191%_*", &["0191%_*"]),
-        ("0191%", &["0191%_*"]),
-        ("01%", &[]),
-        ("native of 0190bb", &["0190bb"]),
-        ("native of", &[]),
-        ("", &[]),
-    ];
-    for (name, expected) in cases {
-        let mut found = ids(&journal.find(name.to_owned()).await.unwrap());
-        found.sort();
-        assert_eq!(found, expected.iter().map(|id| SessionId::from(*id)).collect::<Vec<_>>(), "{name}");
-    }
-}
-
-async fn a_live_session_is_not_removed(place: &impl Place) {
-    let journal = place.open();
-    let claim = begin(&*journal).await;
-    let id = &claim.record.id;
-    let error = place.open().remove(id.clone()).await.unwrap_err();
-    assert_eq!(error, JournalError::LiveHere(id.clone()));
-    journal.append(batch(id, &claim.owner, some(id, 1..=1))).await.unwrap();
-}
-
-async fn a_removed_session_is_gone(place: &impl Place) {
-    let journal = place.open();
-    let (one, other) = (begin(&*journal).await, begin(&*journal).await);
-    for claim in [&one, &other] {
-        let id = &claim.record.id;
-        journal.append(batch(id, &claim.owner, some(id, 1..=3))).await.unwrap();
-        journal.release(id.clone(), claim.owner.clone(), 0).await.unwrap();
-    }
-    let id = &one.record.id;
-    journal.remove(id.clone()).await.unwrap();
-    assert_eq!(journal.claim(id.clone()).await.unwrap_err(), JournalError::NoSuchSession(id.clone()));
-    assert_eq!(journal.page(id.clone(), after(0, 9)).await.unwrap_err(), JournalError::NoSuchSession(id.clone()));
-    assert_eq!(ids(&journal.find(id.to_string()).await.unwrap()), []);
-    let listed = journal.list(Filter::default()).await.unwrap();
-    assert_eq!(ids(&listed), ids(std::slice::from_ref(&other.record)));
-    assert_eq!(seqs(&all(&*journal, &other.record.id).await), [1, 2, 3]);
-    // Nothing of it comes back with a new one of the same name.
-    let again = journal.create(NewSession { id: id.clone(), ..new_session() }).await.unwrap();
-    assert_eq!(again.record.last_seq, 0);
-    assert_eq!(all(&*journal, id).await, []);
-    journal.append(batch(id, &again.owner, some(id, 1..=1))).await.unwrap();
-    assert_eq!(seqs(&all(&*journal, id).await), [1]);
-}
-
-async fn a_copied_ruling_is_not_made_again(place: &impl Place) {
-    let journal = place.open();
-    let claim = begin(&*journal).await;
-    let id = &claim.record.id;
-    let own = ruling("q1", "phone");
-    let kinds = [
-        EventKind::PermissionAsked(question("q1")),
-        EventKind::PermissionSettled(ruling("q1", "ide")),
-        EventKind::PermissionAsked(question("q1")),
-        EventKind::PermissionSettled(own.clone()),
-    ];
-    let mut entries: Vec<Entry> = (1..).zip(kinds).map(|(seq, kind)| entry(id, seq, kind)).collect();
-    for copied in &mut entries[..2] {
-        *copied = Entry::copy(copied.event().unwrap().clone());
-    }
-    journal.append(batch(id, &claim.owner, entries.clone())).await.unwrap();
-    assert_eq!(all(&*journal, id).await, entries);
-    assert_eq!(journal.rulings(id.clone()).await.unwrap(), [own]);
-}
-
-async fn rulings_are_kept_in_order(place: &impl Place) {
-    let journal = place.open();
-    let (claim, other) = (begin(&*journal).await, begin(&*journal).await);
-    let id = &claim.record.id;
-    // The agent uses an id again; one question is never answered; one was asked where we did not see it.
-    let (first, second, third) = (ruling("q1", "ide"), ruling("q1", "phone"), ruling("q9", "bot"));
-    let kinds = [
-        EventKind::PermissionAsked(question("q1")),
-        EventKind::PermissionSettled(first.clone()),
-        EventKind::PermissionAsked(question("q2")),
-        EventKind::PermissionAsked(question("q1")),
-        EventKind::PermissionSettled(second.clone()),
-        EventKind::PermissionSettled(third.clone()),
-    ];
-    for (seq, kind) in (1..).zip(kinds) {
-        journal.append(batch(id, &claim.owner, vec![entry(id, seq, kind)])).await.unwrap();
-    }
-    assert_eq!(journal.rulings(id.clone()).await.unwrap(), [first, second, third]);
-    assert_eq!(journal.rulings(other.record.id).await.unwrap(), []);
-}
-
-async fn who_ruled_outlives_the_session(place: &impl Place) {
-    let journal = place.open();
-    let claim = begin(&*journal).await;
-    let id = &claim.record.id;
-    let made = ruling("q1", "ide");
-    let kinds = [EventKind::PermissionAsked(question("q1")), EventKind::PermissionSettled(made.clone())];
-    let entries = (1..).zip(kinds).map(|(seq, kind)| entry(id, seq, kind)).collect();
-    journal.append(batch(id, &claim.owner, entries)).await.unwrap();
-    journal.release(id.clone(), claim.owner, 0).await.unwrap();
-    journal.remove(id.clone()).await.unwrap();
-    let kept = journal.rulings(id.clone()).await.unwrap();
-    assert_eq!(kept, [multitap_event::Ruling { feedback: None, ..made }], "who and what stays, words go");
 }
 
 async fn entries_of_any_size_and_text_come_back(place: &impl Place) {
@@ -534,17 +372,4 @@ async fn entries_of_any_size_and_text_come_back(place: &impl Place) {
     let entries: Vec<_> = (1..).zip(texts).map(|(seq, text)| said(id, seq, text)).collect();
     journal.append(batch(id, &claim.owner, entries.clone())).await.unwrap();
     assert_eq!(all(&*journal, id).await, entries);
-}
-
-/// Only unix has paths that are no text.
-#[cfg(unix)]
-#[tokio::test]
-async fn a_folder_need_not_be_text() {
-    use std::os::unix::ffi::OsStrExt as _;
-    let file = File::new();
-    let journal = file.open();
-    let folder = Path::new(std::ffi::OsStr::from_bytes(b"/odd/\xff\xfe")).to_owned();
-    journal.create(NewSession { folder: Some(folder.clone()), ..new_session() }).await.unwrap();
-    let listed = journal.list(Filter { folder: Some(folder.clone()), ..Filter::default() }).await.unwrap();
-    assert_eq!(listed[0].folder, Some(folder));
 }

@@ -35,8 +35,8 @@ impl Loop<'_> {
             let clipped = match clipboard().await {
                 Ok(Clip::Picture(bytes)) => {
                     // Megabytes are not encoded where others wait.
-                    let read = tokio::task::spawn_blocking(move || picture::of(&bytes)).await;
-                    let image = read.unwrap_or_else(|error| Err(error.to_string()));
+                    let read = tokio::task::spawn_blocking(move || picture::of(&bytes).map_err(|why| why.to_string()));
+                    let image = read.await.unwrap_or_else(|error| Err(error.to_string()));
                     image.map(Clipped::Picture).map_err(|why| format!("the picture in the clipboard: {why}"))
                 }
                 Ok(Clip::Text(text)) => Ok(Clipped::Text(text)),
@@ -97,7 +97,7 @@ impl Loop<'_> {
                 Effect::Branch => Some(Msg::Branch(branch())),
                 Effect::Find(wanted) => files.map(|files| Msg::Found { paths: files.find(&wanted.query), wanted }),
                 Effect::Picture { path, pasted } => {
-                    let (name, image) = picture::read(root.as_deref(), &path);
+                    let (name, image) = picture::named(root.as_deref(), &path);
                     Some(Msg::Picture { name, image, pasted })
                 }
                 Effect::Remember(text) => {

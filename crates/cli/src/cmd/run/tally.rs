@@ -83,7 +83,7 @@ mod tests {
     }
 
     fn end(reason: SessionEndReason) -> EventKind {
-        EventKind::SessionEnded(SessionEnd { reason, error: None, final_usage: None, exit_code: None })
+        EventKind::SessionEnded(SessionEnd::of(reason))
     }
 
     #[track_caller]

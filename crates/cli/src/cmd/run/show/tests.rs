@@ -82,12 +82,7 @@ fn a_terminal_does_not_obey_the_agent() {
 fn an_error_is_told_once() {
     let error = AgentError::new(AgentErrorKind::Unknown, "overloaded");
     let end = TurnEnd { error: Some("overloaded".into()), ..TurnEnd::of(TurnStatus::Failed) };
-    let session = SessionEnd {
-        reason: SessionEndReason::Failed,
-        error: Some("overloaded".into()),
-        final_usage: None,
-        exit_code: None,
-    };
+    let session = SessionEnd { error: Some("overloaded".into()), ..SessionEnd::of(SessionEndReason::Failed) };
     let kinds = vec![EventKind::Error(error), EventKind::TurnCompleted(end), EventKind::SessionEnded(session)];
     let (stdout, stderr) = play(OutputFormat::Text, kinds);
     assert_eq!(stdout, "");

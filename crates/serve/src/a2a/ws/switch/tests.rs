@@ -46,8 +46,7 @@ impl Session {
     }
 
     fn says(&mut self) -> Vec<Frame> {
-        let (content, message_id) = ("so".to_owned(), Some("m".into()));
-        let chunk = TextChunk { content, is_partial: true, role: None, message_id, parent_tool_id: None };
+        let chunk = TextChunk { message_id: Some("m".into()), ..TextChunk::piece("so") };
         self.tells(EventKind::TextChunk(chunk))
     }
 
