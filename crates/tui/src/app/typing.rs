@@ -108,11 +108,6 @@ pub(super) fn send(model: &mut Model) -> Vec<Effect> {
     if prompt.text.trim().is_empty() {
         return Vec::new();
     }
-    if prompt.text.starts_with('!') && !command::takes_shell(model) {
-        let why = "this agent takes no `!`: ask it to run the command, or put a space before to send it as words";
-        model.notice = Some(why.to_owned());
-        return Vec::new();
-    }
     let own = commands::find(&prompt.text).filter(|(own, _)| *own != Own::Clear || !agent_clears(model));
     if let (None, Some(over)) = (own, &model.over) {
         model.notice = Some(format!("not sent: {over}"));
