@@ -31,6 +31,18 @@ fn without_a_terminal_its_output_is_the_answer() {
 }
 
 #[test]
+fn what_is_piped_in_is_never_a_line() {
+    for (args, words) in [(&["-p", "!touch pwned"][..], "\n\n!touch pwned"), (&["-p", "-"], ""), (&[], "")] {
+        let fake = Fake::claude().says("a readme").build().unwrap();
+        let scene = Scene::with(&fake);
+        let run = scene.run_with(args, "!touch pwned; #[logo](logo.png)").exits(0);
+        assert_eq!(run.stdout, "a readme\n");
+        assert_eq!(prompts(&fake), [format!(" !touch pwned; #[logo](logo.png){words}")]);
+        assert!(!scene.scratch.path("pwned").exists());
+    }
+}
+
+#[test]
 fn the_agent_hears_of_it_with_the_next_prompt_and_the_log_says_what_was_said() {
     let fake = Fake::claude().says("one").says("two").build().unwrap();
     let scene = Scene::with(&fake);

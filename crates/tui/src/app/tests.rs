@@ -150,6 +150,15 @@ fn every_agent_takes_shell_lines() {
 }
 
 #[test]
+fn a_pasted_block_is_no_shell_line() {
+    let mut screen = Screen::new(AgentType::Claude);
+    let block = "![logo](logo.png)\n1\n2\n3\n4\n5";
+    update(&mut screen.model, Msg::Paste(block.to_owned()));
+    let words = format!(" {block}");
+    assert_eq!(screen.keys("<enter>"), [remembered(&words), Effect::Prompt(Prompt::text(&words))]);
+}
+
+#[test]
 fn the_agents_commands_are_asked_for_once_and_offered() {
     let mut screen = Screen::new(AgentType::Builtin);
     assert_eq!(screen.keys("/mem"), [Effect::Query(multitap_event::Query::Commands)]);
