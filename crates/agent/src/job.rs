@@ -126,6 +126,14 @@ impl Job {
         }
     }
 
+    /// The same, when the user runs it and not the model.
+    pub(crate) fn by_user(self) -> Self {
+        match self {
+            Self::Shell(command) => Self::Shell(command.by_user()),
+            other => other,
+        }
+    }
+
     /// Does something else instead: another text for the file, another command.
     pub(crate) fn with_content(self, content: String) -> Result<Self, TakesNoContent> {
         match self {

@@ -4,6 +4,8 @@
 //! the model is asked (`model`), a call becomes a job (`tools`), the `policy` judges it, people are asked about it
 //! (`question`), it runs. What happens goes out as events.
 //!
+//! Beside it `shell_lines`: what the built-in agent makes of a line that begins with `!`, in front of any other agent.
+//!
 //! Must not come in: the hub, doors, terminals, other agents.
 
 mod chat;
@@ -23,6 +25,7 @@ mod sandbox;
 #[cfg(unix)]
 mod scene;
 mod seen;
+mod shell_lines;
 mod slash;
 mod tls;
 mod tool;
@@ -32,4 +35,5 @@ mod workspace;
 
 pub use launch::{LaunchError, Save, Setup, default_model, launch};
 pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
+pub use shell_lines::{UserShell, shell_lines};
 pub use slash::{SlashArgument, SlashCommand, commands};

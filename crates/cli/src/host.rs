@@ -87,7 +87,8 @@ impl Host {
             config: settings::home(),
             save: settings::home().map(|home| settings::save::into(home.join("settings.json"))),
         };
-        let hub = Hub::new(journal.clone(), Arc::new(Agents::new(keeper()?, hidden, builtin)));
+        let agents = Agents::new(keeper()?, hidden, builtin).taking_shell_lines();
+        let hub = Hub::new(journal.clone(), Arc::new(agents));
         if store.is_some()
             && let Err(error) = hub.recover().await
         {

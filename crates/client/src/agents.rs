@@ -7,6 +7,7 @@ use std::pin::Pin;
 
 use multitap_adapter::{Keeper, LaunchSpec};
 pub use multitap_agent::Save;
+use multitap_agent::UserShell;
 use multitap_event::{AgentKind, SessionConfig};
 use multitap_hub::{Launch, LaunchError, Launching};
 use tokio_util::task::TaskTracker;
@@ -18,6 +19,8 @@ pub struct Agents {
     /// Variables of ours that no agent may see.
     hidden_env: Vec<String>,
     builtin: Builtin,
+    /// Whether agents take lines that begin with `!`, as the built-in one does by itself.
+    shell_lines: bool,
     tasks: TaskTracker,
 }
 
@@ -40,7 +43,14 @@ impl fmt::Debug for Builtin {
 
 impl Agents {
     pub fn new(keeper: Keeper, hidden_env: Vec<String>, builtin: Builtin) -> Self {
-        Self { keeper, hidden_env, builtin, tasks: TaskTracker::new() }
+        Self { keeper, hidden_env, builtin, shell_lines: false, tasks: TaskTracker::new() }
+    }
+
+    /// A prompt that begins with `!` is a command, which is run unasked for those who own the session. For programs
+    /// whose prompts people type; one that passes on the words of strangers must not want it.
+    #[must_use]
+    pub fn taking_shell_lines(self) -> Self {
+        Self { shell_lines: true, ..self }
     }
 
     fn builtin(&self, config: SessionConfig) -> Launching {
@@ -74,12 +84,22 @@ impl Launch for Agents {
         if config.agent == AgentKind::Builtin {
             return self.builtin(config);
         }
+        let shell = self.shell_lines.then(|| UserShell {
+            folder: config.working_directory.clone().unwrap_or_else(|| PathBuf::from(".")),
+            keeper: self.keeper.clone(),
+            environment: config.environment.clone(),
+            hidden_env: self.hidden_env.clone(),
+        });
         let spec = LaunchSpec { config, keeper: self.keeper.clone(), hidden_env: self.hidden_env.clone() };
         let tasks = self.tasks.clone();
         Box::pin(async move {
-            multitap_adapter::launch(spec, &tasks).await.map_err(|error| match error {
+            let link = multitap_adapter::launch(spec, &tasks).await.map_err(|error| match error {
                 multitap_adapter::LaunchError::Unsupported(unsupported) => LaunchError::Unsupported(unsupported),
                 multitap_adapter::LaunchError::Agent(error) => LaunchError::Agent(error),
+            })?;
+            Ok(match shell {
+                Some(shell) => multitap_agent::shell_lines(link, shell, &tasks),
+                None => link,
             })
         })
     }

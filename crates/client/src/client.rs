@@ -71,6 +71,7 @@ impl From<StartError> for AgentError {
 pub struct AgentClientBuilder {
     keeper: Keeper,
     hidden_env: Vec<String>,
+    shell_lines: bool,
     me: ClientRef,
 }
 
@@ -90,6 +91,13 @@ impl AgentClientBuilder {
         self
     }
 
+    /// Prompts that begin with `!` are commands, run without a question: see [`Agents::taking_shell_lines`].
+    #[must_use]
+    pub fn shell_lines(mut self) -> Self {
+        self.shell_lines = true;
+        self
+    }
+
     /// Who prompts and answers, as the events tell it.
     #[must_use]
     pub fn name(mut self, me: ClientRef) -> Self {
@@ -99,8 +107,10 @@ impl AgentClientBuilder {
 
     /// The client.
     pub fn build(self) -> AgentClient {
-        let Self { keeper, hidden_env, me } = self;
-        AgentClient { hub: Hub::without_journal(Arc::new(Agents::new(keeper, hidden_env, Builtin::default()))), me }
+        let Self { keeper, hidden_env, shell_lines, me } = self;
+        let agents = Agents::new(keeper, hidden_env, Builtin::default());
+        let agents = if shell_lines { agents.taking_shell_lines() } else { agents };
+        AgentClient { hub: Hub::without_journal(Arc::new(agents)), me }
     }
 }
 
@@ -121,6 +131,7 @@ impl AgentClient {
         AgentClientBuilder {
             keeper: Keeper::Group,
             hidden_env: Vec::new(),
+            shell_lines: false,
             me: ClientRef::new("library", Door::Library),
         }
     }

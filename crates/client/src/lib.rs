@@ -90,6 +90,8 @@
 //! - A question gets exactly one ruling: the first answer that names an offered option. Every other answer is
 //!   [`Refused`] and says why.
 //! - Prompts sent while a turn runs wait in line and can be taken back.
+//! - A prompt is words to the agent, also one that begins with `!`, unless [`AgentClientBuilder::shell_lines`] says
+//!   otherwise; the built-in agent runs such lines itself.
 //! - Dropping a session ends its agent; [`AgentClient::shutdown`] waits until nothing of any agent is left.
 //!
 //! Must not come in: doors, storage, terminals. A program that needs many clients on one session runs `multitap`.

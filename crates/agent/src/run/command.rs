@@ -9,6 +9,7 @@ use crate::launch::{choose, providers};
 use crate::mcp::Change;
 use crate::memory::Memory;
 use crate::slash::{self, Slash};
+use crate::tools::shell;
 use crate::turn::{Input, Keep};
 
 impl Runner {
@@ -48,9 +49,9 @@ impl Runner {
     }
 
     async fn prompted(&mut self, prompt: Prompt) -> Result<(), Gone> {
-        if let Some(command) = prompt.text.strip_prefix('!').map(str::trim).filter(|command| !command.is_empty()) {
+        if let Some(command) = shell::typed(&prompt.text) {
             let arguments = json!({ "command": command });
-            let name = "run_shell_command".to_owned();
+            let name = shell::NAME.to_owned();
             // Whoever may go only so far is asked, as the agent would have to ask them.
             self.by_user = prompt.within.is_none();
             return self.step(Input::Do(Call { id: "user".to_owned(), name, arguments, signature: None })).await;

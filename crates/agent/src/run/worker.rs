@@ -42,6 +42,7 @@ impl Runner {
             Report::Prepared(id, call, job) => {
                 let spec = self.toolbox.spec(&call.name);
                 let job = job.map(|job| {
+                    let job = if self.by_user { job.by_user() } else { job };
                     let verdict = self.policy.judge(&call.name, &job);
                     // Nobody is asked about what they do themselves.
                     let verdict = if self.by_user && verdict == Verdict::Ask { Verdict::Run } else { verdict };

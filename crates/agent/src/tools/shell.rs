@@ -29,6 +29,8 @@ pub(crate) const NAME: &str = "run_shell_command";
 const TIME: Duration = Duration::from_secs(120);
 /// How long it may take at most.
 const MOST_TIME: u64 = 600;
+/// How long a line of the user's own may take: it is under the eyes of somebody who can stop it.
+const USERS_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// Output is told in pieces of about this size, or as often as [`OFTEN`].
 const PIECE: usize = 8 * 1024;
 const OFTEN: Duration = Duration::from_millis(50);
@@ -106,6 +108,11 @@ pub(super) fn spec() -> Spec {
     )
 }
 
+/// The line for the shell that somebody typed, if it is one.
+pub(crate) fn typed(text: &str) -> Option<&str> {
+    text.strip_prefix('!').map(str::trim).filter(|line| !line.is_empty())
+}
+
 impl Command {
     pub(crate) fn title(&self) -> String {
         let line = self.command.trim();
@@ -129,6 +136,11 @@ impl Command {
         Self { command, directory, description: None, time: TIME, background: false }
     }
 
+    /// The same, run by the user, who lets it take its time.
+    pub(crate) fn by_user(self) -> Self {
+        Self { time: USERS_TIME, ..self }
+    }
+
     /// Another command in its place.
     pub(crate) fn with_command(self, command: String) -> Self {
         Self { command, ..self }
@@ -147,6 +159,14 @@ impl Shell {
     /// Ends what runs in the background, and waits until nothing of it is left.
     pub(crate) async fn close(&self) {
         self.background.close().await;
+    }
+
+    /// A line that the user typed, ready to run.
+    pub(crate) fn line(&self, line: &str) -> Result<Command, BadCall> {
+        let command = line.to_owned();
+        let ready =
+            self.prepare(Arguments { command, description: None, directory: None, timeout: None, background: false });
+        ready.map(Command::by_user)
     }
 
     pub(super) fn prepare(&self, arguments: Arguments) -> Result<Command, BadCall> {
@@ -171,7 +191,7 @@ impl Shell {
         Ok(Command { command, directory, description, time, background })
     }
 
-    pub(super) async fn run(&self, command: Command, doing: Doing) -> Outcome {
+    pub(crate) async fn run(&self, command: Command, doing: Doing) -> Outcome {
         let started = tokio::select! {
             biased;
             child = spawn(self.program(&command), &self.surroundings.keeper) => child,

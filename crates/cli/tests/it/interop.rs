@@ -18,6 +18,7 @@ mod sandbox;
 mod scenario;
 mod seat;
 mod shared;
+mod shell_lines;
 mod stage;
 
 use agent::{Agent, Api, Cannot};

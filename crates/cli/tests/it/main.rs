@@ -38,6 +38,8 @@ mod serve;
 mod sessions;
 #[cfg(unix)]
 mod settings;
+#[cfg(target_os = "linux")]
+mod shell_lines;
 #[cfg(unix)]
 mod taken_up;
 #[cfg(unix)]

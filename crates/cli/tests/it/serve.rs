@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use multitap_testkit::fake::Fake;
 use multitap_testkit::wait::until_blocking;
 use serde_json::{Value, json};
 
@@ -285,6 +286,29 @@ fn an_observer_opens_no_session_and_an_owner_brings_its_own_environment() {
     assert_eq!(answer["result"]["status"]["state"], "completed", "{answer}");
     assert_eq!(scene.scratch.read("brought.txt").unwrap(), "brought");
     assert!(!scene.scratch.path("made.txt").exists());
+    served.stop("-TERM", &scene);
+}
+
+/// With an agent that takes no such lines itself, so they are run in front of it.
+#[test]
+fn a_shell_line_runs_for_an_owner_and_is_words_from_everybody_else() {
+    let fake = Fake::claude().says("words").build().unwrap();
+    let mut scene = Scene::with(&fake);
+    scene.scratch.set("MULTITAP_TOKEN", "con-secret");
+    let file = scene.tokens(0o600);
+    let served = scene.serve(&["--token-file", &file, "--approval-mode", "auto-all"]);
+    let claude = json!({"agent": "claude"});
+    let answer = served.say_as("own-secret", "!echo \"[$MULTITAP_TOKEN]\" > made.txt", None, &claude, true);
+    assert_eq!(answer["result"]["status"]["state"], "completed", "{answer}");
+    assert_eq!(scene.scratch.read("made.txt").unwrap(), "[]\n");
+    let context = answer["result"]["contextId"].as_str();
+    let refused = served.say_as("obs-secret", "!touch pwned", context, &json!({}), true);
+    assert_eq!(refused["error"]["code"], -32012, "{refused}");
+    let answer = served.say_as("con-secret", "!touch pwned", context, &json!({}), true);
+    assert_eq!(answer["result"]["status"]["state"], "completed", "{answer}");
+    assert!(!scene.scratch.path("pwned").exists());
+    let heard = fake.heard().unwrap().concat();
+    assert!(heard.contains("!touch pwned"), "{heard}");
     served.stop("-TERM", &scene);
 }
 

@@ -48,6 +48,23 @@ async fn two_turns_in_one_session() {
 }
 
 #[tokio::test]
+async fn a_prompt_is_a_command_only_for_programs_that_want_it() {
+    let scratch = Scratch::without_model().unwrap();
+    let fake = Fake::claude().says("words").build().unwrap();
+    let plain = AgentClient::new();
+    let line = || config(&fake, &scratch).with_prompt("!echo ran > made; cat made");
+    assert_eq!(plain.prompt_once(line()).await.unwrap().text, "words");
+    assert!(!scratch.path("made").exists());
+    let wanting = AgentClient::builder().shell_lines().build();
+    let outcome = wanting.prompt_once(line()).await.unwrap();
+    assert_eq!((outcome.text.as_str(), outcome.status), ("ran", Some(TurnStatus::Completed)));
+    assert_eq!(scratch.read("made").unwrap(), "ran\n");
+    plain.shutdown().await;
+    wanting.shutdown().await;
+    until_gone(&scratch, Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
 async fn asking_once_gives_the_answer_and_its_price() {
     let scratch = Scratch::without_model().unwrap();
     let fake = Fake::claude().says("forty-two").build().unwrap();

@@ -1,6 +1,6 @@
 //! The commands of the terminal, carried out; and leaving, which may need a question first. Pure.
 
-use multitap_event::{AgentType, ClientRef, ClientRole, Query};
+use multitap_event::{ClientRef, ClientRole, Query};
 use qrcode::{EcLevel, QrCode};
 use serde_json::{Map, Value};
 
@@ -225,14 +225,9 @@ fn help(model: &Model) -> Page {
         lines.extend([String::new(), "The agent's:".to_owned()]);
         lines.extend(agents.into_iter().map(|offered| line(&offered.name, &offered.argument, &offered.does)));
     }
-    lines.extend([String::new(), "@ mentions a file. A line that begins with ! is a command for the shell".to_owned()]);
-    lines.push("(the built-in agent only).".to_owned());
+    lines
+        .extend([String::new(), "@ mentions a file. A line that begins with ! is a command for the shell.".to_owned()]);
     Page { title: "Commands".to_owned(), lines, ..Page::default() }
-}
-
-/// Whether the agent takes a line that begins with `!`.
-pub(super) fn takes_shell(model: &Model) -> bool {
-    model.state.start.as_ref().is_none_or(|start| start.agent_type == AgentType::Builtin)
 }
 
 /// Whether an agent takes pictures, by what it told of itself: those of ACP say so, others do.

@@ -142,11 +142,20 @@ fn a_picture_is_pasted_by_its_path() {
 }
 
 #[test]
-fn only_the_built_in_agent_takes_shell_lines() {
-    let mut screen = Screen::new(AgentType::Codex);
-    assert_eq!(screen.keys("!ls<enter>"), []);
-    assert_eq!(screen.typed(), "!ls", "nothing typed is lost");
-    assert!(screen.model.notice.as_ref().unwrap().contains("takes no `!`"));
+fn every_agent_takes_shell_lines() {
+    for agent in [AgentType::Builtin, AgentType::Claude, AgentType::Codex, AgentType::Gemini, AgentType::Acp] {
+        let mut screen = Screen::new(agent);
+        assert_eq!(screen.keys("!ls<enter>"), [remembered("!ls"), Effect::Prompt(Prompt::text("!ls"))], "{agent}");
+    }
+}
+
+#[test]
+fn a_pasted_block_is_no_shell_line() {
+    let mut screen = Screen::new(AgentType::Claude);
+    let block = "![logo](logo.png)\n1\n2\n3\n4\n5";
+    update(&mut screen.model, Msg::Paste(block.to_owned()));
+    let words = format!(" {block}");
+    assert_eq!(screen.keys("<enter>"), [remembered(&words), Effect::Prompt(Prompt::text(&words))]);
 }
 
 #[test]

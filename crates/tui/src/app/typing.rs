@@ -104,14 +104,13 @@ pub(super) fn send(model: &mut Model) -> Vec<Effect> {
         model.composer.insert("\n");
         return Vec::new();
     }
-    let prompt = model.composer.prompt();
+    let mut prompt = model.composer.prompt();
     if prompt.text.trim().is_empty() {
         return Vec::new();
     }
-    if prompt.text.starts_with('!') && !command::takes_shell(model) {
-        let why = "this agent takes no `!`: ask it to run the command, or put a space before to send it as words";
-        model.notice = Some(why.to_owned());
-        return Vec::new();
+    if prompt.text.starts_with('!') && !model.composer.text().starts_with('!') {
+        // It stands in a block that was pasted and is not shown: nobody meant it as a command.
+        prompt.text.insert(0, ' ');
     }
     let own = commands::find(&prompt.text).filter(|(own, _)| *own != Own::Clear || !agent_clears(model));
     if let (None, Some(over)) = (own, &model.over) {

@@ -57,7 +57,7 @@ pub(super) fn first_prompt(words: Option<String>) -> Result<Option<String>, Prob
     }
 }
 
-/// All of stdin; nothing if it is blank. Whoever waits for a pipe that stays open is told so once.
+/// All of stdin, as words and never as a command for the shell; nothing if it is blank. Whoever waits for a pipe that stays open is told so once.
 async fn piped() -> Result<Option<String>, Problem> {
     let mut bytes = Vec::new();
     let mut stdin = tokio::io::stdin().take(LONGEST + 1);
@@ -78,7 +78,11 @@ async fn piped() -> Result<Option<String>, Problem> {
     if bytes.len() as u64 > LONGEST {
         return Err(Problem::usage(format!("stdin has more than {LONGEST} bytes: too long for a prompt")));
     }
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if text.starts_with('!') {
+        // Nobody typed it as a command: a file that begins with a picture does so too.
+        text.insert(0, ' ');
+    }
     Ok((!text.trim().is_empty()).then_some(text))
 }
 

@@ -1,0 +1,324 @@
+//! Lines that begin with `!`, for agents that take none: they run here, between the owner of a session and its agent.
+//!
+//! Everything else passes through. A line is a turn of its own, told as the built-in agent tells its own, and never
+//! within a turn of the agent: one waits for the other. The agent did not see it, so what came of it goes with the next
+//! prompt. Outward waits: what cannot be told yet makes the line and the agent wait. Inward never does: an agent that has
+//! no room for a command must not keep a line from being stopped.
+//!
+//! Must not come in: what an agent is called, how a shell is run, which `tools::shell` knows.
+
+mod line;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+mod unheard;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::path::PathBuf;
+
+use multitap_event::{
+    AgentEnd, AgentError, AgentErrorKind, AgentLink, COMMAND_QUEUE, Command, Draft, EventKind, Prompt, Timestamp,
+    TurnStatus, link as new_link,
+};
+use multitap_process::Keeper;
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use self::line::{Line, News, news};
+use self::unheard::Unheard;
+use crate::tool::Outcome;
+use crate::tools::shell::{Shell, Surroundings, typed};
+
+/// How many prompts may wait for a line to end; one more is refused.
+const WAITING: usize = COMMAND_QUEUE;
+
+/// Where the user's own lines run. They are the user's, so no sandbox keeps them in.
+#[derive(Clone)]
+pub struct UserShell {
+    pub folder: PathBuf,
+    /// Who keeps what they start.
+    pub keeper: Keeper,
+    /// Added to the user's own environment.
+    pub environment: BTreeMap<String, String>,
+    /// Variables that they must not see.
+    pub hidden_env: Vec<String>,
+}
+
+impl fmt::Debug for UserShell {
+    /// Variables may be keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserShell").field("folder", &self.folder).field("keeper", &self.keeper).finish_non_exhaustive()
+    }
+}
+
+/// The same agent, which now takes lines that begin with `!` too, of those who may go as far as they like
+/// ([`Prompt::within`]). Whatever a line started is gone when `tasks` is.
+pub fn shell_lines(link: AgentLink, shell: UserShell, tasks: &TaskTracker) -> AgentLink {
+    let (lines, owners) = Lines::new(link, shell);
+    tasks.spawn(lines.run());
+    owners
+}
+
+/// Stands between the owner of a session and its agent.
+struct Lines {
+    owner: AgentEnd,
+    /// What the agent tells.
+    events: mpsc::Receiver<Draft>,
+    /// Dropped when the agent is to go.
+    agent: Option<mpsc::Sender<Command>>,
+    steers: bool,
+    shell: Shell,
+    line: Option<Line>,
+    /// A turn of the agent, or its end, that came while a line ran. Nothing more is heard until that is told.
+    held: Option<Draft>,
+    /// What the agent had no room for yet.
+    handing: VecDeque<Command>,
+    /// What was said while a line ran, and lines that came while the agent worked.
+    later: VecDeque<Prompt>,
+    unheard: Unheard,
+    /// The agent works.
+    in_turn: bool,
+    /// How the last turn ended, if it was a line.
+    last: Option<TurnStatus>,
+    /// The owner has let go.
+    ending: bool,
+    /// The agent is gone.
+    over: bool,
+}
+
+/// The owner of the session is gone.
+struct Gone;
+
+impl Lines {
+    fn new(link: AgentLink, shell: UserShell) -> (Self, AgentLink) {
+        let AgentLink { events, commands, steers } = link;
+        let (mut owners, owner) = new_link();
+        owners.steers = steers;
+        let UserShell { folder, keeper, environment, hidden_env } = shell;
+        let shell = Shell::new(Surroundings {
+            folders: vec![folder],
+            keeper,
+            environment: environment.into_iter().collect(),
+            hidden_env,
+            // Nothing of these goes to the background, so nothing is written there.
+            private: PathBuf::new(),
+            sandbox: None,
+        });
+        let lines = Self {
+            owner,
+            events,
+            agent: Some(commands),
+            steers,
+            shell,
+            line: None,
+            held: None,
+            handing: VecDeque::new(),
+            later: VecDeque::new(),
+            unheard: Unheard::default(),
+            in_turn: false,
+            last: None,
+            ending: false,
+            over: false,
+        };
+        (lines, owners)
+    }
+
+    /// Until the agent is gone, or nobody listens; then nothing of a line is left.
+    async fn run(mut self) {
+        if self.carry().await.is_err() {
+            self.agent = None;
+        }
+        if let Some(line) = self.line.take() {
+            line.abandon().await;
+        }
+    }
+
+    async fn carry(&mut self) -> Result<(), Gone> {
+        while !(self.over && self.line.is_none()) {
+            // One at a time, so that a queue that is full refuses. But a line has to hear that it is to stop.
+            let hands = !self.handing.is_empty();
+            let takes = !hands || (self.line.is_some() && self.handing.len() < COMMAND_QUEUE);
+            tokio::select! {
+                command = self.owner.commands.recv(), if takes && !self.ending => match command {
+                    Some(command) => self.command(command).await?,
+                    None => self.let_go(),
+                },
+                draft = self.events.recv(), if self.held.is_none() && !self.over => match draft {
+                    Some(draft) => self.heard(draft).await?,
+                    None => self.lost(),
+                },
+                has_room = room(self.agent.as_ref()), if hands => self.hand_over(has_room),
+                news = news(&mut self.line) => match news {
+                    News::Told(kind) => self.tell(kind).await?,
+                    News::Done(outcome) => self.done(outcome).await?,
+                },
+                () = self.owner.events.closed() => return Err(Gone),
+            }
+            if self.ending && self.handing.is_empty() {
+                self.agent = None;
+            }
+        }
+        Ok(())
+    }
+
+    async fn command(&mut self, command: Command) -> Result<(), Gone> {
+        match (command, &mut self.line) {
+            (Command::Cancel, Some(line)) => line.stop(TurnStatus::Cancelled),
+            (Command::Prompt(prompt) | Command::Steer(prompt), Some(_)) => self.wait(prompt).await?,
+            (Command::Prompt(prompt) | Command::Steer(prompt), None) if line_of(&prompt).is_some() => {
+                self.wait(prompt).await?;
+                self.go_on().await?;
+            }
+            (Command::Prompt(prompt), None) => self.say(prompt, Command::Prompt),
+            (Command::Steer(prompt), None) => self.say(prompt, Command::Steer),
+            (other, _) => self.handing.push_back(other),
+        }
+        Ok(())
+    }
+
+    /// Keeps a prompt until its time has come.
+    async fn wait(&mut self, prompt: Prompt) -> Result<(), Gone> {
+        if self.later.len() >= WAITING {
+            let why = format!("{WAITING} prompts wait already, so this one is not taken");
+            return self.tell(EventKind::Error(AgentError::new(AgentErrorKind::Unknown, why).warning())).await;
+        }
+        self.later.push_back(prompt);
+        Ok(())
+    }
+
+    /// Hands the agent a prompt, and what it has not heard of.
+    fn say(&mut self, mut prompt: Prompt, how: fn(Prompt) -> Command) {
+        self.unheard.put_before(&mut prompt);
+        self.handing.push_back(how(prompt));
+    }
+
+    /// Does what had to wait, in its order, until a line runs or has to wait for the agent.
+    async fn go_on(&mut self) -> Result<(), Gone> {
+        while self.line.is_none()
+            && let Some(prompt) = self.later.pop_front()
+        {
+            match line_of(&prompt) {
+                Some(_) if self.in_turn => {
+                    self.later.push_front(prompt);
+                    break;
+                }
+                Some(command) => {
+                    let (line, began) = Line::begin(command, &self.shell);
+                    self.line = Some(line);
+                    for kind in began {
+                        self.tell(kind).await?;
+                    }
+                }
+                None => {
+                    // What was said meanwhile is one prompt: an agent that rests begins one turn.
+                    let mut said = prompt;
+                    while self.later.front().is_some_and(|more| line_of(more).is_none())
+                        && let Some(more) = self.later.pop_front()
+                    {
+                        said = joined(said, more);
+                    }
+                    self.say(said, if self.steers { Command::Steer } else { Command::Prompt });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The agent told something.
+    async fn heard(&mut self, mut draft: Draft) -> Result<(), Gone> {
+        match (&mut draft.kind, &mut self.line) {
+            (EventKind::TurnStarted { .. }, Some(_)) => {
+                self.held = Some(draft);
+                return Ok(());
+            }
+            (EventKind::SessionEnded(_), Some(line)) => {
+                line.stop(TurnStatus::Interrupted);
+                self.held = Some(draft);
+                return Ok(());
+            }
+            (EventKind::TurnStarted { .. }, None) => self.in_turn = true,
+            (EventKind::TurnCompleted(_), _) => (self.in_turn, self.last) = (false, None),
+            (EventKind::SessionEnded(end), None) => {
+                // A session ends as its last turn did, and of this one the agent knows nothing.
+                if let (None, Some(last)) = (&end.error, self.last) {
+                    end.reason = last.into();
+                }
+            }
+            _ => {}
+        }
+        let rests = matches!(draft.kind, EventKind::TurnCompleted(_));
+        self.owner.events.send(draft).await.map_err(|_| Gone)?;
+        if rests { self.go_on().await } else { Ok(()) }
+    }
+
+    /// The line is over: what waited for it comes next.
+    async fn done(&mut self, outcome: Outcome) -> Result<(), Gone> {
+        let Some(line) = self.line.take() else { return Ok(()) };
+        self.unheard.add(&line.command, &outcome);
+        self.last = Some(line.status);
+        for kind in line.end(outcome) {
+            self.tell(kind).await?;
+        }
+        if let Some(held) = self.held.take() {
+            self.heard(held).await?;
+        }
+        self.go_on().await
+    }
+
+    async fn tell(&mut self, kind: EventKind) -> Result<(), Gone> {
+        self.owner.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| Gone)
+    }
+
+    /// There is room for a command, or nobody takes any.
+    fn hand_over(&mut self, room: Option<mpsc::OwnedPermit<Command>>) {
+        match room {
+            Some(room) => {
+                if let Some(command) = self.handing.pop_front() {
+                    room.send(command);
+                }
+            }
+            None => {
+                // It is about to go: whoever asks for more hears that there is no agent.
+                self.handing.clear();
+                self.agent = None;
+                self.owner.commands.close();
+            }
+        }
+    }
+
+    /// The owner wants the agent to go. It has its last words, and before them a line.
+    fn let_go(&mut self) {
+        self.ending = true;
+        self.later.clear();
+        if let Some(line) = &mut self.line {
+            line.stop(TurnStatus::Cancelled);
+        }
+    }
+
+    /// The agent is gone.
+    fn lost(&mut self) {
+        self.over = true;
+        if let Some(line) = &mut self.line {
+            line.stop(TurnStatus::Interrupted);
+        }
+    }
+}
+
+/// A place in the agent's queue; nothing if it takes no more.
+async fn room(agent: Option<&mpsc::Sender<Command>>) -> Option<mpsc::OwnedPermit<Command>> {
+    agent?.clone().reserve_owned().await.ok()
+}
+
+/// The line for the shell that a prompt is, if its sender may run one unasked.
+fn line_of(prompt: &Prompt) -> Option<&str> {
+    typed(&prompt.text).filter(|_| prompt.within.is_none())
+}
+
+/// Two prompts as one, of somebody who may go only as far as both may.
+fn joined(mut first: Prompt, then: Prompt) -> Prompt {
+    first.text = format!("{}\n\n{}", first.text, then.text);
+    first.images.extend(then.images);
+    first.within = first.within.or(then.within);
+    first
+}

@@ -1,0 +1,141 @@
+//! One line while it runs, and what is told of it: the turn and the tool call that the built-in agent would tell.
+
+use std::future::{pending, ready};
+use std::pin::Pin;
+
+use multitap_event::{
+    EventKind, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress, ToolStarted, TurnEnd, TurnId,
+    TurnStatus,
+};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::tool::{Doing, Outcome, Progress};
+use crate::tools::shell::{NAME, Shell};
+
+/// How many pieces of output may wait.
+const PIECES: usize = 64;
+
+/// A line that runs. Only whoever asks for [`news`] lets it go on.
+pub(super) struct Line {
+    pub(super) command: String,
+    /// How its turn will have ended.
+    pub(super) status: TurnStatus,
+    turn_id: TurnId,
+    tool_id: ToolId,
+    began: Timestamp,
+    stop: CancellationToken,
+    progress: mpsc::Receiver<Progress>,
+    run: Pin<Box<dyn Future<Output = Outcome> + Send>>,
+}
+
+/// How a line gets on.
+pub(super) enum News {
+    Told(EventKind),
+    Done(Outcome),
+}
+
+/// What comes next of the line, if one runs. Cancel safe.
+pub(super) async fn news(line: &mut Option<Line>) -> News {
+    let Some(line) = line else { return pending().await };
+    tokio::select! {
+        biased;
+        Some(progress) = line.progress.recv() => News::Told(line.told(progress)),
+        outcome = &mut line.run => News::Done(outcome),
+    }
+}
+
+impl Line {
+    /// Begins it; what is told of that.
+    pub(super) fn begin(command: &str, shell: &Shell) -> (Self, [EventKind; 2]) {
+        let (to_us, progress) = mpsc::channel(PIECES);
+        let stop = CancellationToken::new();
+        let doing = Doing { progress: to_us, stop: stop.clone() };
+        let prepared = shell.line(command);
+        let title = prepared.as_ref().ok().map(|ready| ready.title());
+        let run: Pin<Box<dyn Future<Output = Outcome> + Send>> = match prepared {
+            Ok(prepared) => {
+                let shell = shell.clone();
+                Box::pin(async move { shell.run(prepared, doing).await })
+            }
+            Err(why) => Box::pin(ready(Outcome::failed(why.to_string()))),
+        };
+        let id = || uuid::Uuid::now_v7().to_string();
+        let line = Self {
+            command: command.to_owned(),
+            status: TurnStatus::Completed,
+            turn_id: TurnId::from(id()),
+            tool_id: ToolId::from(id()),
+            began: Timestamp::now(),
+            stop,
+            progress,
+            run,
+        };
+        let began = ToolStarted {
+            tool_id: line.tool_id.clone(),
+            tool_name: NAME.to_owned(),
+            tool_kind: ToolKind::Shell,
+            title,
+            arguments: Map::from_iter([("command".to_owned(), command.into())]),
+            server: None,
+            parent_tool_id: None,
+        };
+        let told = [EventKind::TurnStarted { turn_id: line.turn_id.clone() }, EventKind::ToolStarted(began)];
+        (line, told)
+    }
+
+    fn told(&self, progress: Progress) -> EventKind {
+        EventKind::ToolProgress(ToolProgress {
+            output: progress.output,
+            progress: progress.share,
+            message: progress.message,
+            elapsed_ms: Some(Timestamp::now().millis_since(self.began)),
+            ..ToolProgress::of(self.tool_id.clone())
+        })
+    }
+
+    /// Tells it to stop, for the first reason that there is. It still says how far it was.
+    pub(super) fn stop(&mut self, status: TurnStatus) {
+        if self.status == TurnStatus::Completed {
+            self.status = status;
+            self.stop.cancel();
+        }
+    }
+
+    /// It is over: what is told last.
+    pub(super) fn end(mut self, outcome: Outcome) -> Vec<EventKind> {
+        let mut told = Vec::new();
+        // What it wrote last may have come with its end.
+        while let Ok(progress) = self.progress.try_recv() {
+            told.push(self.told(progress));
+        }
+        let Outcome { outcome, text, exit_code, .. } = outcome;
+        let success = outcome == ToolOutcome::Completed;
+        let duration_ms = Some(Timestamp::now().millis_since(self.began));
+        told.push(EventKind::ToolCompleted(ToolCompleted {
+            tool_id: self.tool_id,
+            success,
+            outcome,
+            result: success.then(|| Value::String(text.clone())),
+            error: (!success).then(|| text.clone()),
+            exit_code,
+            duration_ms,
+        }));
+        told.push(EventKind::TurnCompleted(TurnEnd {
+            turn_id: Some(self.turn_id),
+            duration_ms,
+            text: Some(text),
+            num_turns: Some(0),
+            ..TurnEnd::of(self.status)
+        }));
+        told
+    }
+
+    /// Nobody listens: waits until nothing of it is left.
+    pub(super) async fn abandon(self) {
+        drop(self.progress);
+        self.stop.cancel();
+        self.run.await;
+    }
+}
