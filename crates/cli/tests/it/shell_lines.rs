@@ -97,5 +97,5 @@ fn a_line_ends_with_us_also_when_we_are_killed() {
     live.tell(&prompt("!echo begun; setsid sleep 987 & sleep 987"));
     live.until_type("toolProgress");
     live.signal("-KILL", &scene.scratch);
-    scene.nothing_left(PATIENCE);
+    scene.nothing_left();
 }
