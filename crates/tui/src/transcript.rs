@@ -49,9 +49,8 @@ pub(crate) struct Transcript {
     questions: HashMap<QuestionId, Question>,
     /// What went wrong last: it is told once, however often the agent tells it.
     wrong: Option<String>,
-    /// The message that goes on. What others do meanwhile stands after it.
-    saying: Option<Going>,
-    thinking: Option<Going>,
+    /// The message or the thought that goes on. What others do meanwhile stands after it.
+    going: Option<Going>,
     /// Something else has begun since the first event: a message from before it cannot go on.
     is_cut: bool,
     /// What is told of things that began before the first event.
@@ -63,8 +62,13 @@ pub(crate) struct Transcript {
     opened: HashSet<i64>,
 }
 
-/// A message that goes on, and where.
-type Going = (Option<MessageId>, i64);
+/// A message or a thought that goes on, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Going {
+    id: Option<MessageId>,
+    is_thought: bool,
+    at: i64,
+}
 
 /// How many prompts may have waited before the first event: more never wait at a time, and they are sent first.
 const WAITED: usize = 256;
@@ -78,8 +82,7 @@ struct Strays {
     /// Questions that are not open any more, and where their rulings are.
     closed: Vec<(QuestionId, Option<i64>)>,
     /// The first message here, which may have begun before.
-    saying: Option<Going>,
-    thinking: Option<Going>,
+    going: Option<Going>,
 }
 
 #[derive(Debug, Default)]
@@ -130,32 +133,12 @@ impl Transcript {
                 self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, waits: false, nested });
             }
             EventKind::TextChunk(chunk) => {
-                self.thinking = None;
                 let (text, nested) = (chunk.content.clone(), chunk.parent_tool_id.is_some());
-                match self.saying.as_ref().filter(|(id, _)| *id == chunk.message_id && chunk.is_partial) {
-                    Some((_, at)) => self.grow(*at, &text),
-                    None => {
-                        let is_first = !self.is_cut;
-                        let going = (chunk.message_id.clone(), self.add(Cell::Said { text, nested }));
-                        self.saying = chunk.is_partial.then_some(going);
-                        self.strays.saying =
-                            self.strays.saying.take().or_else(|| self.saying.clone().filter(|_| is_first));
-                    }
-                }
+                self.spoken(&chunk.message_id, chunk.is_partial, Cell::Said { text, nested });
             }
             EventKind::Reasoning(thought) => {
-                self.saying = None;
                 let (text, nested) = (thought.content.clone(), thought.parent_tool_id.is_some());
-                match self.thinking.as_ref().filter(|(id, _)| *id == thought.message_id && thought.is_partial) {
-                    Some((_, at)) => self.grow(*at, &text),
-                    None => {
-                        let is_first = !self.is_cut;
-                        let going = (thought.message_id.clone(), self.add(Cell::Thought { text, nested }));
-                        self.thinking = thought.is_partial.then_some(going);
-                        self.strays.thinking =
-                            self.strays.thinking.take().or_else(|| self.thinking.clone().filter(|_| is_first));
-                    }
-                }
+                self.spoken(&thought.message_id, thought.is_partial, Cell::Thought { text, nested });
             }
             EventKind::ToolStarted(tool) => {
                 let at = self.add(Cell::Tool(Box::new(ToolCell { call: tool.clone(), run: ToolRun::default() })));
@@ -259,6 +242,21 @@ impl Transcript {
         }
     }
 
+    /// The agent says or thinks something: it goes on with what it was at, or begins anew.
+    fn spoken(&mut self, id: &Option<MessageId>, is_partial: bool, cell: Cell) {
+        let is_thought = matches!(cell, Cell::Thought { .. });
+        let going = self.going.as_ref().filter(|going| going.id == *id && going.is_thought == is_thought && is_partial);
+        if let Some(at) = going.map(|going| going.at) {
+            return self.grow(at, cell.text());
+        }
+        let may_have_begun = !self.is_cut;
+        let at = self.add(cell);
+        self.going = is_partial.then(|| Going { id: id.clone(), is_thought, at });
+        if may_have_begun {
+            self.strays.going.clone_from(&self.going);
+        }
+    }
+
     /// What went wrong, unless that was told last.
     fn news(&mut self, error: Option<&String>) -> Option<String> {
         let error = error.filter(|error| self.wrong.as_ref() != Some(error))?;
@@ -273,7 +271,7 @@ impl Transcript {
 
     /// Something begins, and what was going on is over.
     fn add(&mut self, cell: Cell) -> i64 {
-        (self.saying, self.thinking, self.is_cut) = (None, None, true);
+        (self.going, self.is_cut) = (None, true);
         self.add_beside(cell)
     }
 

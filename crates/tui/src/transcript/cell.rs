@@ -49,6 +49,11 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
+    /// What the agent says or thinks.
+    pub(super) fn text(&self) -> &str {
+        if let Self::Said { text, .. } | Self::Thought { text, .. } = self { text } else { "" }
+    }
+
     pub(super) fn append(&mut self, more: &str) {
         if let Self::Said { text, .. } | Self::Thought { text, .. } = self {
             text.push_str(more);

@@ -34,13 +34,12 @@ impl Transcript {
         self.follow_up(&mut older);
         self.join(&mut older);
         let moved = self.base.saturating_sub_unsigned(older.cells.len() as u64);
-        let there = |going: Option<Going>| going.map(|(id, at)| (id, at + moved));
+        let there = |going: Option<Going>| going.map(|going| Going { at: going.at + moved, ..going });
         if !self.is_cut {
-            (self.saying, self.thinking) = (there(older.saying.take()), there(older.thinking.take()));
+            self.going = there(older.going.take());
         }
         if older.is_cut {
-            self.strays.saying = there(older.strays.saying.take());
-            self.strays.thinking = there(older.strays.thinking.take());
+            self.strays.going = there(older.strays.going.take());
         }
         self.is_cut |= older.is_cut;
         self.tools.extend(older.tools.into_iter().map(|(id, at)| (id, at + moved)));
@@ -111,33 +110,26 @@ impl Transcript {
 
     /// A message that was cut in two is one again.
     fn join(&mut self, older: &mut Self) {
-        let both = |there: &Option<Going>, here: &Option<Going>| match (there, here) {
-            (Some((id, there)), Some((rest, here))) if id == rest => Some((*there, *here)),
-            _ => None,
-        };
-        let says = both(&older.saying, &self.strays.saying);
-        let Some((there, here)) = says.or_else(|| both(&older.thinking, &self.strays.thinking)) else { return };
+        let (Some(before), Some(after)) = (&older.going, &self.strays.going) else { return };
+        if (&before.id, before.is_thought) != (&after.id, after.is_thought) {
+            return;
+        }
+        let (there, here) = (before.at, after.at);
         let moved = self.base.saturating_sub_unsigned(older.cells.len() as u64);
         let mut rest = Cell::Gone;
         self.change(here, |cell| rest = std::mem::replace(cell, Cell::Gone));
-        if let Cell::Said { text, .. } | Cell::Thought { text, .. } = rest {
-            older.change(there, |cell| cell.append(&text));
-        }
+        older.change(there, |cell| cell.append(rest.text()));
         // What stands next to it keeps its place on the screen.
         if there + 1 == older.end() && here == self.base {
             let mut whole = Cell::Gone;
             older.change(there, |cell| whole = std::mem::replace(cell, Cell::Gone));
-            for going in [&mut older.strays.saying, &mut older.strays.thinking].into_iter().flatten() {
-                if going.1 == there {
-                    going.1 = here - moved;
-                }
+            if let Some(going) = older.strays.going.as_mut().filter(|going| going.at == there) {
+                going.at = here - moved;
             }
             return self.change(here, |cell| *cell = whole);
         }
-        for going in [&mut self.saying, &mut self.thinking].into_iter().flatten() {
-            if going.1 == here {
-                going.1 = there + moved;
-            }
+        if let Some(going) = self.going.as_mut().filter(|going| going.at == here) {
+            going.at = there + moved;
         }
     }
 }

@@ -148,8 +148,7 @@ impl Transcript {
     /// Where the end is now. A message that goes on may stand before notes that came meanwhile.
     pub(crate) fn mark(&self, shape: Shape) -> Mark {
         let last = self.end() - 1;
-        let grows = [&self.saying, &self.thinking].into_iter().flatten().map(|(_, at)| *at).min();
-        let cell = grows.map_or(last, |at| at.min(last));
+        let cell = self.going.as_ref().map_or(last, |going| going.at.min(last));
         Mark { cell, lines: (cell..self.end()).map(|at| self.lines(at, shape).len()).sum() }
     }
 
