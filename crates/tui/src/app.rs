@@ -13,7 +13,7 @@ mod tests;
 mod typing;
 
 use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype, Timestamp};
-use multitap_hub::State;
+use multitap_hub::{Queued, State};
 
 pub(crate) use self::ask::Asking;
 pub(crate) use self::context::Context;
@@ -149,9 +149,14 @@ impl Model {
 
     /// Begins with what the session is, where its beginning is not told.
     pub(crate) fn begin(&mut self, state: State) {
-        self.transcript.expect(state.questions.open());
+        self.transcript.expect(&state);
         self.state = state;
         ask::follow(self);
+    }
+
+    /// Whether a prompt that waits was sent from here, also over a connection that was lost since.
+    pub(crate) fn is_mine(&self, queued: &Queued) -> bool {
+        queued.from.as_ref().is_none_or(|from| self.transcript.is_me(from))
     }
 
     /// The rows that the transcript has.
@@ -223,6 +228,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Back => {
             model.is_lost = false;
+            // Another client now, and still whoever sits here.
+            model.transcript.know(&model.me, model.is_host);
             model.notice = Some("connected again; nothing was missed".to_owned());
             Vec::new()
         }

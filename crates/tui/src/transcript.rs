@@ -18,9 +18,11 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use multitap_event::{
-    ClientRef, Event, EventKind, FileChange, MessageId, PromptId, Question, QuestionId, Role, SessionEnd, ToolId,
-    TurnEnd,
+    ClientRef, Event, EventKind, FileChange, MessageId, Prompt, PromptId, Question, QuestionId, Role, SessionEnd,
+    ToolId, TurnEnd,
 };
+
+use multitap_hub::State;
 
 pub(crate) use self::cell::{Cell, who};
 use self::cell::{ToolCell, ToolRun};
@@ -41,8 +43,8 @@ pub(crate) struct Transcript {
     first: Option<u64>,
     /// Where the tools are that have not ended.
     tools: HashMap<ToolId, i64>,
-    /// Where the prompts are that wait.
-    queued: HashMap<PromptId, i64>,
+    /// How the prompts begin that waited, or still do. Until they are handed over they are not shown here.
+    queued: HashMap<PromptId, String>,
     /// Where the plan is.
     plan: Option<i64>,
     /// The questions that are open.
@@ -70,15 +72,12 @@ struct Going {
     at: i64,
 }
 
-/// How many prompts may have waited before the first event: more never wait at a time, and they are sent first.
-const WAITED: usize = 256;
-
 /// Kept until the events are fetched with which those things began.
 #[derive(Debug, Default)]
 struct Strays {
     tools: HashMap<ToolId, StrayRun>,
-    /// Prompts that wait no more, the first of them.
-    sent: Vec<PromptId>,
+    /// Prompts that somebody took back, and where that stands.
+    taken_back: Vec<(PromptId, i64)>,
     /// Questions that are not open any more, and where their rulings are.
     closed: Vec<(QuestionId, Option<i64>)>,
     /// The first message here, which may have begun before.
@@ -119,9 +118,16 @@ impl Transcript {
         self.opened.clear();
     }
 
-    /// Questions that are open though nothing here told of them.
-    pub(crate) fn expect(&mut self, open: &[Question]) {
-        self.questions.extend(open.iter().map(|question| (question.question_id.clone(), question.clone())));
+    /// Whether it was whoever sits here, also over a connection that was lost since.
+    pub(crate) fn is_me(&self, client: &ClientRef) -> bool {
+        self.me.is(client)
+    }
+
+    /// Questions that are open and prompts that wait though nothing here told of them.
+    pub(crate) fn expect(&mut self, state: &State) {
+        let open = state.questions.open().iter();
+        self.questions.extend(open.map(|question| (question.question_id.clone(), question.clone())));
+        state.queue.iter().for_each(|queued| self.waits(&queued.prompt));
     }
 
     /// Takes in what happened.
@@ -130,7 +136,7 @@ impl Transcript {
         match &event.kind {
             EventKind::TextChunk(chunk) if chunk.role == Some(Role::User) => {
                 let nested = chunk.parent_tool_id.is_some();
-                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, waits: false, nested });
+                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, nested });
             }
             EventKind::TextChunk(chunk) => {
                 let (text, nested) = (chunk.content.clone(), chunk.parent_tool_id.is_some());
@@ -173,20 +179,20 @@ impl Transcript {
                 self.add(Cell::Note(format!("the question needs no answer any more{why}")));
             }
             EventKind::UserMessage(message) => {
-                if let Some(id) = &message.prompt_id {
-                    self.unqueue(id);
-                }
                 let (text, images, from) = (message.content.clone(), message.images.len(), self.other(&message.from));
-                self.add(Cell::User { text, from, images, waits: false, nested: false });
+                self.add(Cell::User { text, from, images, nested: false });
             }
-            EventKind::PromptQueued { prompt, from, .. } => {
-                let (text, images, from) = (prompt.text.clone(), prompt.images.len(), self.other(from));
-                let at = self.add_beside(Cell::User { text, from, images, waits: true, nested: false });
-                if let Some(id) = &prompt.prompt_id {
-                    self.queued.insert(id.clone(), at);
+            EventKind::PromptQueued { prompt, .. } => self.waits(prompt),
+            // Whoever takes a prompt back has it again.
+            EventKind::PromptWithdrawn { by: Some(by), .. } if self.me.is(by) => {}
+            EventKind::PromptWithdrawn { prompt_id, by } => {
+                let begins = self.queued.get(prompt_id).cloned();
+                let is_stray = begins.is_none();
+                let at = self.add_beside(Cell::TakenBack { by: by.clone(), begins });
+                if is_stray {
+                    self.strays.taken_back.push((prompt_id.clone(), at));
                 }
             }
-            EventKind::PromptWithdrawn { prompt_id, .. } => self.unqueue(prompt_id),
             EventKind::TodoList(list) => {
                 if let Some(before) = self.plan.take() {
                     self.change(before, |cell| *cell = Cell::Gone);
@@ -315,15 +321,8 @@ impl Transcript {
         Some(question)
     }
 
-    fn unqueue(&mut self, id: &PromptId) {
-        match self.queued.remove(id) {
-            Some(at) => self.change(at, |cell| *cell = Cell::Gone),
-            // Where the beginning is known, it never waited.
-            None if self.first_known().is_some() && self.strays.sent.len() < WAITED => {
-                self.strays.sent.push(id.clone());
-            }
-            None => {}
-        }
+    fn waits(&mut self, prompt: &Prompt) {
+        self.queued.extend(prompt.prompt_id.clone().map(|id| (id, cell::beginning(&prompt.text))));
     }
 
     /// What becomes of a tool call; once it is over nothing does.

@@ -223,9 +223,7 @@ pub(super) fn interrupt(model: &mut Model, twice: bool) -> Vec<Effect> {
 
 /// The latest prompt of this screen that waits is taken back, to be changed.
 pub(super) fn take_back(model: &mut Model) -> Option<Vec<Effect>> {
-    let me = &model.me.client_id;
-    let is_mine = |queued: &&Queued| queued.from.as_ref().is_none_or(|from| from.client_id == *me);
-    let Queued { prompt, .. } = model.state.queue.iter().rev().find(is_mine)?;
+    let Queued { prompt, .. } = model.state.queue.iter().rev().find(|queued| model.is_mine(queued))?;
     let id = prompt.prompt_id.clone()?;
     model.composer = Composer::of(prompt);
     Some(vec![Effect::Withdraw(id)])

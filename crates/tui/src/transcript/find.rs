@@ -112,7 +112,12 @@ impl Cell {
             Self::Changed(change) => has(&change.file_path) || change.diff.as_deref().is_some_and(has),
             Self::Plan(list) => list.items.iter().any(|TodoItem { text, .. }| has(text)),
             // Short, and their words are made when they are drawn.
-            Self::Ruled { .. } | Self::Wrong(_) | Self::Retry(_) | Self::TurnEnd(_) | Self::Ended(_) => true,
+            Self::Ruled { .. }
+            | Self::Wrong(_)
+            | Self::Retry(_)
+            | Self::TurnEnd(_)
+            | Self::Ended(_)
+            | Self::TakenBack { .. } => true,
             Self::Gone => false,
         }
     }

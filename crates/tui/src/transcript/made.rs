@@ -61,6 +61,7 @@ impl Made {
             | Cell::TurnEnd(_)
             | Cell::Ended(_)
             | Cell::Note(_)
+            | Cell::TakenBack { .. }
             | Cell::Gone => Lines::Fixed(Rc::new(draw::lines(cell, shape.columns, shape.unfolded, theme))),
         };
         Self { shape, theme, lines }

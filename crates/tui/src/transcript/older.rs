@@ -3,7 +3,7 @@
 use multitap_event::{Event, PromptId};
 
 use super::scroll::{Scroll, Shape};
-use super::{Cell, Going, Strays, Transcript, WAITED};
+use super::{Cell, Going, Strays, Transcript};
 
 impl Transcript {
     /// The event before which something is missing.
@@ -43,7 +43,7 @@ impl Transcript {
         }
         self.is_cut |= older.is_cut;
         self.tools.extend(older.tools.into_iter().map(|(id, at)| (id, at + moved)));
-        self.queued.extend(older.queued.into_iter().map(|(id, at)| (id, at + moved)));
+        self.queued.extend(older.queued);
         self.questions.extend(older.questions);
         self.plan = self.plan.or(older.plan.map(|at| at + moved));
         self.strays.add(older.strays, moved);
@@ -68,9 +68,14 @@ impl Transcript {
                 self.change(at, |cell| *cell = Cell::Gone);
             }
         }
-        let waited = |id: &mut PromptId| older.queued.contains_key(id);
-        let sent: Vec<_> = self.strays.sent.extract_if(.., waited).collect();
-        sent.iter().for_each(|id| older.unqueue(id));
+        let is_known = |(id, _): &mut (PromptId, i64)| older.queued.contains_key(id);
+        for (id, at) in self.strays.taken_back.extract_if(.., is_known).collect::<Vec<_>>() {
+            self.change(at, |cell| {
+                if let Cell::TakenBack { begins, .. } = cell {
+                    *begins = older.queued.get(&id).cloned();
+                }
+            });
+        }
         if let Some(plan) = older.plan.take_if(|_| self.plan.is_some()) {
             older.change(plan, |cell| *cell = Cell::Gone);
         }
@@ -145,29 +150,9 @@ impl Strays {
             }
             self.tools.insert(id, stray);
         }
-        self.sent.splice(..0, older.sent);
-        self.sent.truncate(WAITED);
+        let taken_back = older.taken_back.into_iter().map(|(id, at)| (id, at + moved));
+        self.taken_back.splice(..0, taken_back);
         let closed = older.closed.into_iter().map(|(id, at)| (id, at.map(|at| at + moved)));
         self.closed.splice(..0, closed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use multitap_event::{Draft, EventKind, SessionId, Timestamp, UserMessage};
-
-    use super::*;
-
-    #[test]
-    fn prompts_that_may_have_waited_are_not_remembered_without_end() {
-        for (first, remembered) in [(1, 0), (5000, WAITED)] {
-            let mut transcript = Transcript::default();
-            for seq in first..first + 1000 {
-                let prompt_id = Some(format!("p{seq}").into());
-                let kind = EventKind::UserMessage(UserMessage { prompt_id, ..UserMessage::default() });
-                transcript.apply(&Draft::new(Timestamp::from_millis(0), kind).stamp(SessionId::from("s"), seq));
-            }
-            assert_eq!(transcript.strays.sent.len(), remembered, "from {first} on");
-        }
     }
 }
