@@ -82,8 +82,6 @@ pub(crate) struct Model {
     /// Its models, as far as it told; and whether somebody waits to choose one.
     models: Vec<Item>,
     wants_models: bool,
-    /// Whether the agent takes pictures, as far as it told.
-    takes_pictures: bool,
     /// The id of the session.
     pub(crate) session: Option<String>,
     /// Whether the session ends when this screen is left.
@@ -133,7 +131,6 @@ impl Model {
             asked_commands: false,
             models: Vec::new(),
             wants_models: false,
-            takes_pictures: true,
             session: None,
             is_host: false,
             wished: None,
@@ -307,13 +304,7 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
     let mut effects = Vec::new();
     match &event.kind {
         EventKind::PermissionAsked(question) => effects.extend(notify(model, &question.title)),
-        EventKind::SessionStarted(_) => {
-            (model.commands, model.asked_commands) = (None, false);
-            model.takes_pictures = true;
-        }
-        EventKind::System(note) if note.subtype == SystemSubtype::CAPABILITIES => {
-            model.takes_pictures = command::takes_pictures(&note.data);
-        }
+        EventKind::SessionStarted(_) => (model.commands, model.asked_commands) = (None, false),
         EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
             model.commands = Some(commands::read(&note.data));
             // Somebody may be in the middle of typing one.

@@ -234,9 +234,3 @@ fn help(model: &Model) -> Page {
 pub(super) fn takes_shell(model: &Model) -> bool {
     model.state.start.as_ref().is_none_or(|start| start.agent_type == AgentType::Builtin)
 }
-
-/// Whether an agent takes pictures, by what it told of itself: those of ACP say so, others do.
-pub(super) fn takes_pictures(data: &Map<String, Value>) -> bool {
-    let images = |told: &Value| told.pointer("/promptCapabilities/image").and_then(Value::as_bool);
-    data.get("agentCapabilities").is_none_or(|told| images(told).unwrap_or(false))
-}

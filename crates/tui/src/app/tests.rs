@@ -237,6 +237,10 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
     screen.tell("system", &can(false));
     paste(&mut screen, Ok(Clipped::Picture(image())));
     assert_eq!((screen.typed(), screen.model.notice.as_deref()), ("", Some("this agent takes no pictures")));
+    let mut late = Screen::new(AgentType::Acp);
+    late.model.begin(screen.model.state.clone());
+    paste(&mut late, Ok(Clipped::Picture(image())));
+    assert_eq!((late.typed(), late.model.notice.as_deref()), ("", Some("this agent takes no pictures")), "joined late");
     paste(&mut screen, Ok(Clipped::Text("words".to_owned())));
     assert_eq!((screen.typed(), screen.model.notice.as_deref()), ("words", None));
     let dropped = Ok(Clipped::Text("/tmp/cat.png".to_owned()));

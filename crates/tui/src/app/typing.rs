@@ -181,7 +181,7 @@ pub(super) fn clipped(model: &mut Model, clipped: Result<Clipped, String>) -> Ve
 
 /// Puts a picture into what is typed, if it can be sent.
 pub(super) fn picture(model: &mut Model, name: &str, image: Image) {
-    if !model.takes_pictures {
+    if model.state.takes_images == Some(false) {
         model.notice = Some("this agent takes no pictures".to_owned());
     } else if model.asking.is_some() || model.search.is_some() || model.overlay.is_some() {
         model.notice = Some("a picture can only go with a prompt".to_owned());
