@@ -11,8 +11,9 @@ mod overlay;
 #[cfg(test)]
 mod tests;
 mod typing;
+mod written;
 
-use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype, Timestamp};
+use multitap_event::{ApprovalMode, ClientRef, Event, EventKind, SystemSubtype, Timestamp};
 use multitap_hub::{Queued, State};
 
 pub(crate) use self::ask::Asking;
@@ -61,6 +62,8 @@ pub(crate) struct Model {
     pub(crate) fetching: bool,
     pub(crate) context: Option<Context>,
     pub(crate) composer: Composer,
+    /// What stands in it was meant for a question.
+    was_answer: bool,
     pub(crate) asking: Option<Asking>,
     /// Questions that somebody turned away from, as they were left.
     aside: Vec<Asking>,
@@ -118,6 +121,7 @@ impl Model {
             fetching: false,
             context: None,
             composer: Composer::default(),
+            was_answer: false,
             asking: None,
             aside: Vec::new(),
             help: false,
@@ -268,8 +272,15 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.composer.rewrite(text.trim_end_matches('\n'));
             Vec::new()
         }
-        Msg::Edited { what: Edited::Answer(decide), text } => {
-            vec![Effect::Decide(Decide { new_content: Some(text), ..decide })]
+        Msg::Edited { what: Edited::Answer { decide, before }, text } => written::edited(model, *decide, &before, text),
+        Msg::NotEdited(why) => {
+            written::tell(model, "the editor cannot be used", &why);
+            Vec::new()
+        }
+        Msg::NotDecided { decide, why } => written::not_decided(model, decide, why),
+        Msg::Kept { text, why, file } => {
+            written::kept(model, text, &why, file);
+            Vec::new()
         }
         Msg::Tick => {
             // What it said about the next key is no longer so.
@@ -303,6 +314,10 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
     model.context = Context::told(event).or(model.context);
     let mut effects = Vec::new();
     match &event.kind {
+        // The words that stand there went with it.
+        EventKind::PermissionSettled(ruling) if model.transcript.is_me(&ruling.settled_by) => {
+            ask::answered(model, &ruling.question_id);
+        }
         EventKind::PermissionAsked(question) => effects.extend(notify(model, &question.title)),
         EventKind::SessionStarted(_) => (model.commands, model.asked_commands) = (None, false),
         EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {

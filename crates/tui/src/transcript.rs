@@ -130,6 +130,11 @@ impl Transcript {
         state.queue.iter().for_each(|queued| self.waits(&queued.prompt));
     }
 
+    /// Something that only whoever sits here needs to know.
+    pub(crate) fn note(&mut self, words: String) {
+        self.add_beside(Cell::Note(words));
+    }
+
     /// Takes in what happened.
     pub(crate) fn apply(&mut self, event: &Event) {
         self.first.get_or_insert(event.seq);

@@ -3,7 +3,7 @@
 use multitap_event::{Image, Prompt, Query};
 use multitap_hub::Queued;
 
-use super::{Model, command, look};
+use super::{Model, command, look, written};
 use crate::commands::{self, Own};
 use crate::complete::{self, Completion, Path, Wanted, What};
 use crate::composer::{Composer, Erase, Move};
@@ -105,7 +105,7 @@ pub(super) fn send(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let prompt = model.composer.prompt();
-    if prompt.text.trim().is_empty() {
+    if prompt.text.trim().is_empty() || written::was_meant_as_answer(model) {
         return Vec::new();
     }
     if prompt.text.starts_with('!') && !command::takes_shell(model) {
