@@ -54,8 +54,8 @@ impl Transcript {
 
     /// Shows a place that was found.
     pub(crate) fn show(&self, found: (i64, usize), shape: Shape) -> Scroll {
-        let lead = (shape.rows / 3).cast_signed();
-        self.scrolled(Scroll::At { cell: found.0, line: found.1 }, -lead, shape)
+        let (cell, line) = self.before(found, shape.rows / 3, shape);
+        self.at(cell, line, shape)
     }
 }
 

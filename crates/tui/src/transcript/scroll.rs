@@ -115,12 +115,7 @@ impl Transcript {
         let (mut cell, mut line) = self.settle(scroll, shape);
         let mut left = by.unsigned_abs();
         if by < 0 {
-            while left > line && cell > self.base {
-                left -= line;
-                cell -= 1;
-                line = self.lines(cell, shape).len();
-            }
-            line = line.saturating_sub(left);
+            (cell, line) = self.before((cell, line), left, shape);
         } else {
             while cell < self.end() {
                 let rest = self.lines(cell, shape).len().saturating_sub(line);
@@ -133,6 +128,17 @@ impl Transcript {
             line += left;
         }
         self.at(cell, line, shape)
+    }
+
+    /// The place so many lines before that one, or the first there is.
+    pub(super) fn before(&self, (mut cell, mut line): (i64, usize), lines: usize, shape: Shape) -> (i64, usize) {
+        let mut left = lines;
+        while left > line && cell > self.base {
+            left -= line;
+            cell -= 1;
+            line = self.lines(cell, shape).len();
+        }
+        (cell, line.saturating_sub(left))
     }
 
     /// That line first; or the latest, if it is on the last screen anyway.
