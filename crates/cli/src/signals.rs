@@ -1,10 +1,11 @@
 //! Signals that ask us to end.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::exit::Problem;
 
@@ -18,9 +19,21 @@ pub(crate) struct Signals {
     pub(crate) at_editor: AtEditor,
 }
 
+/// How long after its end an editor may have been meant: the Ctrl+C that ended it is heard by us as well, and maybe
+/// later. At the screen itself Ctrl+C is a key and no signal.
+const AFTER_EDITOR: Duration = Duration::from_secs(2);
+
 /// Whether the user's editor has the terminal: then Ctrl+C is meant for that.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AtEditor(Arc<AtomicBool>);
+pub(crate) struct AtEditor(Arc<Mutex<Use>>);
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Use {
+    #[default]
+    Never,
+    Now,
+    Before(Instant),
+}
 
 /// For as long as it has.
 #[derive(Debug)]
@@ -28,19 +41,27 @@ pub(crate) struct Editing(AtEditor);
 
 impl AtEditor {
     pub(crate) fn begin(&self) -> Editing {
-        self.0.store(true, Ordering::Relaxed);
+        self.set(Use::Now);
         Editing(self.clone())
     }
 
     #[cfg_attr(not(unix), expect(dead_code, reason = "consoles tell their programs apart"))]
-    fn is(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    fn is_meant(&self) -> bool {
+        match *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Use::Never => false,
+            Use::Now => true,
+            Use::Before(end) => end.elapsed() < AFTER_EDITOR,
+        }
+    }
+
+    fn set(&self, now: Use) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 }
 
 impl Drop for Editing {
     fn drop(&mut self) {
-        self.0.0.store(false, Ordering::Relaxed);
+        self.0.set(Use::Before(Instant::now()));
     }
 }
 
@@ -91,7 +112,7 @@ impl Signals {
     pub(crate) async fn next_kind(&mut self) -> Signal {
         loop {
             tokio::select! {
-                _ = self.interrupt.recv() => if !self.at_editor.is() { return Signal::End },
+                _ = self.interrupt.recv() => if !self.at_editor.is_meant() { return Signal::End },
                 _ = self.terminate.recv() => return Signal::End,
                 _ = self.hangup.recv() => return Signal::Hangup,
             }
@@ -130,5 +151,24 @@ impl Signals {
             std::future::pending::<()>().await;
         }
         Signal::End
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_interrupt_that_ends_the_editor_is_not_meant_for_us() {
+        let at_editor = AtEditor::default();
+        assert!(!at_editor.is_meant());
+        let editing = at_editor.begin();
+        tokio::time::advance(Duration::from_secs(600)).await;
+        assert!(at_editor.is_meant());
+        drop(editing);
+        assert!(at_editor.is_meant(), "we hear of it when the editor is gone already");
+        tokio::time::advance(AFTER_EDITOR).await;
+        assert!(!at_editor.is_meant());
     }
 }

@@ -432,6 +432,13 @@ impl SystemNote {
         let is_about_agent = [SystemSubtype::INIT, SystemSubtype::CAPABILITIES].contains(&self.subtype.as_str());
         self.data.get("model").filter(|_| is_about_agent)?.as_str()
     }
+
+    /// Whether the agent takes pictures, where it tells what it can do: those that list their abilities name this one
+    /// among them.
+    pub fn takes_images(&self) -> Option<bool> {
+        let abilities = self.data.get("agentCapabilities").filter(|_| self.subtype == SystemSubtype::CAPABILITIES)?;
+        Some(abilities.pointer("/promptCapabilities/image").and_then(Value::as_bool).unwrap_or(false))
+    }
 }
 
 /// A prompt, when it is handed to the agent.

@@ -43,6 +43,8 @@ pub struct State {
     pub model: Option<String>,
     pub mode: Option<ApprovalMode>,
     pub native_mode: Option<String>,
+    /// Whether the agent takes pictures, if it told.
+    pub takes_images: Option<bool>,
     /// The turn that runs.
     pub turn: Option<Turn>,
     /// The prompt that was handed over and whose turn has not ended.
@@ -164,7 +166,10 @@ impl State {
                 self.native_mode.clone_from(native_mode);
             }
             EventKind::ModelChanged { model, .. } => self.model = Some(model.clone()),
-            EventKind::System(note) => self.model = note.model().map(str::to_owned).or(self.model.take()),
+            EventKind::System(note) => {
+                self.model = note.model().map(str::to_owned).or(self.model.take());
+                self.takes_images = note.takes_images().or(self.takes_images);
+            }
             EventKind::ClientJoined { client } => self.clients.push(client.clone()),
             EventKind::ClientLeft { client, .. } => self.clients.retain(|other| !is_same(other, client)),
             EventKind::TextChunk(_)
@@ -188,6 +193,7 @@ impl State {
         self.model = stated.and_then(|config| config.model.clone()).or(self.model.take());
         self.mode = stated.and_then(|config| config.approval_mode).or(self.mode);
         self.native_mode = start.native_mode.clone().or(self.native_mode.take());
+        self.takes_images = None;
         self.start = Some(start.clone());
     }
 

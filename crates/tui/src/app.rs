@@ -11,9 +11,10 @@ mod overlay;
 #[cfg(test)]
 mod tests;
 mod typing;
+mod written;
 
-use multitap_event::{ApprovalMode, ClientRef, Decide, Event, EventKind, SystemSubtype, Timestamp};
-use multitap_hub::State;
+use multitap_event::{ApprovalMode, ClientRef, Event, EventKind, SystemSubtype, Timestamp};
+use multitap_hub::{Queued, State};
 
 pub(crate) use self::ask::Asking;
 pub(crate) use self::context::Context;
@@ -61,6 +62,8 @@ pub(crate) struct Model {
     pub(crate) fetching: bool,
     pub(crate) context: Option<Context>,
     pub(crate) composer: Composer,
+    /// What stands in it was meant for a question.
+    was_answer: bool,
     pub(crate) asking: Option<Asking>,
     /// Questions that somebody turned away from, as they were left.
     aside: Vec<Asking>,
@@ -82,8 +85,6 @@ pub(crate) struct Model {
     /// Its models, as far as it told; and whether somebody waits to choose one.
     models: Vec<Item>,
     wants_models: bool,
-    /// Whether the agent takes pictures, as far as it told.
-    takes_pictures: bool,
     /// The id of the session.
     pub(crate) session: Option<String>,
     /// Whether the session ends when this screen is left.
@@ -120,6 +121,7 @@ impl Model {
             fetching: false,
             context: None,
             composer: Composer::default(),
+            was_answer: false,
             asking: None,
             aside: Vec::new(),
             help: false,
@@ -133,7 +135,6 @@ impl Model {
             asked_commands: false,
             models: Vec::new(),
             wants_models: false,
-            takes_pictures: true,
             session: None,
             is_host: false,
             wished: None,
@@ -149,9 +150,14 @@ impl Model {
 
     /// Begins with what the session is, where its beginning is not told.
     pub(crate) fn begin(&mut self, state: State) {
-        self.transcript.expect(state.questions.open());
+        self.transcript.expect(&state);
         self.state = state;
         ask::follow(self);
+    }
+
+    /// Whether a prompt that waits was sent from here, also over a connection that was lost since.
+    pub(crate) fn is_mine(&self, queued: &Queued) -> bool {
+        queued.from.as_ref().is_none_or(|from| self.transcript.is_me(from))
     }
 
     /// The rows that the transcript has.
@@ -223,6 +229,8 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Back => {
             model.is_lost = false;
+            // Another client now, and still whoever sits here.
+            model.transcript.know(&model.me, model.is_host);
             model.notice = Some("connected again; nothing was missed".to_owned());
             Vec::new()
         }
@@ -264,8 +272,15 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.composer.rewrite(text.trim_end_matches('\n'));
             Vec::new()
         }
-        Msg::Edited { what: Edited::Answer(decide), text } => {
-            vec![Effect::Decide(Decide { new_content: Some(text), ..decide })]
+        Msg::Edited { what: Edited::Answer { decide, before }, text } => written::edited(model, *decide, &before, text),
+        Msg::NotEdited(why) => {
+            written::tell(model, "the editor cannot be used", &why);
+            Vec::new()
+        }
+        Msg::NotDecided { decide, why } => written::not_decided(model, decide, why),
+        Msg::Kept { text, why, file } => {
+            written::kept(model, text, &why, file);
+            Vec::new()
         }
         Msg::Tick => {
             // What it said about the next key is no longer so.
@@ -299,14 +314,12 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
     model.context = Context::told(event).or(model.context);
     let mut effects = Vec::new();
     match &event.kind {
+        // The words that stand there went with it.
+        EventKind::PermissionSettled(ruling) if model.transcript.is_me(&ruling.settled_by) => {
+            ask::answered(model, &ruling.question_id);
+        }
         EventKind::PermissionAsked(question) => effects.extend(notify(model, &question.title)),
-        EventKind::SessionStarted(_) => {
-            (model.commands, model.asked_commands) = (None, false);
-            model.takes_pictures = true;
-        }
-        EventKind::System(note) if note.subtype == SystemSubtype::CAPABILITIES => {
-            model.takes_pictures = command::takes_pictures(&note.data);
-        }
+        EventKind::SessionStarted(_) => (model.commands, model.asked_commands) = (None, false),
         EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
             model.commands = Some(commands::read(&note.data));
             // Somebody may be in the middle of typing one.

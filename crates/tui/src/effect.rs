@@ -29,6 +29,11 @@ pub(crate) enum Effect {
     },
     /// Read the clipboard.
     Paste,
+    /// Keep what somebody wrote in a file: it could not be used, and why.
+    Keep {
+        text: String,
+        why: String,
+    },
     /// Keep what was sent, for other sessions.
     Remember(String),
     Sessions,
@@ -62,8 +67,11 @@ pub(crate) enum Effect {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edited {
     Composer,
-    /// What a question is about, before it is allowed.
-    Answer(Decide),
+    /// What a question is about, before it is allowed; and what that was.
+    Answer {
+        decide: Box<Decide>,
+        before: String,
+    },
 }
 
 /// How a screen was left, and so what is to become of its session.

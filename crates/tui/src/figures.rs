@@ -13,6 +13,15 @@ fn short(figure: f64) -> String {
     if figure < 100.0 { format!("{figure:.1}") } else { format!("{figure:.0}") }
 }
 
+/// The pictures that go with a text, behind it: ` [2 images]`; nothing if there are none.
+pub(crate) fn images(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => " [1 image]".to_owned(),
+        _ => format!(" [{count} images]"),
+    }
+}
+
 /// An amount of money; a small one to the hundredth of a cent.
 pub(crate) fn cost(usd: f64) -> String {
     if usd < 0.1 { format!("${usd:.4}") } else { format!("${usd:.2}") }

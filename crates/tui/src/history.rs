@@ -58,12 +58,17 @@ impl History {
         }
         // What is very long can be had again until something else is sent.
         self.entries.pop_if(|last| last.text.len() > LONGEST);
-        if self.entries.len() == REMEMBERED {
+        if self.entries.len() >= REMEMBERED {
             self.entries.remove(0);
         }
         self.entries.push(prompt.clone());
         self.let_go_of_pictures();
         Some(bare(prompt)).filter(|words| !words.trim().is_empty() && words.len() <= LONGEST)
+    }
+
+    /// Takes in what was not sent, to be found again here. What is walked through meanwhile stays.
+    pub(crate) fn put_by(&mut self, prompt: Prompt) {
+        self.entries.push(prompt);
     }
 
     /// Those of the oldest prompts, where they are too large together.

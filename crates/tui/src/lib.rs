@@ -17,6 +17,7 @@ mod figures;
 mod files;
 mod highlight;
 mod history;
+mod keep;
 mod keys;
 mod markdown;
 mod msg;

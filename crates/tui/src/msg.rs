@@ -1,7 +1,9 @@
 //! What can happen to the screen.
 
+use std::path::PathBuf;
+
 use crossterm::event::KeyEvent;
-use multitap_event::{Event, Image, Prompt, Timestamp};
+use multitap_event::{Decide, Event, Image, Prompt, Timestamp};
 use multitap_hub::State;
 
 use crate::around::{Address, Earlier};
@@ -50,11 +52,24 @@ pub(crate) enum Msg {
         prompt: Prompt,
         why: String,
     },
+    /// An answer was not taken, and why.
+    NotDecided {
+        decide: Decide,
+        why: String,
+    },
+    /// What was written is kept in that file, or could not be; and why it was not used.
+    Kept {
+        text: String,
+        why: String,
+        file: Result<PathBuf, String>,
+    },
     /// An editor was closed with this text.
     Edited {
         what: crate::effect::Edited,
         text: String,
     },
+    /// An editor failed, and what became of the text.
+    NotEdited(String),
     /// These files match.
     Found {
         wanted: Wanted,

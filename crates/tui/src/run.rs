@@ -315,7 +315,7 @@ impl Loop<'_> {
         self.taken.screen.again()?;
         self.on(match text {
             Ok(text) => Msg::Edited { what, text },
-            Err(error) => Msg::Refused(format!("the editor cannot be used: {error}")),
+            Err(error) => Msg::NotEdited(error.to_string()),
         });
         Ok(())
     }

@@ -45,6 +45,13 @@ impl Stage {
         update(&mut self.model, Msg::Told(Box::new(event)));
     }
 
+    /// Another width.
+    pub fn resize(&mut self, columns: u16) -> io::Result<()> {
+        let rows = self.model.rows;
+        update(&mut self.model, Msg::Resized { columns, rows });
+        self.terminal.resize(Rect::new(0, 0, columns, rows))
+    }
+
     /// A page up.
     pub fn page_up(&mut self) {
         update(&mut self.model, Msg::Key(KeyEvent::new(KeyCode::PageUp, KeyModifiers::NONE)));

@@ -3,6 +3,7 @@
 mod any;
 mod keys;
 mod questions;
+mod queue;
 mod screens;
 mod states;
 mod told;

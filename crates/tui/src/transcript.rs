@@ -18,9 +18,11 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use multitap_event::{
-    ClientRef, Event, EventKind, FileChange, MessageId, PromptId, Question, QuestionId, Role, SessionEnd, ToolId,
-    TurnEnd,
+    ClientRef, Event, EventKind, FileChange, MessageId, Prompt, PromptId, Question, QuestionId, Role, SessionEnd,
+    ToolId, TurnEnd,
 };
+
+use multitap_hub::State;
 
 pub(crate) use self::cell::{Cell, who};
 use self::cell::{ToolCell, ToolRun};
@@ -41,17 +43,16 @@ pub(crate) struct Transcript {
     first: Option<u64>,
     /// Where the tools are that have not ended.
     tools: HashMap<ToolId, i64>,
-    /// Where the prompts are that wait.
-    queued: HashMap<PromptId, i64>,
+    /// How the prompts begin that waited, or still do. Until they are handed over they are not shown here.
+    queued: HashMap<PromptId, String>,
     /// Where the plan is.
     plan: Option<i64>,
     /// The questions that are open.
     questions: HashMap<QuestionId, Question>,
     /// What went wrong last: it is told once, however often the agent tells it.
     wrong: Option<String>,
-    /// The message that goes on. What others do meanwhile stands after it.
-    saying: Option<Going>,
-    thinking: Option<Going>,
+    /// The message or the thought that goes on. What others do meanwhile stands after it.
+    going: Option<Going>,
     /// Something else has begun since the first event: a message from before it cannot go on.
     is_cut: bool,
     /// What is told of things that began before the first event.
@@ -63,23 +64,24 @@ pub(crate) struct Transcript {
     opened: HashSet<i64>,
 }
 
-/// A message that goes on, and where.
-type Going = (Option<MessageId>, i64);
-
-/// How many prompts may have waited before the first event: more never wait at a time, and they are sent first.
-const WAITED: usize = 256;
+/// A message or a thought that goes on, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Going {
+    id: Option<MessageId>,
+    is_thought: bool,
+    at: i64,
+}
 
 /// Kept until the events are fetched with which those things began.
 #[derive(Debug, Default)]
 struct Strays {
     tools: HashMap<ToolId, StrayRun>,
-    /// Prompts that wait no more, the first of them.
-    sent: Vec<PromptId>,
+    /// Prompts that somebody took back, and where that stands.
+    taken_back: Vec<(PromptId, i64)>,
     /// Questions that are not open any more, and where their rulings are.
     closed: Vec<(QuestionId, Option<i64>)>,
     /// The first message here, which may have begun before.
-    saying: Option<Going>,
-    thinking: Option<Going>,
+    going: Option<Going>,
 }
 
 #[derive(Debug, Default)]
@@ -116,9 +118,21 @@ impl Transcript {
         self.opened.clear();
     }
 
-    /// Questions that are open though nothing here told of them.
-    pub(crate) fn expect(&mut self, open: &[Question]) {
-        self.questions.extend(open.iter().map(|question| (question.question_id.clone(), question.clone())));
+    /// Whether it was whoever sits here, also over a connection that was lost since.
+    pub(crate) fn is_me(&self, client: &ClientRef) -> bool {
+        self.me.is(client)
+    }
+
+    /// Questions that are open and prompts that wait though nothing here told of them.
+    pub(crate) fn expect(&mut self, state: &State) {
+        let open = state.questions.open().iter();
+        self.questions.extend(open.map(|question| (question.question_id.clone(), question.clone())));
+        state.queue.iter().for_each(|queued| self.waits(&queued.prompt));
+    }
+
+    /// Something that only whoever sits here needs to know.
+    pub(crate) fn note(&mut self, words: String) {
+        self.add_beside(Cell::Note(words));
     }
 
     /// Takes in what happened.
@@ -127,35 +141,15 @@ impl Transcript {
         match &event.kind {
             EventKind::TextChunk(chunk) if chunk.role == Some(Role::User) => {
                 let nested = chunk.parent_tool_id.is_some();
-                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, waits: false, nested });
+                self.add(Cell::User { text: chunk.content.clone(), from: None, images: 0, nested });
             }
             EventKind::TextChunk(chunk) => {
-                self.thinking = None;
                 let (text, nested) = (chunk.content.clone(), chunk.parent_tool_id.is_some());
-                match self.saying.as_ref().filter(|(id, _)| *id == chunk.message_id && chunk.is_partial) {
-                    Some((_, at)) => self.grow(*at, &text),
-                    None => {
-                        let is_first = !self.is_cut;
-                        let going = (chunk.message_id.clone(), self.add(Cell::Said { text, nested }));
-                        self.saying = chunk.is_partial.then_some(going);
-                        self.strays.saying =
-                            self.strays.saying.take().or_else(|| self.saying.clone().filter(|_| is_first));
-                    }
-                }
+                self.spoken(&chunk.message_id, chunk.is_partial, Cell::Said { text, nested });
             }
             EventKind::Reasoning(thought) => {
-                self.saying = None;
                 let (text, nested) = (thought.content.clone(), thought.parent_tool_id.is_some());
-                match self.thinking.as_ref().filter(|(id, _)| *id == thought.message_id && thought.is_partial) {
-                    Some((_, at)) => self.grow(*at, &text),
-                    None => {
-                        let is_first = !self.is_cut;
-                        let going = (thought.message_id.clone(), self.add(Cell::Thought { text, nested }));
-                        self.thinking = thought.is_partial.then_some(going);
-                        self.strays.thinking =
-                            self.strays.thinking.take().or_else(|| self.thinking.clone().filter(|_| is_first));
-                    }
-                }
+                self.spoken(&thought.message_id, thought.is_partial, Cell::Thought { text, nested });
             }
             EventKind::ToolStarted(tool) => {
                 let at = self.add(Cell::Tool(Box::new(ToolCell { call: tool.clone(), run: ToolRun::default() })));
@@ -190,20 +184,20 @@ impl Transcript {
                 self.add(Cell::Note(format!("the question needs no answer any more{why}")));
             }
             EventKind::UserMessage(message) => {
-                if let Some(id) = &message.prompt_id {
-                    self.unqueue(id);
-                }
                 let (text, images, from) = (message.content.clone(), message.images.len(), self.other(&message.from));
-                self.add(Cell::User { text, from, images, waits: false, nested: false });
+                self.add(Cell::User { text, from, images, nested: false });
             }
-            EventKind::PromptQueued { prompt, from, .. } => {
-                let (text, images, from) = (prompt.text.clone(), prompt.images.len(), self.other(from));
-                let at = self.add_beside(Cell::User { text, from, images, waits: true, nested: false });
-                if let Some(id) = &prompt.prompt_id {
-                    self.queued.insert(id.clone(), at);
+            EventKind::PromptQueued { prompt, .. } => self.waits(prompt),
+            // Whoever takes a prompt back has it again.
+            EventKind::PromptWithdrawn { by: Some(by), .. } if self.me.is(by) => {}
+            EventKind::PromptWithdrawn { prompt_id, by } => {
+                let begins = self.queued.get(prompt_id).cloned();
+                let is_stray = begins.is_none();
+                let at = self.add_beside(Cell::TakenBack { by: by.clone(), begins });
+                if is_stray {
+                    self.strays.taken_back.push((prompt_id.clone(), at));
                 }
             }
-            EventKind::PromptWithdrawn { prompt_id, .. } => self.unqueue(prompt_id),
             EventKind::TodoList(list) => {
                 if let Some(before) = self.plan.take() {
                     self.change(before, |cell| *cell = Cell::Gone);
@@ -259,6 +253,21 @@ impl Transcript {
         }
     }
 
+    /// The agent says or thinks something: it goes on with what it was at, or begins anew.
+    fn spoken(&mut self, id: &Option<MessageId>, is_partial: bool, cell: Cell) {
+        let is_thought = matches!(cell, Cell::Thought { .. });
+        let going = self.going.as_ref().filter(|going| going.id == *id && going.is_thought == is_thought && is_partial);
+        if let Some(at) = going.map(|going| going.at) {
+            return self.grow(at, cell.text());
+        }
+        let may_have_begun = !self.is_cut;
+        let at = self.add(cell);
+        self.going = is_partial.then(|| Going { id: id.clone(), is_thought, at });
+        if may_have_begun {
+            self.strays.going.clone_from(&self.going);
+        }
+    }
+
     /// What went wrong, unless that was told last.
     fn news(&mut self, error: Option<&String>) -> Option<String> {
         let error = error.filter(|error| self.wrong.as_ref() != Some(error))?;
@@ -273,7 +282,7 @@ impl Transcript {
 
     /// Something begins, and what was going on is over.
     fn add(&mut self, cell: Cell) -> i64 {
-        (self.saying, self.thinking, self.is_cut) = (None, None, true);
+        (self.going, self.is_cut) = (None, true);
         self.add_beside(cell)
     }
 
@@ -317,15 +326,8 @@ impl Transcript {
         Some(question)
     }
 
-    fn unqueue(&mut self, id: &PromptId) {
-        match self.queued.remove(id) {
-            Some(at) => self.change(at, |cell| *cell = Cell::Gone),
-            // Where the beginning is known, it never waited.
-            None if self.first_known().is_some() && self.strays.sent.len() < WAITED => {
-                self.strays.sent.push(id.clone());
-            }
-            None => {}
-        }
+    fn waits(&mut self, prompt: &Prompt) {
+        self.queued.extend(prompt.prompt_id.clone().map(|id| (id, cell::beginning(&prompt.text))));
     }
 
     /// What becomes of a tool call; once it is over nothing does.

@@ -207,7 +207,7 @@ fn short(folder: &Path) -> String {
     }
 }
 
-/// The user's editor, on a file that is gone afterwards.
+/// The user's editor, on a file that is gone afterwards, unless it fails with something written in it.
 fn editor(at_editor: &AtEditor) -> Editor {
     let at_editor = at_editor.clone();
     Arc::new(move |text| {
@@ -226,11 +226,18 @@ async fn edit(text: String) -> io::Result<String> {
     let words = shell_words::split(words.as_deref().unwrap_or("vi")).map_err(io::Error::other)?;
     let (program, args) = words.split_first().ok_or_else(|| io::Error::other("EDITOR names no program"))?;
     let file = tempfile::Builder::new().prefix("multitap-").suffix(".md").tempfile()?;
-    fs::write(file.path(), text)?;
+    fs::write(file.path(), &text)?;
     let args = args.iter().map(OsString::from).chain([file.path().as_os_str().to_owned()]);
     let status = multitap_process::foreground(program.into(), args).await?;
-    if !status.success() {
-        return Err(io::Error::other(format!("{program} ended with {status}")));
+    let edited = fs::read_to_string(file.path());
+    if status.success() {
+        return edited;
     }
-    fs::read_to_string(file.path())
+    let failed = format!("{program} ended with {status}");
+    // What was written until then is not thrown away with an editor that broke down.
+    if edited.is_ok_and(|edited| edited == text) {
+        return Err(io::Error::other(failed));
+    }
+    let (_, path) = file.keep().map_err(|error| error.error)?;
+    Err(io::Error::other(format!("{failed}; what you wrote is kept in {}", path.display())))
 }

@@ -5,6 +5,7 @@ mod shared;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use multitap_testkit::interop;
 use multitap_testkit::terminal::Terminal;
@@ -40,6 +41,12 @@ pub(crate) fn port(terminal: &Terminal<'_>) -> u16 {
 /// Everything in the log of the newest session.
 fn log(scene: &Scene) -> Vec<Value> {
     scene.run(&["sessions", "export", "latest"]).exits(0).events()
+}
+
+/// The texts that an editor was opened with, or that were kept, in a folder for temporary files.
+fn notes(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
 }
 
 fn find<'a>(events: &'a [Value], kind: &str) -> &'a Value {
@@ -142,6 +149,29 @@ fn what_is_written_is_edited_before_it_is_allowed() {
     terminal.say("draft").unwrap();
     terminal.press(&["C-g"]).unwrap();
     terminal.shows("> better").unwrap();
+}
+
+#[test]
+fn what_was_written_outlives_an_editor_that_fails() {
+    let mut scene = Scene::bare();
+    let editor = scene.scratch.write("editor", "#!/bin/sh\necho half > \"$1\"; exit 3\n").unwrap();
+    fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
+    scene.scratch.set("EDITOR", editor);
+    let kept = scene.scratch.path("kept");
+    fs::create_dir(&kept).unwrap();
+    scene.scratch.set("TMPDIR", &kept);
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.say("draft").unwrap();
+    terminal.press(&["C-g"]).unwrap();
+    let is_told = |screen: &str| screen.replace("\n  ", " ").contains("what you wrote is kept in");
+    // A key takes a notice away, and not this.
+    terminal.until("the file", is_told).unwrap();
+    terminal.say("!").unwrap();
+    let screen = terminal.shows("> draft!").unwrap();
+    assert!(is_told(&screen), "{screen}");
+    let files = notes(&kept);
+    let [file] = &files[..] else { panic!("{files:?}") };
+    assert_eq!(fs::read_to_string(file).unwrap(), "half\n");
 }
 
 #[test]

@@ -3,6 +3,8 @@ use multitap_event::{
     ToolKind, ToolProgress, ToolStarted, option,
 };
 
+use serde_json::json;
+
 use super::*;
 
 fn after(kinds: impl IntoIterator<Item = EventKind>) -> State {
@@ -105,6 +107,22 @@ fn the_model_is_the_one_that_the_agent_says_it_uses() {
     let changed = EventKind::ModelChanged { model: "m2".to_owned(), by: None };
     assert_eq!(after([own.clone(), changed]).model.as_deref(), Some("m2"));
     assert_eq!(after([own, note(SystemSubtype::CONTEXT, "m3")]).model.as_deref(), Some("m1"), "of something else");
+}
+
+#[test]
+fn whether_an_agent_takes_pictures_is_known_to_whoever_joins_late() {
+    let can = |told: serde_json::Value| {
+        let data = told.as_object().cloned().unwrap_or_default();
+        EventKind::System(SystemNote { subtype: SystemSubtype::CAPABILITIES.to_owned(), message: None, data })
+    };
+    let images = |image: bool| can(json!({ "agentCapabilities": { "promptCapabilities": { "image": image } } }));
+    assert_eq!(after([started(), images(true)]).takes_images, Some(true));
+    assert_eq!(after([started(), images(false)]).takes_images, Some(false));
+    assert_eq!(after([started(), can(json!({ "agentCapabilities": {} }))]).takes_images, Some(false));
+    assert_eq!(after([started(), can(json!({ "commands": [] }))]).takes_images, None, "it lists no abilities");
+    assert_eq!(after([started(), images(false), started()]).takes_images, None, "another agent");
+    let told = serde_json::to_value(after([started(), images(false)])).unwrap();
+    assert_eq!(serde_json::from_value::<State>(told).unwrap().takes_images, Some(false));
 }
 
 #[test]

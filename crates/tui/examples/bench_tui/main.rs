@@ -142,6 +142,18 @@ fn measure_endless(stage: &mut Stage, session: &mut Session, endless: Endless, p
         times.push(began.elapsed());
     }
     row(&format!("a frame while {what} of 5 MB goes on"), &mut times, Some(FRAME_GOAL));
+    let mut times = Vec::new();
+    for columns in (COLUMNS - 20..COLUMNS).chain([COLUMNS]) {
+        stage.resize(columns)?;
+        times.push(stage.draw()?);
+    }
+    row(&format!("{what} of 5 MB at another width"), &mut times, Some(FRAME_GOAL));
+    let began = Instant::now();
+    stage.page_up();
+    stage.draw()?;
+    row("the first page up in it then", &mut [began.elapsed()], None);
+    stage.to_latest();
+    stage.draw()?;
     Ok(())
 }
 

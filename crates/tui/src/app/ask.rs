@@ -1,10 +1,10 @@
 //! The question on the screen: which of them, which option is chosen, what is said with it. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use multitap_event::{ChoiceKind, Decide, Details, Edit, Question};
+use multitap_event::{ChoiceKind, Decide, Details, Edit, Question, QuestionId};
 
-use super::Model;
 use super::form::{Chosen, Form, Row};
+use super::{Model, written};
 use crate::composer::{Composer, Move};
 use crate::effect::{Edited, Effect};
 use crate::keys::Action;
@@ -103,6 +103,16 @@ impl Asking {
         Some(Decide { feedback: words, ..Decide::new(&self.question.question_id, choice.id.clone()) })
     }
 
+    /// Everything that somebody wrote here.
+    pub(super) fn written(&self) -> String {
+        let typed = self.words.as_ref().map(Composer::whole);
+        let parts = self.form.as_ref().map(Form::parts).unwrap_or_default();
+        let now = self.form.as_ref().map(Form::at).filter(|_| typed.is_some());
+        let said = parts.iter().enumerate().filter(|(at, _)| Some(*at) != now).map(|(_, part)| part.words.clone());
+        let written: Vec<String> = said.chain(typed).filter(|words| !words.trim().is_empty()).collect();
+        written.join("\n")
+    }
+
     /// What an editor would begin with.
     pub(crate) fn content(&self) -> Option<String> {
         if !self.question.edits.contains(&Edit::NewContent) {
@@ -119,21 +129,24 @@ impl Asking {
 /// Shows the oldest question that is open; takes it down when it is not open any more.
 pub(super) fn follow(model: &mut Model) {
     let open = model.state.questions.open();
-    let is_open = |asking: &Asking| open.iter().any(|open| open.question_id == asking.question.question_id);
-    model.aside.retain(is_open);
-    if model.asking.as_ref().is_some_and(is_open) {
-        return;
-    }
+    let is_over = |asking: &mut Asking| !open.iter().any(|open| open.question_id == asking.question.question_id);
+    let mut over: Vec<Asking> = model.aside.extract_if(.., is_over).collect();
     // Words for the one that went may still be on their way.
     let is_typing = !model.composer.is_empty() || model.asking.as_ref().is_some_and(|asking| asking.words.is_some());
-    let Some(next) = open.first().cloned() else {
-        model.asking = None;
-        return;
-    };
-    let begun = take_up(&mut model.aside, &next);
-    let mut asking = begun.unwrap_or_else(|| Asking::new(next, is_typing));
-    asking.is_fresh = true;
-    model.asking = Some(asking);
+    over.extend(model.asking.take_if(is_over));
+    if let Some(next) = open.first().filter(|_| model.asking.is_none()).cloned() {
+        let begun = take_up(&mut model.aside, &next);
+        let mut asking = begun.unwrap_or_else(|| Asking::new(next, is_typing));
+        asking.is_fresh = true;
+        model.asking = Some(asking);
+    }
+    written::closed(model, &over);
+}
+
+/// Whoever sits here answered it: what was written went with the answer.
+pub(super) fn answered(model: &mut Model, id: &QuestionId) {
+    let written = model.aside.iter_mut().chain(&mut model.asking).filter(|asking| asking.question.question_id == *id);
+    written.for_each(|asking| (asking.words, asking.form) = (None, None));
 }
 
 /// A question that somebody turned away from, as it was left.
@@ -352,7 +365,10 @@ fn answer(asking: &Asking, at: usize) -> Vec<Effect> {
 
 fn edit(asking: &Asking) -> Vec<Effect> {
     let decide = allows(&asking.question).and_then(|at| asking.decide(at));
-    let edited = decide.zip(asking.content()).map(|(decide, text)| Effect::Edit { what: Edited::Answer(decide), text });
+    let edited = decide.zip(asking.content()).map(|(decide, text)| {
+        let what = Edited::Answer { decide: Box::new(decide), before: text.clone() };
+        Effect::Edit { what, text }
+    });
     edited.into_iter().collect()
 }
 

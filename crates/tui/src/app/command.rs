@@ -229,9 +229,3 @@ fn help(model: &Model) -> Page {
         .extend([String::new(), "@ mentions a file. A line that begins with ! is a command for the shell.".to_owned()]);
     Page { title: "Commands".to_owned(), lines, ..Page::default() }
 }
-
-/// Whether an agent takes pictures, by what it told of itself: those of ACP say so, others do.
-pub(super) fn takes_pictures(data: &Map<String, Value>) -> bool {
-    let images = |told: &Value| told.pointer("/promptCapabilities/image").and_then(Value::as_bool);
-    data.get("agentCapabilities").is_none_or(|told| images(told).unwrap_or(false))
-}

@@ -3,7 +3,7 @@
 use multitap_event::{Image, Prompt, Query};
 use multitap_hub::Queued;
 
-use super::{Model, command, look};
+use super::{Model, command, look, written};
 use crate::commands::{self, Own};
 use crate::complete::{self, Completion, Path, Wanted, What};
 use crate::composer::{Composer, Erase, Move};
@@ -105,7 +105,7 @@ pub(super) fn send(model: &mut Model) -> Vec<Effect> {
         return Vec::new();
     }
     let mut prompt = model.composer.prompt();
-    if prompt.text.trim().is_empty() {
+    if prompt.text.trim().is_empty() || written::was_meant_as_answer(model) {
         return Vec::new();
     }
     if prompt.text.starts_with('!') && !model.composer.text().starts_with('!') {
@@ -180,7 +180,7 @@ pub(super) fn clipped(model: &mut Model, clipped: Result<Clipped, String>) -> Ve
 
 /// Puts a picture into what is typed, if it can be sent.
 pub(super) fn picture(model: &mut Model, name: &str, image: Image) {
-    if !model.takes_pictures {
+    if model.state.takes_images == Some(false) {
         model.notice = Some("this agent takes no pictures".to_owned());
     } else if model.asking.is_some() || model.search.is_some() || model.overlay.is_some() {
         model.notice = Some("a picture can only go with a prompt".to_owned());
@@ -222,9 +222,7 @@ pub(super) fn interrupt(model: &mut Model, twice: bool) -> Vec<Effect> {
 
 /// The latest prompt of this screen that waits is taken back, to be changed.
 pub(super) fn take_back(model: &mut Model) -> Option<Vec<Effect>> {
-    let me = &model.me.client_id;
-    let is_mine = |queued: &&Queued| queued.from.as_ref().is_none_or(|from| from.client_id == *me);
-    let Queued { prompt, .. } = model.state.queue.iter().rev().find(is_mine)?;
+    let Queued { prompt, .. } = model.state.queue.iter().rev().find(|queued| model.is_mine(queued))?;
     let id = prompt.prompt_id.clone()?;
     model.composer = Composer::of(prompt);
     Some(vec![Effect::Withdraw(id)])

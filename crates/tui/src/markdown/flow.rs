@@ -4,8 +4,11 @@
 //! The text is parted where that does not show: where a paragraph, a heading or code begins after an empty line, outside
 //! of code, lists and HTML (links that are defined elsewhere do not find their definition then), and between the lines of
 //! code. Where there is no such place for long, between two lines or words, which may show. Where it is parted depends on
-//! the text alone, not on the pieces in which it came.
+//! the text alone, not on the pieces in which it came, nor on the width: at another width its end is laid out without its
+//! beginning, from a place that was remembered.
 
+mod fence;
+mod place;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +17,8 @@ use std::rc::Rc;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use self::fence::Fence;
+use self::place::{Place, Within};
 use super::Page;
 use crate::clean::clean;
 use crate::highlight::Code;
@@ -38,9 +43,11 @@ struct Limits {
     part: usize,
     /// From here on it ends where it can.
     longest: usize,
+    /// So far apart are places from which it can be laid out.
+    place: usize,
 }
 
-const LIMITS: Limits = Limits { part: 4096, longest: 8192 };
+const LIMITS: Limits = Limits { part: 4096, longest: 8192, place: 64 * 1024 };
 
 /// A text under way.
 #[derive(Debug)]
@@ -50,58 +57,14 @@ pub(crate) struct Flow {
     dress: Dress,
     limits: Limits,
     lines: Rc<Vec<Line<'static>>>,
-    /// How many lines there are of the text up to `done`. Those after them are made again.
+    /// How many lines there are of the text that is settled. Those after them are made again.
     settled: usize,
-    done: usize,
-    /// What the text is in the middle of there.
-    within: Within,
-    /// The first line that was not looked at whole, and how far there is no end of it.
-    scanned: usize,
-    searched: usize,
-    /// Of that line only the beginning was looked at.
-    is_long: bool,
-    fence: Option<Fence>,
-    after_blank: bool,
-    in_html: bool,
+    at: Place,
     length: usize,
-}
-
-#[derive(Debug)]
-enum Within {
-    /// Whether the next block stands apart from what is before it.
-    Page { apart: bool },
-    /// Code; and the empty lines of it that are shown if something follows them.
-    Code { code: Code, indent: usize, blanks: usize },
-}
-
-/// Code that is open.
-#[derive(Debug)]
-struct Fence {
-    /// Where its first line begins, and the one after that.
-    from: usize,
-    code: usize,
-    sign: char,
-    length: usize,
-    indent: usize,
-    language: String,
-}
-
-impl Fence {
-    fn open(line: &str, from: usize) -> Option<Self> {
-        let trimmed = line.trim_start_matches(' ');
-        let sign = trimmed.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
-        let info = trimmed.trim_start_matches(sign);
-        let (length, indent) = (trimmed.len() - info.len(), line.len() - trimmed.len());
-        // Code within a line may begin like this, and ends in it.
-        let is_fence = length >= 3 && (sign == '~' || !info.contains('`'));
-        let language = info.trim().to_owned();
-        is_fence.then(|| Self { from, code: from + line.len() + 1, sign, length, indent, language })
-    }
-
-    fn is_closed_by(&self, line: &str) -> bool {
-        let trimmed = line.trim();
-        trimmed.len() >= self.length && trimmed.chars().all(|sign| sign == self.sign)
-    }
+    /// Places from which it can be laid out at another width, in their order.
+    places: Vec<Place>,
+    /// It is laid out from its beginning.
+    is_whole: bool,
 }
 
 impl Flow {
@@ -114,79 +77,116 @@ impl Flow {
             limits: LIMITS,
             settled: first.len(),
             lines: Rc::new(first),
-            done: 0,
-            within: Within::Page { apart: false },
-            scanned: 0,
-            searched: 0,
-            is_long: false,
-            fence: None,
-            after_blank: false,
-            in_html: false,
+            at: Place::first(),
             length: 0,
+            places: Vec::new(),
+            is_whole: true,
         }
     }
 
-    /// All lines so far.
+    /// The same text at another width. What of it is laid out depends on what is wanted first.
+    pub(crate) fn anew(self, columns: usize) -> Self {
+        Self { places: self.places, limits: self.limits, ..Self::new(columns, self.theme, self.dress) }
+    }
+
+    /// Goes on to the end of this text: all of it, or, where it was laid out before, as much of its end as has so many
+    /// lines.
+    pub(crate) fn lay_out_end(&mut self, text: &str, rows: usize) {
+        if self.length > 0 {
+            self.lay_out(text);
+        }
+        for place in (0..self.places.len()).rev() {
+            if self.length > 0 && (self.is_whole || self.lines.len() >= rows) {
+                return;
+            }
+            let at = self.places[place].clone();
+            (self.at, self.lines, self.settled, self.length, self.is_whole) = (at, Rc::default(), 0, 0, false);
+            self.lay_out(text);
+        }
+        if self.length == 0 || self.lines.len() < rows {
+            self.lay_out_whole(text);
+        }
+    }
+
+    /// Goes on to the end of this text, and has all of its lines.
+    pub(crate) fn lay_out_whole(&mut self, text: &str) {
+        if !self.is_whole {
+            *self = std::mem::replace(self, Self::new(self.columns, self.theme, self.dress)).anew(self.columns);
+        }
+        self.lay_out(text);
+    }
+
+    /// The lines that are laid out.
     pub(crate) fn lines(&self) -> Rc<Vec<Line<'static>>> {
         self.lines.clone()
     }
 
     /// Goes on to the end of this text, which begins with what was laid out before.
-    pub(crate) fn lay_out(&mut self, text: &str) {
+    fn lay_out(&mut self, text: &str) {
         if text.len() == self.length {
             return;
         }
         self.length = text.len();
         Rc::make_mut(&mut self.lines).truncate(self.settled);
-        while let Some(end) = text[self.searched..].find('\n').map(|at| self.searched + at) {
+        while let Some(end) = text[self.at.searched..].find('\n').map(|at| self.at.searched + at) {
             self.look_at(text, end);
-            self.read(&text[self.scanned..end]);
-            (self.scanned, self.searched, self.is_long) = (end + 1, end + 1, false);
+            self.read(&text[self.at.scanned..end]);
+            (self.at.scanned, self.at.searched, self.at.is_long) = (end + 1, end + 1, false);
             if self.is_code() {
                 self.settle_code(text, end + 1);
             }
+            self.remember();
         }
-        self.searched = text.len();
+        self.at.searched = text.len();
         self.look_at(text, text.len());
         self.show_rest(text);
     }
 
     fn is_code(&self) -> bool {
-        matches!(self.within, Within::Code { .. })
+        matches!(self.at.within, Within::Code { .. })
     }
 
     /// Parts the text before the line that goes on to `end` at least, or in it, if it is time.
     fn look_at(&mut self, text: &str, end: usize) {
-        let at = self.scanned;
+        let at = self.at.scanned;
         let is_whole = text[end..].starts_with('\n');
         let length = end - at;
-        if !self.is_long && (is_whole || length > self.limits.longest) {
+        if !self.at.is_long && (is_whole || length > self.limits.longest) {
             self.part_before(text, at);
-            self.is_long = length > self.limits.longest;
+            self.at.is_long = length > self.limits.longest;
         }
-        if !self.is_long {
+        if !self.at.is_long {
             return;
         }
-        self.after_blank = false;
-        let mut from = self.done.max(at);
+        self.at.after_blank = false;
+        let mut from = self.at.done.max(at);
         while end - from > self.limits.longest {
             let to = last_word(text, from, self.limits.longest);
-            if self.fence.is_some() {
+            if self.at.fence.is_some() {
                 self.begin_code(text);
                 self.settle_code(text, to);
             } else {
                 self.settle_page(text, to, false);
             }
             from = to;
+            self.remember();
+        }
+    }
+
+    /// Keeps the place for another width, now and then.
+    fn remember(&mut self) {
+        let last = self.places.last().map_or(0, |place| place.done);
+        if self.at.done >= last + self.limits.place {
+            self.places.push(self.at.clone());
         }
     }
 
     fn part_before(&mut self, text: &str, at: usize) {
-        let (size, line) = (at.saturating_sub(self.done), &text[at..]);
+        let (size, line) = (at.saturating_sub(self.at.done), &text[at..]);
         if self.is_code() || size == 0 {
             return;
         }
-        if self.fence.is_some() {
+        if self.at.fence.is_some() {
             if size >= self.limits.longest {
                 self.begin_code(text);
                 self.settle_code(text, at);
@@ -194,7 +194,7 @@ impl Flow {
             return;
         }
         let begins = |c: char| c.is_alphabetic() || matches!(c, '#' | '`');
-        if size >= self.limits.part && self.after_blank && !self.in_html && line.starts_with(begins) {
+        if size >= self.limits.part && self.at.after_blank && !self.at.in_html && line.starts_with(begins) {
             return self.settle_page(text, at, true);
         }
         // What stands further in, or in a table, belongs to what is before it.
@@ -206,38 +206,38 @@ impl Flow {
 
     /// What a whole line means for those after it.
     fn read(&mut self, line: &str) {
-        if self.is_long {
+        if self.at.is_long {
             return;
         }
-        match &self.fence {
+        match &self.at.fence {
             Some(fence) if fence.is_closed_by(line) => {
-                self.fence = None;
-                if let Within::Code { .. } = self.within {
-                    self.within = Within::Page { apart: true };
-                    self.done = self.scanned + line.len() + 1;
+                self.at.fence = None;
+                if let Within::Code { .. } = self.at.within {
+                    self.at.within = Within::Page { apart: true };
+                    self.at.done = self.at.scanned + line.len() + 1;
                 }
             }
             Some(_) => {}
             None => {
-                self.fence = Fence::open(line, self.scanned);
-                self.in_html |= line.trim_start().starts_with('<');
+                self.at.fence = Fence::open(line, self.at.scanned);
+                self.at.in_html |= line.trim_start().starts_with('<');
             }
         }
-        self.after_blank = self.fence.is_none() && line.trim().is_empty();
+        self.at.after_blank = self.at.fence.is_none() && line.trim().is_empty();
     }
 
     /// Lays the text out up to there, for good.
     fn settle_page(&mut self, text: &str, to: usize, keeps_apart: bool) {
-        let apart = self.put_page(&text[self.done..to]);
-        self.within = Within::Page { apart: apart && keeps_apart };
-        self.in_html = false;
-        (self.done, self.settled) = (to, self.lines.len());
+        let apart = self.put_page(&text[self.at.done..to]);
+        self.at.within = Within::Page { apart: apart && keeps_apart };
+        self.at.in_html = false;
+        (self.at.done, self.settled) = (to, self.lines.len());
     }
 
     fn put_page(&mut self, text: &str) -> bool {
-        let Within::Page { apart } = self.within else { return false };
+        let Within::Page { apart } = self.at.within else { return false };
         let mut page = Page::new(self.columns.saturating_sub(self.dress.indent), self.theme);
-        (page.apart, page.is_first) = (apart, self.done == 0);
+        (page.apart, page.is_first) = (apart, self.at.done == 0);
         let (lines, apart) = page.read(text);
         lines.into_iter().for_each(|line| self.put(line));
         apart
@@ -245,30 +245,30 @@ impl Flow {
 
     /// From the fence on the text is code, whose lines can be laid out one by one.
     fn begin_code(&mut self, text: &str) {
-        let (false, Some(fence)) = (self.is_code(), &self.fence) else { return };
+        let (false, Some(fence)) = (self.is_code(), &self.at.fence) else { return };
         let (from, code, indent) = (fence.from, fence.code, fence.indent);
         let lexer = Code::new(&fence.language, self.theme);
-        if from > self.done {
+        if from > self.at.done {
             self.settle_page(text, from, true);
         }
-        let Within::Page { apart } = self.within else { return };
+        let Within::Page { apart } = self.at.within else { return };
         if apart {
             self.put(Line::default());
         }
-        self.within = Within::Code { code: lexer, indent, blanks: 0 };
-        (self.done, self.settled) = (code, self.lines.len());
+        self.at.within = Within::Code { code: lexer, indent, blanks: 0 };
+        (self.at.done, self.settled) = (code, self.lines.len());
     }
 
     fn settle_code(&mut self, text: &str, to: usize) {
-        if to > self.done {
-            self.put_code(&text[self.done..to]);
-            (self.done, self.settled) = (to, self.lines.len());
+        if to > self.at.done {
+            self.put_code(&text[self.at.done..to]);
+            (self.at.done, self.settled) = (to, self.lines.len());
         }
     }
 
     fn put_code(&mut self, text: &str) {
         for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
-            let Within::Code { code, indent, blanks } = &mut self.within else { return };
+            let Within::Code { code, indent, blanks } = &mut self.at.within else { return };
             let spaces = line.len() - line.trim_start_matches(' ').len();
             let line = clean(&line[spaces.min(*indent)..]);
             if line.trim().is_empty() {
@@ -287,9 +287,9 @@ impl Flow {
 
     /// What is not settled yet.
     fn show_rest(&mut self, text: &str) {
-        let rest = &text[self.done..];
-        let closes = self.fence.as_ref().is_some_and(|fence| fence.is_closed_by(rest));
-        match &self.within {
+        let rest = &text[self.at.done..];
+        let closes = self.at.fence.as_ref().is_some_and(|fence| fence.is_closed_by(rest));
+        match &self.at.within {
             Within::Page { .. } => {
                 self.put_page(rest);
             }
@@ -298,14 +298,14 @@ impl Flow {
                 // What is shown of a line under way does not count for the next.
                 let now = Within::Code { code: code.clone(), indent: *indent, blanks: *blanks };
                 self.put_code(rest);
-                self.within = now;
+                self.at.within = now;
             }
         }
     }
 
     /// A line that fits, dressed up.
     fn put(&mut self, mut line: Line<'static>) {
-        let is_first = self.lines.len() == usize::from(self.dress.apart);
+        let is_first = self.is_whole && self.lines.len() == usize::from(self.dress.apart);
         for span in &mut line.spans {
             span.style = self.dress.style.patch(span.style);
         }

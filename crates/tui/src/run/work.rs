@@ -2,14 +2,15 @@
 
 use std::fmt;
 
-use multitap_event::{ClientRef, Query};
-use multitap_hub::{Edge, Part, Session, WhenBusy};
+use multitap_event::{ClientRef, Query, Refused};
+use multitap_hub::{DecideError, Edge, Part, Session, WhenBusy};
 
 use super::{AWAY, Loop};
 use crate::around::{Around, Clip};
 use crate::effect::Effect;
 use crate::msg::{Clipped, Msg};
-use crate::{history, picture};
+use crate::transcript::who;
+use crate::{history, keep, picture};
 
 /// How many events are read at once when somebody scrolls up to the first, and how many bytes of them.
 const FETCH: usize = 1000;
@@ -69,7 +70,7 @@ impl Loop<'_> {
             }
             Effect::Suspend => return self.suspend(),
             Effect::Paste => return self.paste(),
-            Effect::Branch | Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) => {
+            Effect::Branch | Effect::Find(_) | Effect::Picture { .. } | Effect::Remember(_) | Effect::Keep { .. } => {
                 return self.use_files(effect);
             }
             other => other,
@@ -100,6 +101,10 @@ impl Loop<'_> {
                     let (name, image) = picture::named(root.as_deref(), &path);
                     Some(Msg::Picture { name, image, pasted })
                 }
+                Effect::Keep { text, why } => {
+                    let file = keep::keep(&text).map_err(|error| format!("it cannot be kept in a file: {error}"));
+                    Some(Msg::Kept { text, why, file })
+                }
                 Effect::Remember(text) => {
                     let kept = history.map(|file| history::keep(&file, &text));
                     if let Some(Err(error)) = kept {
@@ -113,6 +118,15 @@ impl Loop<'_> {
                 answers.blocking_send(msg).ok(); // the screen is gone, and nobody wants to know
             }
         });
+    }
+}
+
+/// Why an answer was not taken, in words for whoever sits here.
+fn not_decided(error: &DecideError) -> String {
+    match error {
+        DecideError::Refused(Refused::AlreadySettled(ruling)) => format!("{} answered first", who(&ruling.settled_by)),
+        DecideError::Refused(Refused::Withdrawn { .. }) => "the question needs no answer any more".to_owned(),
+        other => other.to_string(),
     }
 }
 
@@ -135,7 +149,10 @@ async fn ask(
             let done = session.prompt(prompt.clone(), when_busy, me).await;
             done.err().map(|error| Msg::NotSent { prompt, why: error.to_string() })
         }
-        Effect::Decide(decide) => refused(session.decide(decide, me).await),
+        Effect::Decide(decide) => {
+            let done = session.decide(decide.clone(), me).await;
+            done.err().map(|error| Msg::NotDecided { decide, why: not_decided(&error) })
+        }
         Effect::Cancel => refused(session.cancel(me).await),
         Effect::Withdraw(prompt) => refused(session.withdraw(prompt, me).await),
         Effect::SetMode(mode) => refused(session.set_mode(mode, me).await),
@@ -158,6 +175,7 @@ async fn ask(
         | Effect::Find(_)
         | Effect::Picture { .. }
         | Effect::Remember(_)
+        | Effect::Keep { .. }
         | Effect::Edit { .. }
         | Effect::Fetch { .. }
         | Effect::Copy(_)

@@ -163,6 +163,31 @@ fn one_question_is_answered_by_its_option_or_in_own_words() {
 }
 
 #[test]
+fn a_long_list_of_questions_goes_with_the_one_that_is_shown() {
+    for rows in 10..26 {
+        let mut play = Play::new(80, rows);
+        for number in 1..=12 {
+            play.tell(&asked(&number.to_string(), &format!("make {number}")));
+        }
+        for number in 1..=12 {
+            let screen = play.screen();
+            assert!(screen.contains(&format!("┌ {number} of 12 · Run make {number} ")), "{rows} rows:\n{screen}");
+            if screen.contains('›') || screen.contains(" of 12 ──") {
+                assert!(screen.contains(&format!("│› {number} Run make {number} ")), "{rows} rows:\n{screen}");
+            }
+            if rows >= 20 {
+                let last = (number + 1).clamp(4, 12);
+                let list = format!("── {} to {last} of 12 ──", last - 3);
+                assert!(screen.contains(&list), "{list}, {rows} rows:\n{screen}");
+                let next = format!("  {} Run make", number + 1);
+                assert!(number == 12 || screen.contains(&next), "{next}, {rows} rows:\n{screen}");
+            }
+            play.press(KeyCode::Right);
+        }
+    }
+}
+
+#[test]
 fn questions_that_wait_are_listed_and_kept_as_they_were_left() {
     let several = |play: &mut Play| {
         play.tell(&asked("one", "ls"));

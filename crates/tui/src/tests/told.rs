@@ -109,6 +109,25 @@ fn what_is_folded_is_found_and_shown() {
 }
 
 #[test]
+fn what_is_found_is_on_the_screen_wherever_it_stands() {
+    for rows in [8, 14, 20] {
+        let mut play = Play::new(60, rows);
+        let lines: String = (1..=40).map(|number| format!("- item {number} of them\n")).collect();
+        play.tell(&json!({ "type": "textChunk", "content": lines }));
+        play.tell(&json!({ "type": "textChunk", "content": "the end of it" }));
+        for words in (1..=40).map(|number| format!("item {number} of them")).chain(["the end of it".to_owned()]) {
+            play.control('f');
+            play.write(&words);
+            let screen = play.screen();
+            // The words stand in the last line too, where they are typed.
+            let transcript = screen.rsplit_once("> ask for").map(|(transcript, _)| transcript);
+            assert!(transcript.is_some_and(|above| above.contains(&words)), "{words}, {rows} rows:\n{screen}");
+            play.press(KeyCode::Esc);
+        }
+    }
+}
+
+#[test]
 fn words_are_found_across_signs_and_lines() {
     let mut play = Play::new(30, 12);
     play.tell(&json!({ "type": "textChunk", "content": "the **bold** word is here, and these words go on below" }));

@@ -18,7 +18,6 @@ pub(crate) enum Cell {
         /// Somebody else than whoever sits here.
         from: Option<ClientRef>,
         images: usize,
-        waits: bool,
         nested: bool,
     },
     Said {
@@ -44,11 +43,22 @@ pub(crate) enum Cell {
     TurnEnd(Box<TurnEnd>),
     Ended(Box<SessionEnd>),
     Note(String),
+    /// A prompt that waited, and will not be sent.
+    TakenBack {
+        by: Option<ClientRef>,
+        /// How it begins, where that is known.
+        begins: Option<String>,
+    },
     /// It was shown elsewhere, or is no more.
     Gone,
 }
 
 impl Cell {
+    /// What the agent says or thinks.
+    pub(super) fn text(&self) -> &str {
+        if let Self::Said { text, .. } | Self::Thought { text, .. } = self { text } else { "" }
+    }
+
     pub(super) fn append(&mut self, more: &str) {
         if let Self::Said { text, .. } | Self::Thought { text, .. } = self {
             text.push_str(more);
@@ -106,6 +116,27 @@ impl ToolRun {
         if let Some(done) = &rest.end {
             self.ended(done);
         }
+    }
+}
+
+/// How much of a prompt is enough to know it by.
+const BEGINNING: usize = 120;
+
+/// How a prompt begins: its first line, and a sign that there is more.
+pub(super) fn beginning(text: &str) -> String {
+    let text = text.trim();
+    let first = text.lines().next().unwrap_or_default();
+    let short: String = first.chars().take(BEGINNING).collect();
+    if short.len() < text.len() { format!("{} …", short.trim_end()) } else { short }
+}
+
+/// What is said of a prompt that waited, and will not be sent.
+pub(super) fn taken_back(by: Option<&ClientRef>, begins: Option<&str>) -> String {
+    match (by.map(who), begins) {
+        (Some(by), Some(begins)) => format!("{by} took back: {begins}"),
+        (Some(by), None) => format!("{by} took back a prompt that waited"),
+        (None, Some(begins)) => format!("taken back: {begins}"),
+        (None, None) => "a prompt that waited was taken back".to_owned(),
     }
 }
 

@@ -39,19 +39,13 @@ impl Draw {
     fn cell(self, cell: &Cell) -> Vec<Line<'static>> {
         let (draw, columns, theme) = (self, self.columns, self.theme);
         match cell {
-            Cell::User { text, from, images, waits, nested } => {
+            Cell::User { text, from, images, nested } => {
                 let mut first = Vec::new();
                 if let Some(from) = from {
                     // Without colours the name ends at the colon.
                     first.push(Span::styled(format!("{}: ", cell::who(from)), theme.accent()));
                 }
-                if *waits {
-                    first.push(Span::styled("(queued) ", theme.warning()));
-                }
-                let mut text = clean(text);
-                if *images > 0 {
-                    text.push_str(&format!(" [{images} image{}]", if *images == 1 { "" } else { "s" }));
-                }
+                let text = clean(text) + &figures::images(*images);
                 let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
                 let lines = draw.spoken("> ", theme.user(), &first, &text, Style::new());
                 lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
@@ -96,6 +90,10 @@ impl Draw {
                 draw.marked("■ ", theme.quiet(), &why, theme.quiet())
             }
             Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
+            Cell::TakenBack { by, begins } => {
+                let words = cell::taken_back(by.as_ref(), begins.as_deref());
+                draw.marked("· ", theme.quiet(), &words, theme.quiet())
+            }
             // Texts grow, and are laid out as they do.
             Cell::Said { .. } | Cell::Thought { .. } | Cell::Gone => Vec::new(),
         }

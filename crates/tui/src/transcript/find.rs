@@ -54,8 +54,8 @@ impl Transcript {
 
     /// Shows a place that was found.
     pub(crate) fn show(&self, found: (i64, usize), shape: Shape) -> Scroll {
-        let lead = (shape.rows / 3).cast_signed();
-        self.scrolled(Scroll::At { cell: found.0, line: found.1 }, -lead, shape)
+        let (cell, line) = self.before(found, shape.rows / 3, shape);
+        self.at(cell, line, shape)
     }
 }
 
@@ -112,7 +112,12 @@ impl Cell {
             Self::Changed(change) => has(&change.file_path) || change.diff.as_deref().is_some_and(has),
             Self::Plan(list) => list.items.iter().any(|TodoItem { text, .. }| has(text)),
             // Short, and their words are made when they are drawn.
-            Self::Ruled { .. } | Self::Wrong(_) | Self::Retry(_) | Self::TurnEnd(_) | Self::Ended(_) => true,
+            Self::Ruled { .. }
+            | Self::Wrong(_)
+            | Self::Retry(_)
+            | Self::TurnEnd(_)
+            | Self::Ended(_)
+            | Self::TakenBack { .. } => true,
             Self::Gone => false,
         }
     }

@@ -61,21 +61,43 @@ impl Made {
             | Cell::TurnEnd(_)
             | Cell::Ended(_)
             | Cell::Note(_)
+            | Cell::TakenBack { .. }
             | Cell::Gone => Lines::Fixed(Rc::new(draw::lines(cell, shape.columns, shape.unfolded, theme))),
         };
         Self { shape, theme, lines }
+    }
+
+    /// The same cell in another shape: a long text is not laid out whole for its last lines.
+    pub(super) fn again(self, cell: &Cell, shape: Shape) -> Self {
+        match self.lines {
+            Lines::Growing(flow) if self.shape.version == shape.version => {
+                Self { shape, theme: self.theme, lines: Lines::Growing(Box::new(flow.anew(shape.columns))) }
+            }
+            Lines::Growing(_) | Lines::Fixed(_) => Self::new(cell, shape, self.theme),
+        }
+    }
+
+    /// The last lines as they are now: so many at least, or all of them.
+    pub(super) fn end(&mut self, cell: &Cell, rows: usize) -> Rc<Vec<Line<'static>>> {
+        match (&mut self.lines, cell) {
+            (Lines::Growing(flow), Cell::Said { text, .. }) => {
+                flow.lay_out_end(text.trim_end(), rows);
+                flow.lines()
+            }
+            _ => self.lines(cell),
+        }
     }
 
     /// The lines as they are now.
     pub(super) fn lines(&mut self, cell: &Cell) -> Rc<Vec<Line<'static>>> {
         match (&mut self.lines, cell) {
             (Lines::Growing(flow), Cell::Said { text, .. }) => {
-                flow.lay_out(text.trim_end());
+                flow.lay_out_whole(text.trim_end());
                 flow.lines()
             }
             (Lines::Growing(flow), Cell::Thought { text, nested }) => {
                 let text = text.trim();
-                flow.lay_out(text);
+                flow.lay_out_whole(text);
                 let lines = flow.lines();
                 if self.shape.unfolded { lines } else { self.folded(lines, has_subject(text), *nested) }
             }

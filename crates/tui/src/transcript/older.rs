@@ -3,7 +3,7 @@
 use multitap_event::{Event, PromptId};
 
 use super::scroll::{Scroll, Shape};
-use super::{Cell, Going, Strays, Transcript, WAITED};
+use super::{Cell, Going, Strays, Transcript};
 
 impl Transcript {
     /// The event before which something is missing.
@@ -34,17 +34,16 @@ impl Transcript {
         self.follow_up(&mut older);
         self.join(&mut older);
         let moved = self.base.saturating_sub_unsigned(older.cells.len() as u64);
-        let there = |going: Option<Going>| going.map(|(id, at)| (id, at + moved));
+        let there = |going: Option<Going>| going.map(|going| Going { at: going.at + moved, ..going });
         if !self.is_cut {
-            (self.saying, self.thinking) = (there(older.saying.take()), there(older.thinking.take()));
+            self.going = there(older.going.take());
         }
         if older.is_cut {
-            self.strays.saying = there(older.strays.saying.take());
-            self.strays.thinking = there(older.strays.thinking.take());
+            self.strays.going = there(older.strays.going.take());
         }
         self.is_cut |= older.is_cut;
         self.tools.extend(older.tools.into_iter().map(|(id, at)| (id, at + moved)));
-        self.queued.extend(older.queued.into_iter().map(|(id, at)| (id, at + moved)));
+        self.queued.extend(older.queued);
         self.questions.extend(older.questions);
         self.plan = self.plan.or(older.plan.map(|at| at + moved));
         self.strays.add(older.strays, moved);
@@ -69,9 +68,14 @@ impl Transcript {
                 self.change(at, |cell| *cell = Cell::Gone);
             }
         }
-        let waited = |id: &mut PromptId| older.queued.contains_key(id);
-        let sent: Vec<_> = self.strays.sent.extract_if(.., waited).collect();
-        sent.iter().for_each(|id| older.unqueue(id));
+        let is_known = |(id, _): &mut (PromptId, i64)| older.queued.contains_key(id);
+        for (id, at) in self.strays.taken_back.extract_if(.., is_known).collect::<Vec<_>>() {
+            self.change(at, |cell| {
+                if let Cell::TakenBack { begins, .. } = cell {
+                    *begins = older.queued.get(&id).cloned();
+                }
+            });
+        }
         if let Some(plan) = older.plan.take_if(|_| self.plan.is_some()) {
             older.change(plan, |cell| *cell = Cell::Gone);
         }
@@ -111,33 +115,26 @@ impl Transcript {
 
     /// A message that was cut in two is one again.
     fn join(&mut self, older: &mut Self) {
-        let both = |there: &Option<Going>, here: &Option<Going>| match (there, here) {
-            (Some((id, there)), Some((rest, here))) if id == rest => Some((*there, *here)),
-            _ => None,
-        };
-        let says = both(&older.saying, &self.strays.saying);
-        let Some((there, here)) = says.or_else(|| both(&older.thinking, &self.strays.thinking)) else { return };
+        let (Some(before), Some(after)) = (&older.going, &self.strays.going) else { return };
+        if (&before.id, before.is_thought) != (&after.id, after.is_thought) {
+            return;
+        }
+        let (there, here) = (before.at, after.at);
         let moved = self.base.saturating_sub_unsigned(older.cells.len() as u64);
         let mut rest = Cell::Gone;
         self.change(here, |cell| rest = std::mem::replace(cell, Cell::Gone));
-        if let Cell::Said { text, .. } | Cell::Thought { text, .. } = rest {
-            older.change(there, |cell| cell.append(&text));
-        }
+        older.change(there, |cell| cell.append(rest.text()));
         // What stands next to it keeps its place on the screen.
         if there + 1 == older.end() && here == self.base {
             let mut whole = Cell::Gone;
             older.change(there, |cell| whole = std::mem::replace(cell, Cell::Gone));
-            for going in [&mut older.strays.saying, &mut older.strays.thinking].into_iter().flatten() {
-                if going.1 == there {
-                    going.1 = here - moved;
-                }
+            if let Some(going) = older.strays.going.as_mut().filter(|going| going.at == there) {
+                going.at = here - moved;
             }
             return self.change(here, |cell| *cell = whole);
         }
-        for going in [&mut self.saying, &mut self.thinking].into_iter().flatten() {
-            if going.1 == here {
-                going.1 = there + moved;
-            }
+        if let Some(going) = self.going.as_mut().filter(|going| going.at == here) {
+            going.at = there + moved;
         }
     }
 }
@@ -153,29 +150,9 @@ impl Strays {
             }
             self.tools.insert(id, stray);
         }
-        self.sent.splice(..0, older.sent);
-        self.sent.truncate(WAITED);
+        let taken_back = older.taken_back.into_iter().map(|(id, at)| (id, at + moved));
+        self.taken_back.splice(..0, taken_back);
         let closed = older.closed.into_iter().map(|(id, at)| (id, at.map(|at| at + moved)));
         self.closed.splice(..0, closed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use multitap_event::{Draft, EventKind, SessionId, Timestamp, UserMessage};
-
-    use super::*;
-
-    #[test]
-    fn prompts_that_may_have_waited_are_not_remembered_without_end() {
-        for (first, remembered) in [(1, 0), (5000, WAITED)] {
-            let mut transcript = Transcript::default();
-            for seq in first..first + 1000 {
-                let prompt_id = Some(format!("p{seq}").into());
-                let kind = EventKind::UserMessage(UserMessage { prompt_id, ..UserMessage::default() });
-                transcript.apply(&Draft::new(Timestamp::from_millis(0), kind).stamp(SessionId::from("s"), seq));
-            }
-            assert_eq!(transcript.strays.sent.len(), remembered, "from {first} on");
-        }
     }
 }

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use ratatui::text::Line;
 
-use super::Transcript;
 use super::made::{self, Made};
+use super::{Cell, Transcript};
 use crate::theme::Theme;
 
 /// How many cells keep their lines before those that are far away lose them.
@@ -43,6 +43,15 @@ pub(crate) struct Mark {
 impl Transcript {
     /// The lines of a cell.
     pub(super) fn lines(&self, at: i64, shape: Shape) -> Rc<Vec<Line<'static>>> {
+        self.take(at, shape, Made::lines)
+    }
+
+    fn take(
+        &self,
+        at: i64,
+        shape: Shape,
+        take: impl FnOnce(&mut Made, &Cell) -> Rc<Vec<Line<'static>>>,
+    ) -> Rc<Vec<Line<'static>>> {
         let Some(held) = self.held(at) else { return Rc::default() };
         let unfolded = self.unfolded || self.opened.contains(&at);
         let wanted = made::Shape { version: held.version, columns: shape.columns, unfolded };
@@ -50,15 +59,20 @@ impl Transcript {
         if kept.is_none() {
             self.made.set(self.made.get() + 1);
         }
-        if kept.as_ref().is_some_and(|made| made.shape != wanted) {
-            *kept = None;
-        }
-        kept.get_or_insert_with(|| Made::new(&held.cell, wanted, shape.theme)).lines(&held.cell)
+        let made = match kept.take() {
+            Some(made) if made.shape == wanted => made,
+            Some(made) => made.again(&held.cell, wanted),
+            None => Made::new(&held.cell, wanted, shape.theme),
+        };
+        take(kept.insert(made), &held.cell)
     }
 
     /// What is on a screen of that size.
     pub(crate) fn visible(&self, scroll: Scroll, shape: Shape) -> Vec<Line<'static>> {
-        let (first, line) = self.settle(scroll, shape);
+        let (first, line) = match scroll {
+            Scroll::At { .. } => self.settle(scroll, shape),
+            Scroll::Latest => return self.latest(shape),
+        };
         let mut shown = Vec::with_capacity(shape.rows);
         let mut at = first;
         while at < self.end() && shown.len() < shape.rows {
@@ -68,6 +82,19 @@ impl Transcript {
             at += 1;
         }
         self.forget(first, at);
+        shown
+    }
+
+    /// The last screen: what is above it is not looked at.
+    fn latest(&self, shape: Shape) -> Vec<Line<'static>> {
+        let (mut shown, mut at) = (Vec::with_capacity(shape.rows), self.end());
+        while at > self.base && shown.len() < shape.rows {
+            at -= 1;
+            let room = shape.rows - shown.len();
+            shown.extend(self.take(at, shape, |made, cell| made.end(cell, room)).iter().rev().take(room).cloned());
+        }
+        shown.reverse();
+        self.forget(at, self.end());
         shown
     }
 
@@ -115,12 +142,7 @@ impl Transcript {
         let (mut cell, mut line) = self.settle(scroll, shape);
         let mut left = by.unsigned_abs();
         if by < 0 {
-            while left > line && cell > self.base {
-                left -= line;
-                cell -= 1;
-                line = self.lines(cell, shape).len();
-            }
-            line = line.saturating_sub(left);
+            (cell, line) = self.before((cell, line), left, shape);
         } else {
             while cell < self.end() {
                 let rest = self.lines(cell, shape).len().saturating_sub(line);
@@ -133,6 +155,17 @@ impl Transcript {
             line += left;
         }
         self.at(cell, line, shape)
+    }
+
+    /// The place so many lines before that one, or the first there is.
+    pub(super) fn before(&self, (mut cell, mut line): (i64, usize), lines: usize, shape: Shape) -> (i64, usize) {
+        let mut left = lines;
+        while left > line && cell > self.base {
+            left -= line;
+            cell -= 1;
+            line = self.lines(cell, shape).len();
+        }
+        (cell, line.saturating_sub(left))
     }
 
     /// That line first; or the latest, if it is on the last screen anyway.
@@ -148,8 +181,7 @@ impl Transcript {
     /// Where the end is now. A message that goes on may stand before notes that came meanwhile.
     pub(crate) fn mark(&self, shape: Shape) -> Mark {
         let last = self.end() - 1;
-        let grows = [&self.saying, &self.thinking].into_iter().flatten().map(|(_, at)| *at).min();
-        let cell = grows.map_or(last, |at| at.min(last));
+        let cell = self.going.as_ref().map_or(last, |going| going.at.min(last));
         Mark { cell, lines: (cell..self.end()).map(|at| self.lines(at, shape).len()).sum() }
     }
 

@@ -8,6 +8,7 @@ use ratatui::widgets::Paragraph;
 use crate::app::Model;
 use crate::clean::clean;
 use crate::complete::Item;
+use crate::figures;
 use crate::theme::Theme;
 use crate::transcript::who;
 use crate::wrap::width;
@@ -46,15 +47,16 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
     let first = queue.len().saturating_sub(QUEUED);
     let mut lines: Vec<Line<'static>> = Vec::new();
     if first > 0 {
-        lines.push(Line::styled(fit(&format!("  {first} more wait before these"), columns), theme.quiet()));
+        let verb = if first == 1 { "waits" } else { "wait" };
+        lines.push(Line::styled(fit(&format!("  {first} more {verb} before these"), columns), theme.quiet()));
     }
     lines.extend(queue.iter().skip(first).map(|queued| {
-        let whose = queued.from.as_ref().filter(|from| from.client_id != model.me.client_id);
+        let whose = queued.from.as_ref().filter(|_| !model.is_mine(queued));
         let whose = whose.map(|from| format!("{}: ", who(from))).unwrap_or_default();
-        let text = clean(&queued.prompt.text).replace('\n', " ");
+        let text = clean(&queued.prompt.text).replace('\n', " ") + &figures::images(queued.prompt.images.len());
         Line::styled(fit(&format!("  waits: {whose}{text}"), columns), theme.quiet())
     }));
-    if !queue.is_empty() && model.composer.is_empty() {
+    if queue.iter().any(|queued| model.is_mine(queued)) && model.composer.is_empty() {
         lines.push(Line::styled(fit("  Up takes your last one back", columns), theme.quiet()));
     }
     lines

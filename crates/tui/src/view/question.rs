@@ -21,12 +21,12 @@ const DETAIL_ROWS: usize = 3;
 const BEGINNING: u16 = 2;
 /// The rows of the frame and of the last line.
 const AROUND: usize = 3;
-/// How many questions that wait are listed at a time.
-const LISTED: usize = 4;
+/// The rows that the list of questions that wait has at most: four of them, and a rule.
+const LIST: usize = 5;
 
 /// The rows it takes up: as many as it needs, and two thirds of the screen at most.
 pub(super) fn rows(model: &Model, asking: &Asking) -> usize {
-    let fixed = options(model, asking).len() + list(model, asking).len() + AROUND;
+    let fixed = options(model, asking).len() + list(model, asking, LIST).len() + AROUND;
     let details = details(model, asking).len();
     let most = (usize::from(model.rows) * 2 / 3).max(fixed + DETAIL_ROWS);
     // The status line is seen whatever is asked.
@@ -35,7 +35,7 @@ pub(super) fn rows(model: &Model, asking: &Asking) -> usize {
 
 /// How many lines of what is asked about do not fit.
 pub(super) fn hidden(model: &Model, asking: &Asking) -> usize {
-    let fixed = options(model, asking).len() + list(model, asking).len() + AROUND;
+    let fixed = options(model, asking).len() + list(model, asking, LIST).len() + AROUND;
     let room = rows(model, asking).saturating_sub(fixed);
     details(model, asking).len().saturating_sub(room)
 }
@@ -61,9 +61,9 @@ pub(super) fn draw(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: 
     let beginning = u16::try_from(details(model, asking).len()).unwrap_or(u16::MAX).min(BEGINNING);
     let options = options.min(inner.height.saturating_sub(beginning));
     let last = inner.height.saturating_sub(options + beginning).min(1);
-    let listed = list(model, asking);
     let above = inner.height.saturating_sub(options + last);
-    let list = u16::try_from(listed.len()).unwrap_or(u16::MAX).min(above.saturating_sub(beginning));
+    let listed = list(model, asking, usize::from(above.saturating_sub(beginning)).min(LIST));
+    let list = u16::try_from(listed.len()).unwrap_or(u16::MAX);
     let heights = [list, above - list, options, last].map(Constraint::Length);
     let [list, above, choices, last] = Layout::vertical(heights).areas(inner);
     frame.render_widget(Paragraph::new(listed), list);
@@ -104,20 +104,29 @@ fn place(model: &Model, asking: &Asking) -> usize {
     open.iter().position(|open| open.question_id == asking.question.question_id).unwrap_or(0)
 }
 
-/// The questions that wait, if there are several.
-fn list(model: &Model, asking: &Asking) -> Vec<Line<'static>> {
+/// The questions that wait, if there are several: as many as there is room for, the one that is shown among them, and
+/// which of them these are.
+fn list(model: &Model, asking: &Asking, rows: usize) -> Vec<Line<'static>> {
     let (open, at, theme) = (model.state.questions.open(), place(model, asking), model.theme);
-    if open.len() < 2 {
+    let listed = rows.saturating_sub(1).min(open.len());
+    if open.len() < 2 || listed == 0 {
         return Vec::new();
     }
-    let first = (at + 1).saturating_sub(LISTED);
+    // The next one is seen too, where there is one.
+    let first = (at + 2).saturating_sub(listed).min(at).min(open.len() - listed);
     let line = |(number, question): (usize, &Question)| {
         let (sign, style) = if number == at { ('›', theme.accent()) } else { (' ', theme.quiet()) };
         let words = format!("{sign} {} {}", number + 1, one_line(&question.title));
         Line::styled(fit(&words, columns(model)), style)
     };
-    let mut lines: Vec<Line<'_>> = open.iter().enumerate().skip(first).take(LISTED).map(line).collect();
-    lines.push(Line::styled("─".repeat(columns(model)), theme.quiet()));
+    let mut lines: Vec<Line<'_>> = open.iter().enumerate().skip(first).take(listed).map(line).collect();
+    let which = match listed {
+        _ if listed == open.len() => String::new(),
+        1 => format!("── {} of {} ", first + 1, open.len()),
+        _ => format!("── {} to {} of {} ", first + 1, first + listed, open.len()),
+    };
+    let rest = columns(model).saturating_sub(width(&which));
+    lines.push(Line::styled(format!("{which}{}", "─".repeat(rest)), theme.quiet()));
     lines
 }
 

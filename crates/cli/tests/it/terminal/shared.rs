@@ -2,14 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
 use multitap_testkit::wait::until_blocking;
 use multitap_testkit::ws::WsClient;
 use serde_json::{Value, json};
 
-use super::{READY, find, log, port, rehearse};
+use super::{READY, find, log, notes, port, rehearse};
 use crate::scene::{PATIENCE, Scene};
 
 fn talk(port: u16, request: &str, body: &str) -> std::io::Result<String> {
@@ -74,6 +74,46 @@ fn a_question_of_this_terminal_is_answered_by_a_client() {
     terminal.hides("Esc refuses").unwrap();
     terminal.shows(READY).unwrap();
     assert_eq!(scene.scratch.read("ours.txt").unwrap().trim(), "ours");
+}
+
+#[test]
+fn what_is_written_for_a_question_outlives_it_when_a_client_is_first() {
+    let mut scene = Scene::bare();
+    // It writes once the client has answered.
+    let script = "#!/bin/sh\necho editing; until [ -e answered ]; do sleep 0.1; done; echo 'long thoughts' > \"$1\"\n";
+    let editor = scene.scratch.write("editor", script).unwrap();
+    std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o755)).unwrap();
+    scene.scratch.set("EDITOR", editor);
+    let kept = scene.scratch.path("kept");
+    std::fs::create_dir(&kept).unwrap();
+    scene.scratch.set("TMPDIR", &kept);
+    let Some(terminal) = rehearse(&scene, &["--a2a-port", "0"]) else { return };
+    let port = port(&terminal);
+    terminal.enter("write ours to ours.txt").unwrap();
+    terminal.shows("Esc refuses").unwrap();
+    terminal.press(&["Tab"]).unwrap();
+    terminal.say("mind the gap").unwrap();
+    terminal.press(&["C-g"]).unwrap();
+    terminal.shows("editing").unwrap();
+    let id = find(&log(&scene), "permissionAsked")["questionId"].clone();
+    let answer = json!([{ "kind": "data", "data": { "tool_call_id": id, "selected_option_id": "proceed_once" } }]);
+    let answered = send(port, &answer);
+    assert!(answered.get("error").is_none(), "{answered}");
+    scene.scratch.write("answered", "").unwrap();
+    let is_told = |screen: &str| screen.replace('\n', " ").contains("answered first: what you wrote is kept in");
+    let screen = terminal.until("the file", is_told).unwrap();
+    assert!(screen.contains("> mind the gap"), "{screen}");
+    assert_eq!(scene.scratch.read("ours.txt").unwrap().trim(), "ours", "what was allowed is what the client saw");
+    let files = notes(&kept);
+    let [file] = &files[..] else { panic!("{files:?}") };
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "long thoughts\n");
+    assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+    // The key was to answer.
+    terminal.press(&["Enter"]).unwrap();
+    terminal.shows("Enter again sends this to the agent").unwrap();
+    terminal.press(&["Enter"]).unwrap();
+    terminal.shows("> mind the gap\n").unwrap();
+    terminal.shows(READY).unwrap();
 }
 
 #[test]

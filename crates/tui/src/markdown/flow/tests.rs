@@ -16,9 +16,9 @@ fn flow(limits: Limits) -> Flow {
 }
 
 /// Parted wherever it does not show.
-const OFTEN: Limits = Limits { part: 1, longest: 100_000 };
+const OFTEN: Limits = Limits { part: 1, longest: 100_000, place: 16 };
 /// Parted all the time.
-const ALWAYS: Limits = Limits { part: 8, longest: 24 };
+const ALWAYS: Limits = Limits { part: 8, longest: 24, place: 16 };
 
 #[track_caller]
 fn check_unseen(text: &str, parts: usize) {
@@ -26,7 +26,7 @@ fn check_unseen(text: &str, parts: usize) {
     let mut settled = Vec::new();
     for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
         flow.lay_out(&text[..end]);
-        settled.push(flow.done);
+        settled.push(flow.at.done);
     }
     settled.dedup();
     assert_eq!(settled.len(), parts, "{settled:?}");
@@ -48,10 +48,10 @@ fn a_text_is_parted_where_it_does_not_show() {
 fn code_is_parted_between_its_lines() {
     let code: String = (0..300).map(|n| format!("let x{n} = \"{n}\"; /* goes\n on */\n\n")).collect();
     let text = format!("Before:\n\n```rust\n{code}```\n\nAfter.");
-    let mut flow = flow(Limits { part: 64, longest: 256 });
+    let mut flow = flow(Limits { part: 64, longest: 256, place: 512 });
     for end in (0..text.len()).step_by(7) {
         flow.lay_out(&text[..end]);
-        assert!(end < 512 || end - flow.done < 512, "{end} {}", flow.done);
+        assert!(end < 512 || end - flow.at.done < 512, "{end} {}", flow.at.done);
     }
     flow.lay_out(&text);
     let whole = crate::markdown::lines(&text, 40, Theme::new(true));
@@ -70,11 +70,57 @@ fn a_paragraph_without_an_end_is_parted_too() {
         let mut flow = flow(LIMITS);
         for end in (0..text.len()).step_by(word.len() * 50) {
             flow.lay_out(&text[..end]);
-            assert!(end - flow.done <= 3 * LIMITS.longest, "{word:?}: {} of {end} are settled", flow.done);
+            assert!(end - flow.at.done <= 3 * LIMITS.longest, "{word:?}: {} of {end} are settled", flow.at.done);
         }
         flow.lay_out(&text);
         let said: String = shown(&flow.lines()).concat();
         assert_eq!(said.matches(word.trim_matches(['-', ' ', '\n'])).count(), 20_000, "{word:?}");
+    }
+}
+
+/// The last lines at another width are those that all of it would have.
+fn check_end(text: &str, limits: Limits) {
+    let mut flow = flow(limits);
+    for end in [text.len() / 2, text.len() * 3 / 4].into_iter().filter(|end| text.is_char_boundary(*end)) {
+        flow.lay_out(&text[..end]);
+    }
+    let places = flow.places.len();
+    for (columns, rows) in [(20, 5), (61, 12), (8, 3), (40, 1000)] {
+        let mut whole = Flow { limits, ..Flow::new(columns, Theme::new(true), PLAIN) };
+        whole.lay_out(text);
+        flow = flow.anew(columns);
+        // It goes on meanwhile.
+        if let Some(more) = text.get(..text.len() * 7 / 8).filter(|_| columns == 20) {
+            flow.lay_out_end(more, rows);
+        }
+        flow.lay_out_end(text, rows);
+        let (whole, end) = (whole.lines(), flow.lines());
+        let last = |lines: &[Line<'static>]| lines[lines.len().saturating_sub(rows)..].to_vec();
+        assert_eq!(last(&end), last(&whole), "{columns} columns, {places} places:\n{text}");
+        flow.lay_out_whole(text);
+        assert_eq!(flow.lines(), whole, "{columns} columns:\n{text}");
+    }
+}
+
+#[test]
+fn at_another_width_only_the_end_is_laid_out() {
+    let code: String = (0..3000).map(|n| format!("let x{n} = \"{n}\"; /* goes\n on */\n\n")).collect();
+    let texts = [
+        format!("Before:\n\n```rust\n{code}```\n\nAfter."),
+        format!("Before:\n\n```rust\n{code}"),
+        "word ".repeat(20_000),
+        "- item\n".repeat(12_000),
+        "# Head\n\nSome words.\n\n- a\n- b\n\n".repeat(2_500),
+    ];
+    for text in texts {
+        check_end(&text, LIMITS);
+        let mut flow = flow(LIMITS);
+        flow.lay_out(&text);
+        let all = flow.lines().len();
+        let mut flow = flow.anew(39);
+        flow.lay_out_end(&text, 50);
+        assert!((50..all).contains(&flow.lines().len()), "{} of {all}", flow.lines().len());
+        assert!(!flow.is_whole);
     }
 }
 
@@ -98,6 +144,7 @@ proptest! {
             }
             prop_assert_eq!(growing.lines(), whole.lines());
             prop_assert!(whole.lines().iter().all(|line| line.width() <= 40));
+            check_end(&text, limits);
         }
     }
 }

@@ -1,0 +1,205 @@
+//! Questions: which keys answer them, and which do not; and what was written for one that somebody else answered.
+
+use super::*;
+use crate::transcript::{Scroll, Shape};
+
+fn ask(screen: &mut Screen, id: &str) {
+    let options = json!([
+        { "id": "proceed_once", "name": "Allow once", "kind": "allowOnce" },
+        { "id": "cancel", "name": "Deny", "kind": "rejectOnce" },
+    ]);
+    let details = json!({ "type": "command", "command": "rm", "directory": "/" });
+    let edits = json!(["newContent"]);
+    let question = json!({ "questionId": id, "title": "rm", "options": options, "details": details, "edits": edits });
+    screen.tell("permissionAsked", &question);
+}
+
+fn settle(screen: &mut Screen, id: &str) {
+    settle_by(screen, id, &json!(me()));
+}
+
+fn settle_by(screen: &mut Screen, id: &str, by: &Value) {
+    let settled = json!({ "questionId": id, "selectedOptionId": "proceed_once", "kind": "allowOnce", "settledBy": by, "at": Timestamp::from_millis(0), "edited": false });
+    screen.tell("permissionSettled", &settled);
+}
+
+#[test]
+fn a_key_answers_only_what_could_be_read() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    for question in ["q1", "q2"] {
+        ask(&mut screen, question);
+        for key in ["1", "<enter>", "<esc>", "<^g>"] {
+            assert_eq!(screen.keys(key), [], "{key}");
+        }
+        update(&mut screen.model, Msg::Ripe);
+        assert!(matches!(screen.keys("1")[..], [Effect::Decide(_)]));
+        settle(&mut screen, question);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_not_allowed() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    update(&mut screen.model, Msg::Ripe);
+    update(&mut screen.model, Msg::Resized { columns: 10, rows: 3 });
+    assert_eq!(screen.keys("1<enter>y"), []);
+    assert!(matches!(screen.keys("<esc>")[..], [Effect::Decide(_)]), "a no is always possible");
+    update(&mut screen.model, Msg::Resized { columns: 80, rows: 24 });
+    assert!(matches!(screen.keys("1")[..], [Effect::Decide(_)]));
+}
+
+#[test]
+fn an_editor_in_a_question_is_for_what_is_asked_about() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    update(&mut screen.model, Msg::Ripe);
+    let effects = screen.keys("<tab>carefully<^g>");
+    let [Effect::Edit { what: Edited::Answer { decide, .. }, text }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((text.as_str(), decide.feedback.as_deref()), ("rm", Some("carefully")));
+}
+
+#[test]
+fn who_types_on_answers_nothing() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    screen.keys("fi");
+    update(&mut screen.model, Msg::Ripe);
+    assert_eq!(screen.keys("x any tests, dear friend<enter>"), [], "letters and Enter are the rest of it");
+    assert_eq!(screen.keys("1"), [], "a figure chooses");
+    assert!(matches!(screen.keys("1")[..], [Effect::Decide(_)]), "and then answers");
+    settle(&mut screen, "q1");
+    ask(&mut screen, "q2");
+    update(&mut screen.model, Msg::Paste("some words".to_owned()));
+    update(&mut screen.model, Msg::Ripe);
+    assert_eq!(screen.keys("<enter>y"), []);
+}
+
+#[test]
+fn what_was_asked_where_events_are_lost_is_seen_all_the_same() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    let mut elsewhere = Screen::new(AgentType::Builtin);
+    elsewhere.tell("turnStarted", &json!({ "turnId": "t" }));
+    ask(&mut elsewhere, "q1");
+    assert_eq!(update(&mut screen.model, Msg::Gap { after: 2, next: 9 }), [Effect::Snapshot]);
+    update(&mut screen.model, Msg::Snapshot(Box::new(elsewhere.model.state.clone())));
+    assert!(screen.model.asking.is_some());
+}
+
+fn phone() -> Value {
+    json!({ "client": "phone", "door": "a2a", "clientId": "x" })
+}
+
+/// Everything that the transcript says, and a notice.
+fn told(screen: &Screen) -> String {
+    let shape = Shape { columns: 200, rows: 100, theme: screen.model.theme };
+    let lines = screen.model.transcript.visible(Scroll::Latest, shape);
+    let notice = screen.model.notice.iter().cloned();
+    lines.iter().map(ToString::to_string).chain(notice).collect::<Vec<_>>().join("\n")
+}
+
+/// A question whose command is in an editor, and what the editor is for.
+fn editing() -> (Screen, Edited) {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    update(&mut screen.model, Msg::Ripe);
+    let mut effects = screen.keys("<^g>");
+    let Some(Effect::Edit { what, text }) = effects.pop() else { panic!("no editor") };
+    assert_eq!(text, "rm");
+    (screen, what)
+}
+
+#[test]
+fn what_was_written_in_an_editor_outlives_the_question() {
+    let (mut screen, what) = editing();
+    settle_by(&mut screen, "q1", &phone());
+    let mut effects = update(&mut screen.model, Msg::Edited { what, text: "rm -i".to_owned() });
+    // Who was first is known to the session.
+    let Some(Effect::Decide(decide)) = effects.pop() else { panic!("{effects:?}") };
+    assert_eq!(decide.new_content.as_deref(), Some("rm -i"));
+    let why = "[A2A] phone answered first".to_owned();
+    let effects = update(&mut screen.model, Msg::NotDecided { decide, why: why.clone() });
+    assert_eq!(effects, [Effect::Keep { text: "rm -i".to_owned(), why: why.clone() }]);
+    let kept = |file| Msg::Kept { text: "rm -i".to_owned(), why: why.clone(), file };
+    update(&mut screen.model, kept(Ok("/tmp/kept.md".into())));
+    assert!(
+        told(&screen).contains("phone answered first: what you wrote is kept in /tmp/kept.md"),
+        "{}",
+        told(&screen)
+    );
+    screen.keys("x");
+    assert!(told(&screen).contains("· what you wrote is kept in /tmp/kept.md"), "still there:\n{}", told(&screen));
+    // Where no file can be written.
+    update(&mut screen.model, kept(Err("disk full".to_owned())));
+    assert!(told(&screen).contains("Up brings back what you wrote"), "{}", told(&screen));
+    screen.keys("<up>");
+    assert_eq!(screen.typed(), "rm -i");
+    screen.keys("<down>");
+    assert_eq!(screen.typed(), "x", "and what was typed is not lost by it");
+}
+
+#[test]
+fn nothing_is_kept_where_nothing_was_written() {
+    let (mut screen, what) = editing();
+    settle_by(&mut screen, "q1", &phone());
+    assert_eq!(update(&mut screen.model, Msg::Edited { what, text: "rm".to_owned() }), []);
+    assert!(screen.model.notice.as_ref().unwrap().contains("needs no answer"));
+    let (mut screen, what) = editing();
+    let effects = update(&mut screen.model, Msg::Edited { what, text: "rm".to_owned() });
+    assert!(matches!(effects[..], [Effect::Decide(_)]), "as it is, it is allowed: {effects:?}");
+    let decide = multitap_event::Decide::new(&"q1".into(), "proceed_once");
+    assert_eq!(update(&mut screen.model, Msg::NotDecided { decide, why: "too late".to_owned() }), []);
+    assert_eq!(screen.model.notice.as_deref(), Some("too late"));
+}
+
+#[test]
+fn words_for_a_question_that_somebody_else_answered_are_typed_on_and_not_sent_by_accident() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.model.commands = Some(Vec::new());
+    ask(&mut screen, "q1");
+    update(&mut screen.model, Msg::Ripe);
+    screen.keys("<tab>use cargo");
+    settle_by(&mut screen, "q1", &phone());
+    assert_eq!(screen.keys(" clean<enter>"), [], "the key was to answer");
+    assert_eq!(screen.typed(), "use cargo clean");
+    assert!(screen.model.notice.as_ref().unwrap().contains("Enter again sends"));
+    let sent = screen.keys("<enter>");
+    assert_eq!(sent, [remembered("use cargo clean"), Effect::Prompt(Prompt::text("use cargo clean"))]);
+    // What is typed after it was cleared is a prompt like any other.
+    ask(&mut screen, "q2");
+    update(&mut screen.model, Msg::Ripe);
+    screen.keys("<tab>no");
+    settle_by(&mut screen, "q2", &phone());
+    screen.keys("<^c>");
+    assert!(matches!(screen.keys("hi<enter>")[..], [_, Effect::Prompt(_)]));
+}
+
+#[test]
+fn words_for_a_question_do_not_mix_with_what_was_typed_before_it_came() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.keys("and then");
+    for id in ["q1", "q2"] {
+        ask(&mut screen, id);
+        update(&mut screen.model, Msg::Ripe);
+    }
+    screen.keys("1<tab>slowly");
+    // It is not on the screen when somebody answers it.
+    update(&mut screen.model, Msg::Key(KeyEvent::new(KeyCode::Char('2'), KeyModifiers::ALT)));
+    settle_by(&mut screen, "q1", &phone());
+    settle_by(&mut screen, "q2", &phone());
+    assert_eq!(screen.typed(), "and then");
+    assert!(told(&screen).contains("· Up brings back what you wrote"), "{}", told(&screen));
+    screen.keys("<up>");
+    assert_eq!(screen.typed(), "slowly");
+}
+
+#[test]
+fn words_that_went_with_the_answer_are_not_left_over() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    update(&mut screen.model, Msg::Ripe);
+    let effects = screen.keys("<tab>slowly<enter>");
+    assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.feedback.as_deref() == Some("slowly")));
+    settle(&mut screen, "q1");
+    assert_eq!((screen.typed(), screen.model.notice.as_deref()), ("", None));
+}
