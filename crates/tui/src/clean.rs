@@ -89,6 +89,7 @@ fn text_only(text: &str) -> impl Iterator<Item = char> {
                 '\u{9b}' => skip_control(&mut rest, 0),
                 '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut rest),
                 '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => return Some('\u{fffd}'),
+                '\u{61c}' | '\u{200e}' | '\u{200f}' => {}
                 letter => return Some(letter),
             }
         }
@@ -153,6 +154,7 @@ mod tests {
             ("broken \u{1b}[3\nnext", "broken \nnext"),
             ("bell\u{7} null\u{0} tab\t.", "bell null tab    ."),
             ("safe\u{202e}txt.exe", "safe\u{fffd}txt.exe"),
+            ("left\u{200f}\u{200e}\u{61c}right", "leftright"),
             ("日本 é 👩‍👧", "日本 é 👩‍👧"),
         ] {
             assert_eq!(clean(text), shown, "{text:?}");
