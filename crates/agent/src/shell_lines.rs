@@ -28,7 +28,7 @@ use tokio_util::task::TaskTracker;
 use self::line::{Line, News, news};
 use self::unheard::Unheard;
 use crate::tool::Outcome;
-use crate::tools::shell::{Shell, Surroundings, typed};
+use crate::tools::shell::{Shell, Surroundings};
 
 /// How many prompts may wait for a line to end; one more is refused.
 const WAITING: usize = COMMAND_QUEUE;
@@ -67,7 +67,6 @@ struct Lines {
     events: mpsc::Receiver<Draft>,
     /// Dropped when the agent is to go.
     agent: Option<mpsc::Sender<Command>>,
-    steers: bool,
     shell: Shell,
     line: Option<Line>,
     /// A turn of the agent, or its end, that came while a line ran. Nothing more is heard until that is told.
@@ -77,6 +76,8 @@ struct Lines {
     /// What was said while a line ran, and lines that came while the agent worked.
     later: VecDeque<Prompt>,
     unheard: Unheard,
+    /// The agent was prompted, and has not ended a turn since.
+    said: bool,
     /// The agent works.
     in_turn: bool,
     /// How the last turn ended, if it was a line.
@@ -109,13 +110,13 @@ impl Lines {
             owner,
             events,
             agent: Some(commands),
-            steers,
             shell,
             line: None,
             held: None,
             handing: VecDeque::new(),
             later: VecDeque::new(),
             unheard: Unheard::default(),
+            said: false,
             in_turn: false,
             last: None,
             ending: false,
@@ -190,37 +191,24 @@ impl Lines {
     /// Hands the agent a prompt, and what it has not heard of.
     fn say(&mut self, mut prompt: Prompt, how: fn(Prompt) -> Command) {
         self.unheard.put_before(&mut prompt);
+        self.said = true;
         self.handing.push_back(how(prompt));
     }
 
-    /// Does what had to wait, in its order, until a line runs or has to wait for the agent.
+    /// Does what had to wait, in its order, one turn after the other.
     async fn go_on(&mut self) -> Result<(), Gone> {
-        while self.line.is_none()
-            && let Some(prompt) = self.later.pop_front()
-        {
-            match line_of(&prompt) {
-                Some(_) if self.in_turn => {
-                    self.later.push_front(prompt);
-                    break;
-                }
-                Some(command) => {
-                    let (line, began) = Line::begin(command, &self.shell);
-                    self.line = Some(line);
-                    for kind in began {
-                        self.tell(kind).await?;
-                    }
-                }
-                None => {
-                    // What was said meanwhile is one prompt: an agent that rests begins one turn.
-                    let mut said = prompt;
-                    while self.later.front().is_some_and(|more| line_of(more).is_none())
-                        && let Some(more) = self.later.pop_front()
-                    {
-                        said = joined(said, more);
-                    }
-                    self.say(said, if self.steers { Command::Steer } else { Command::Prompt });
-                }
-            }
+        if self.line.is_some() || self.in_turn || self.said {
+            return Ok(());
+        }
+        let Some(prompt) = self.later.pop_front() else { return Ok(()) };
+        let Some(command) = line_of(&prompt) else {
+            self.say(prompt, Command::Prompt);
+            return Ok(());
+        };
+        let (line, began) = Line::begin(command, &self.shell);
+        self.line = Some(line);
+        for kind in began {
+            self.tell(kind).await?;
         }
         Ok(())
     }
@@ -238,8 +226,9 @@ impl Lines {
                 return Ok(());
             }
             (EventKind::TurnStarted { .. }, None) => self.in_turn = true,
-            (EventKind::TurnCompleted(_), _) => (self.in_turn, self.last) = (false, None),
+            (EventKind::TurnCompleted(_), _) => (self.in_turn, self.said, self.last) = (false, false, None),
             (EventKind::SessionEnded(end), None) => {
+                self.later.clear();
                 // A session ends as its last turn did, and of this one the agent knows nothing.
                 if let (None, Some(last)) = (&end.error, self.last) {
                     end.reason = last.into();
@@ -299,6 +288,7 @@ impl Lines {
     /// The agent is gone.
     fn lost(&mut self) {
         self.over = true;
+        self.later.clear();
         if let Some(line) = &mut self.line {
             line.stop(TurnStatus::Interrupted);
         }
@@ -312,13 +302,5 @@ async fn room(agent: Option<&mpsc::Sender<Command>>) -> Option<mpsc::OwnedPermit
 
 /// The line for the shell that a prompt is, if its sender may run one unasked.
 fn line_of(prompt: &Prompt) -> Option<&str> {
-    typed(&prompt.text).filter(|_| prompt.within.is_none())
-}
-
-/// Two prompts as one, of somebody who may go only as far as both may.
-fn joined(mut first: Prompt, then: Prompt) -> Prompt {
-    first.text = format!("{}\n\n{}", first.text, then.text);
-    first.images.extend(then.images);
-    first.within = first.within.or(then.within);
-    first
+    prompt.shell_line().filter(|_| prompt.within.is_none())
 }

@@ -29,10 +29,8 @@ pub(crate) enum TakeUp {
 impl TakeUp {
     /// What `-c` and `-r` mean here: one of ours first, else the agent's own.
     pub(crate) async fn find(host: &Host, args: &SessionArgs, folder: &Path) -> Result<Self, Problem> {
-        let is_wanted = |record: &SessionRecord| {
-            let chosen = args.with.agent.as_deref().is_none_or(|agent| agent == record.agent.to_string());
-            chosen && record.about.native_id.is_some()
-        };
+        let is_chosen =
+            |record: &SessionRecord| args.with.agent.as_deref().is_none_or(|agent| agent == record.agent.to_string());
         let found = match (&args.resume, args.continue_latest) {
             (None, false) => return Ok(Self::New),
             // The session will say that nothing is kept; the agent may still know the conversation.
@@ -41,7 +39,13 @@ impl TakeUp {
             (None, true) => host.journal().list(Filter { folder: Some(folder.to_owned()), ..Filter::default() }).await,
         };
         let mut found = found.map_err(|error| Problem::new(Exit::Failed, about_log(&error)))?;
-        found.retain(is_wanted);
+        found.retain(is_chosen);
+        if args.resume.is_none() {
+            // The newest in which something was said; one that the agent heard counts more than one for the shell alone.
+            let is_heard = |record: &SessionRecord| record.about.native_id.is_some();
+            let is_any_heard = found.iter().any(is_heard);
+            found.retain(|record| is_heard(record) || (!is_any_heard && record.about.title.is_some()));
+        }
         if let (Some(name), [one, other, ..]) = (&args.resume, found.as_slice()) {
             let message = format!("-r {name}: more than one session begins so, such as {} and {}", one.id, other.id);
             return Err(Problem::usage(message));

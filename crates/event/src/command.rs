@@ -77,6 +77,16 @@ impl Prompt {
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
+
+    /// The command for the shell that it is, if it begins with `!`. Whether it is run is not said by that: see `within`.
+    pub fn shell_line(&self) -> Option<&str> {
+        shell_line(&self.text)
+    }
+}
+
+/// The command for the shell that a text is, if it begins with `!`.
+pub fn shell_line(text: &str) -> Option<&str> {
+    text.strip_prefix('!').map(str::trim).filter(|line| !line.is_empty())
 }
 
 impl fmt::Debug for Prompt {

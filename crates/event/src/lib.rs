@@ -23,7 +23,7 @@ mod time;
 mod usage;
 
 pub use agent::{AgentKind, AgentType, UnknownAgent};
-pub use command::{Command, Image, ImageError, Prompt, Query};
+pub use command::{Command, Image, ImageError, Prompt, Query, shell_line};
 pub use config::{
     AgentProgram, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Transport, Unsupported,
 };

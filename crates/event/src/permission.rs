@@ -263,6 +263,11 @@ impl ClientRef {
     pub fn new(client: impl Into<String>, door: Door) -> Self {
         Self { client: client.into(), door, client_id: None, role: None }
     }
+
+    /// Whether a session is theirs: they may loosen it, and run commands in it.
+    pub fn is_owner(&self) -> bool {
+        matches!(self.role, None | Some(ClientRole::Owner))
+    }
 }
 
 /// A way in.

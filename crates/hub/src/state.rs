@@ -8,9 +8,9 @@ mod tool;
 use std::collections::{BTreeMap, VecDeque};
 
 use multitap_event::{
-    ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Ruling, SessionEnd,
+    AgentType, ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Ruling, SessionEnd,
     SessionEndReason, SessionStart, SystemSubtype, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd, TurnId,
-    TurnStatus, UserMessage, Withdrawal,
+    TurnStatus, UserMessage, Withdrawal, shell_line,
 };
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,8 @@ pub struct State {
     pub usage: Option<TokenUsage>,
     pub cost_usd: Option<f64>,
     pub turns: u64,
+    /// Somebody said something to the agent, rather than to the shell, or the agent did.
+    pub talked: bool,
     pub last_turn: Option<TurnStatus>,
     /// The first thing somebody said.
     pub title: Option<String>,
@@ -110,6 +112,13 @@ impl State {
         self.turn.is_some() || self.in_flight.is_some()
     }
 
+    /// The agent's own conversation, once there is one that it can go on with: an agent that was told nothing yet may
+    /// have named a conversation, and keeps none.
+    pub fn conversation(&self) -> Option<&str> {
+        let is_builtin = self.start.as_ref().is_some_and(|start| start.agent_type == AgentType::Builtin);
+        self.native_id.as_deref().filter(|_| self.talked || is_builtin)
+    }
+
     /// Whether nothing runs and nothing waits.
     pub fn is_at_rest(&self) -> bool {
         !self.is_busy() && self.queue.is_empty()
@@ -118,6 +127,9 @@ impl State {
     /// What the next event makes of the session.
     pub fn apply(&mut self, event: &Event) {
         self.seq = event.seq;
+        let speaks =
+            matches!(event.kind, EventKind::TextChunk(_) | EventKind::Reasoning(_) | EventKind::PermissionAsked(_));
+        self.talked |= speaks;
         match &event.kind {
             EventKind::SessionStarted(start) => self.started(start),
             EventKind::TurnStarted { turn_id } => {
@@ -225,6 +237,8 @@ impl State {
 
     fn prompted(&mut self, message: &UserMessage, seq: u64) {
         self.entitle(&message.content);
+        let is_line = shell_line(&message.content).is_some() && message.from.as_ref().is_none_or(ClientRef::is_owner);
+        self.talked |= !is_line;
         if self.marks.len() == MARKS {
             self.marks.pop_front();
         }

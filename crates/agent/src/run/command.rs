@@ -49,7 +49,7 @@ impl Runner {
     }
 
     async fn prompted(&mut self, prompt: Prompt) -> Result<(), Gone> {
-        if let Some(command) = shell::typed(&prompt.text) {
+        if let Some(command) = prompt.shell_line() {
             let arguments = json!({ "command": command });
             let name = shell::NAME.to_owned();
             // Whoever may go only so far is asked, as the agent would have to ask them.

@@ -108,11 +108,6 @@ pub(super) fn spec() -> Spec {
     )
 }
 
-/// The line for the shell that somebody typed, if it is one.
-pub(crate) fn typed(text: &str) -> Option<&str> {
-    text.strip_prefix('!').map(str::trim).filter(|line| !line.is_empty())
-}
-
 impl Command {
     pub(crate) fn title(&self) -> String {
         let line = self.command.trim();
@@ -256,8 +251,7 @@ fn with_source(error: &SpawnError) -> String {
 
 /// Why a command is no longer watched.
 enum End {
-    /// It said all.
-    Done,
+    Done(Exit),
     TimeIsUp,
     Cancelled,
     Unreadable(std::io::Error),
@@ -271,11 +265,11 @@ async fn watch(mut child: Child, time: Duration, doing: &Doing) -> Outcome {
         tokio::select! {
             () = doing.stop.cancelled() => End::Cancelled,
             () = over => End::TimeIsUp,
-            read = tell(&mut child, &mut output, doing) => read.map_or_else(End::Unreadable, |()| End::Done),
+            read = told(&mut child, &mut output, doing) => read.map_or_else(End::Unreadable, End::Done),
         }
     };
     match end {
-        End::Done => ended(&output, &child.wait().await),
+        End::Done(exit) => ended(&output, &exit),
         End::TimeIsUp => {
             child.stop(PATIENCE).await;
             let why =
@@ -291,6 +285,12 @@ async fn watch(mut child: Child, time: Duration, doing: &Doing) -> Outcome {
             Outcome::failed(output.text(&format!("its output could not be read: {error}")))
         }
     }
+}
+
+/// Passes output on, and waits for the end of the command: one that closed its output may run on.
+async fn told(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io::Result<Exit> {
+    tell(child, output, doing).await?;
+    Ok(child.wait().await)
 }
 
 /// Passes output on until its end. Waits for whoever listens, and so makes the command wait.

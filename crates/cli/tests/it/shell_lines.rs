@@ -68,6 +68,20 @@ fn the_agent_hears_of_it_with_the_next_prompt_and_the_log_says_what_was_said() {
     assert_eq!(second, "and now?");
 }
 
+/// No agent goes on with a conversation in which it was told nothing.
+#[test]
+fn a_session_of_nothing_but_lines_is_gone_on_with() {
+    let fake = Fake::claude().says("hello").build().unwrap();
+    let scene = Scene::with(&fake);
+    let stream = ["--output-format", "stream-json"];
+    let first = scene.run(&[&["-p", "!echo hi"], &stream[..]].concat()).exits(0).events();
+    let then = scene.run(&[&["-c", "-p", "well?"], &stream[..]].concat()).exits(0).events();
+    assert_eq!(then[0]["sessionId"], first[0]["sessionId"], "in the same log");
+    assert_eq!(the(&then, "userMessage")["content"], "well?");
+    let heard = fake.heard().unwrap().join("\n");
+    assert!(!heard.contains("--resume") && !heard.contains("--continue"), "{heard}");
+}
+
 #[test]
 fn a_line_is_cancelled_and_nothing_of_it_is_left() {
     let fake = Fake::claude().says("well").build().unwrap();

@@ -310,7 +310,7 @@ fn flush(entry: &Entry) -> Flush {
 pub(crate) fn about(state: &State) -> About {
     About {
         title: state.title.clone(),
-        native_id: state.native_id.clone(),
+        native_id: state.conversation().map(str::to_owned),
         model: state.model.clone(),
         open: state.agent == Presence::Here,
     }

@@ -40,7 +40,7 @@ impl Rights {
 
     /// How far a client may go in what it lets run unasked; nothing says as far as it likes.
     pub(super) fn within(&self, client: &ClientRef) -> Option<ApprovalMode> {
-        (!is_owner(client)).then(|| Mode::bound(self.ceiling.as_ref()))
+        (!client.is_owner()).then(|| Mode::bound(self.ceiling.as_ref()))
     }
 
     /// Whether a client may choose that mode. What an owner chooses is how far the others may go from now on.
@@ -66,13 +66,13 @@ impl Rights {
 
     /// Whether a client may take that rule back.
     pub(super) fn may_revoke(rule: &Rule, by: &ClientRef) -> bool {
-        is_owner(by) || (by.client_id.is_some() && by.client_id == rule.by.client_id)
+        by.is_owner() || (by.client_id.is_some() && by.client_id == rule.by.client_id)
     }
 
     /// Sends a client away, if that may be.
     pub(super) fn send_away(&mut self, client: &ClientRef, by: &ClientRef) -> Result<(), KickError> {
         if by.client_id.is_none() || by.client_id != client.client_id {
-            if !is_owner(by) {
+            if !by.is_owner() {
                 return Err(KickError::NotOwner);
             }
             if client.role.is_none() {
@@ -85,10 +85,6 @@ impl Rights {
         self.sent_away.extend(client.client_id.clone());
         Ok(())
     }
-}
-
-pub(super) fn is_owner(client: &ClientRef) -> bool {
-    matches!(client.role, None | Some(ClientRole::Owner))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use self::agent::{Agent, Ear, news};
 use super::ask::{Ask, Reply};
 use super::log::Log;
 use super::outbox::{Effect, Item, Landed, Outbox};
-use super::right::{Rights, is_owner};
+use super::right::Rights;
 use crate::entry::Entry;
 use crate::journal::JournalError;
 use crate::launch::{Launch, LaunchError};
@@ -110,6 +110,8 @@ pub(crate) struct SessionTask {
     /// Who sent the slash command that runs, until it asks something: it may change the mode, and the agent does not know
     /// who wanted it.
     said: Option<ClientRef>,
+    /// What was handed over last is a command for the shell.
+    is_line: bool,
     tail: Arc<Tail>,
     native: watch::Sender<Option<String>>,
     /// When the last event happened.
@@ -158,6 +160,7 @@ impl SessionTask {
             agent: Agent::Gone,
             rights,
             said: None,
+            is_line: false,
             mode_by: None,
             model_by: None,
             tail: beginning.tail,
@@ -353,7 +356,7 @@ impl SessionTask {
             EventKind::ModeChanged { by, mode, .. } if by.is_none() => {
                 *by = self.mode_by.take();
                 if let (None, Some(said)) = (&by, &self.said) {
-                    if let Some(mode) = mode.filter(|_| is_owner(said)) {
+                    if let Some(mode) = mode.filter(|_| said.is_owner()) {
                         self.rights.chosen(mode);
                     }
                     *by = Some(said.clone());
@@ -427,10 +430,16 @@ impl SessionTask {
 
     fn hand_over(&mut self, permit: mpsc::OwnedPermit<Command>, mut prompt: Prompt, from: ClientRef) {
         prompt.within = self.rights.within(&from);
+        self.is_line = prompt.within.is_none() && prompt.shell_line().is_some();
         self.said = prompt.text.trim_start().starts_with('/').then(|| from.clone());
         let message = spoken(&mut prompt, from);
         self.tell(EventKind::UserMessage(message));
         self.hand(permit, Command::Prompt(prompt));
+    }
+
+    /// Whether what runs is a command for the shell that somebody typed.
+    fn runs_line(&self) -> bool {
+        self.is_line && self.state.in_flight.is_some()
     }
 
     /// Ends the session now.

@@ -1,8 +1,7 @@
 use multitap_event::{
-    AgentType, Choice, ChoiceKind, ClientRef, Details, Door, Draft, SessionId, SystemNote, SystemSubtype, Timestamp,
-    ToolKind, ToolProgress, ToolStarted, option,
+    AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Details, Door, Draft, SessionId, SystemNote, SystemSubtype,
+    TextChunk, Timestamp, ToolKind, ToolProgress, ToolStarted, option,
 };
-
 use serde_json::json;
 
 use super::*;
@@ -107,6 +106,25 @@ fn the_model_is_the_one_that_the_agent_says_it_uses() {
     let changed = EventKind::ModelChanged { model: "m2".to_owned(), by: None };
     assert_eq!(after([own.clone(), changed]).model.as_deref(), Some("m2"));
     assert_eq!(after([own, note(SystemSubtype::CONTEXT, "m3")]).model.as_deref(), Some("m1"), "of something else");
+}
+
+#[test]
+fn an_agent_that_was_told_nothing_has_no_conversation_to_go_on_with() {
+    let said = |text: &str, role: Option<ClientRole>| {
+        let from = Some(ClientRef { role, ..ClientRef::new("ann", Door::Terminal) });
+        let (content, prompt_id) = (text.to_owned(), Some("p".into()));
+        EventKind::UserMessage(UserMessage { content, prompt_id, from, ..UserMessage::default() })
+    };
+    for (kinds, goes_on) in [
+        (vec![], false),
+        (vec![said("!ls", None)], false),
+        (vec![said("!ls", Some(ClientRole::Controller))], true),
+        (vec![said("!ls", None), said("well?", None)], true),
+        (vec![EventKind::TextChunk(TextChunk::piece("hello"))], true),
+    ] {
+        let state = after([started()].into_iter().chain(kinds));
+        assert_eq!(state.conversation().is_some(), goes_on, "{state:#?}");
+    }
 }
 
 #[test]

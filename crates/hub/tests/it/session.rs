@@ -106,6 +106,35 @@ async fn a_prompt_joins_the_running_turn_where_the_agent_can() {
     assert!(!scene.session.snapshot().await.unwrap().is_busy());
 }
 
+/// Neither is a command for the shell taken into a turn, nor are words into a command.
+#[tokio::test]
+async fn what_is_for_the_shell_is_queued_and_not_steered() {
+    let mut scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    let steer = |text: &str| scene.session.prompt(Prompt::text(text), WhenBusy::Steer, client("ann"));
+    steer("one").await.unwrap();
+    steer("!ls").await.unwrap();
+    scene.hears_prompt().await;
+    scene.tells(turn_started()).await;
+    until(&mut feed, "turnStarted").await;
+    let steer = |text: &str| scene.session.prompt(Prompt::text(text), WhenBusy::Steer, client("ann"));
+    steer("!pwd").await.unwrap();
+    scene.tells(turn_ended()).await;
+    for line in ["!ls", "!pwd"] {
+        assert_eq!(scene.hears_prompt().await.text, line);
+        scene.tells(turn_started()).await;
+        until(&mut feed, "turnStarted").await;
+        let words = format!("after {line}");
+        scene.session.prompt(Prompt::text(&words), WhenBusy::Steer, client("ann")).await.unwrap();
+        scene.tells(turn_ended()).await;
+    }
+    for words in ["after !ls", "after !pwd"] {
+        assert_eq!(scene.hears_prompt().await.text, words);
+        scene.tells(turn_started()).await;
+        scene.tells(turn_ended()).await;
+    }
+}
+
 #[tokio::test]
 async fn finish_waits_for_the_turn_and_the_queue() {
     let mut scene = Scene::new().await;

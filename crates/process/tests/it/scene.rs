@@ -10,7 +10,7 @@ use multitap_process::{Child, Exit, Keeper, Line, Patience, Program, StdinMode, 
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Longer than anything takes, even on a busy machine.
-pub(crate) const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// A program that supervises, and that owns a child when it is started without being told to.
 pub(crate) fn keeper() -> PathBuf {

@@ -74,6 +74,29 @@ fn listen() -> (Doing, tokio::task::JoinHandle<Heard>) {
 }
 
 #[tokio::test]
+async fn a_command_that_closed_its_output_can_be_stopped() {
+    for keeper in [Keeper::Group, scene::supervisor()] {
+        let scene = Scene::new(keeper);
+        let (doing, heard) = listen();
+        let stop = doing.stop.clone();
+        let command = scene.command("echo begun; touch begun; exec >/dev/null 2>&1; exec sleep 300");
+        let begun = scene.folder.path().join("work/begun");
+        let stopping = async {
+            while !begun.exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            stop.cancel();
+        };
+        let (outcome, ()) = tokio::join!(scene.shell.run(command, doing.clone()), stopping);
+        drop(doing);
+        assert_eq!(outcome.outcome, ToolOutcome::Cancelled);
+        assert_eq!(heard.await.unwrap().output, "begun\n");
+        scene.mark.gone().await;
+    }
+}
+
+#[tokio::test]
 async fn output_and_errors_come_together_in_order() {
     let scene = Scene::new(Keeper::Group);
     let (outcome, heard) = scene.run("echo one; echo two >&2; echo three; exit 3").await;

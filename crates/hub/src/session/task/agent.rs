@@ -113,8 +113,8 @@ impl SessionTask {
 
     /// Starts it again, with the conversation it had.
     pub(super) fn start_again(&mut self, when_up: WhenUp) {
-        if let Some(native_id) = self.state.native_id.clone() {
-            let resume = Resume::Session { native_id, at: None };
+        if let Some(native_id) = self.state.conversation() {
+            let resume = Resume::Session { native_id: native_id.to_owned(), at: None };
             self.config = SessionConfig { resume, fork: false, ..self.config.clone() };
         }
         self.start(when_up);

@@ -128,8 +128,11 @@ impl SessionTask {
             self.hand_over(permit, prompt, from);
             return Ok(id);
         }
+        // A command for the shell is no part of a turn, nor takes it anything in.
+        let is_line = prompt.shell_line().is_some() && from.is_owner();
         match when_busy {
             WhenBusy::Queue => self.queue(prompt, from, false)?,
+            WhenBusy::Steer if is_line || self.runs_line() => self.queue(prompt, from, false)?,
             WhenBusy::Steer if !self.agent.steers() => return Err(PromptError::CannotSteer),
             WhenBusy::Steer if self.state.turn.is_some() => {
                 let permit = self.agent.permit()?;
