@@ -57,7 +57,8 @@ pub(super) fn first_prompt(words: Option<String>) -> Result<Option<String>, Prob
     }
 }
 
-/// All of stdin, as words and never as a command for the shell; nothing if it is blank. Whoever waits for a pipe that stays open is told so once.
+/// All of stdin, as words and never as a command for the shell; nothing if it is blank. Whoever waits for a pipe that
+/// stays open is told so once.
 async fn piped() -> Result<Option<String>, Problem> {
     let mut bytes = Vec::new();
     let mut stdin = tokio::io::stdin().take(LONGEST + 1);
