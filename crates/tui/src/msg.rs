@@ -89,7 +89,7 @@ pub(crate) enum Msg {
     Shared(Option<Address>),
     /// Time has passed.
     Tick,
-    /// The question on the screen has been there long enough to be read.
+    /// The question on the screen has been there long enough to be read, or has been gone so long.
     Ripe,
     /// A turn is still at it, at that moment.
     Beat(Timestamp),

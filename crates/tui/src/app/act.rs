@@ -3,7 +3,7 @@
 use crossterm::event::KeyEvent;
 
 use super::look::Search;
-use super::{Model, ask, command, look, mode, overlay, typing};
+use super::{Model, ask, command, gone, look, mode, overlay, typing};
 use crate::composer::{Erase, Move};
 use crate::effect::{Edited, Effect, Outcome};
 use crate::keys::{self, Action, Copied};
@@ -34,6 +34,9 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         && let Some(effects) = ask::pressed(model, key, action)
     {
         return effects;
+    }
+    if gone::swallows(model, action) {
+        return Vec::new();
     }
     if let Some(effects) = typing::pressed_in_search(model, action) {
         return effects;

@@ -8,7 +8,7 @@ use super::{Asking, Model};
 use crate::composer::Composer;
 use crate::effect::Effect;
 
-const NO_ANSWER: &str = "the question needs no answer any more";
+pub(super) const NO_ANSWER: &str = "the question needs no answer any more";
 
 /// Somebody else answered these. Words that were to go with an answer are in the composer then, where the next letters
 /// go as well; or in the history, if something else is typed there.
