@@ -255,6 +255,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             typing::not_sent(model, &prompt, why);
             Vec::new()
         }
+        Msg::NotWithdrawn { prompt, why } => {
+            typing::not_withdrawn(model, &prompt, why);
+            Vec::new()
+        }
         Msg::Found { wanted, paths } => {
             typing::found(model, wanted, paths);
             Vec::new()

@@ -52,6 +52,11 @@ pub(crate) enum Msg {
         prompt: Prompt,
         why: String,
     },
+    /// A prompt was not taken back, and why, unless that is because it waits no longer.
+    NotWithdrawn {
+        prompt: Prompt,
+        why: Option<String>,
+    },
     /// An answer was not taken, and why.
     NotDecided {
         decide: Decide,
