@@ -64,8 +64,8 @@ pub(crate) struct Model {
     pub(crate) fetching: bool,
     pub(crate) context: Option<Context>,
     pub(crate) composer: Composer,
-    /// What stands in it was meant for a question.
-    was_answer: bool,
+    /// What was put in it because it was meant for a question.
+    was_answer: Option<String>,
     pub(crate) asking: Option<Asking>,
     /// Questions that somebody turned away from, as they were left.
     aside: Vec<Asking>,
@@ -125,7 +125,7 @@ impl Model {
             fetching: false,
             context: None,
             composer: Composer::default(),
-            was_answer: false,
+            was_answer: None,
             asking: None,
             aside: Vec::new(),
             gone: None,

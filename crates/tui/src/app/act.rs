@@ -46,7 +46,7 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     let before = (model.composer.text().len(), model.composer.cursor());
     let mut effects = act(model, action, twice);
-    model.was_answer &= !model.composer.is_empty();
+    model.was_answer.take_if(|_| model.composer.is_empty());
     if before != (model.composer.text().len(), model.composer.cursor()) {
         effects.extend(typing::offer(model));
     }

@@ -210,6 +210,31 @@ fn words_for_a_question_that_somebody_else_answered_are_typed_on_and_not_sent_by
 }
 
 #[test]
+fn only_words_for_a_question_are_asked_about_before_they_are_sent() {
+    let left_over = || {
+        let mut screen = Screen::new(AgentType::Builtin);
+        screen.model.commands = Some(Vec::new());
+        screen.keys("hello<enter>");
+        ask(&mut screen, "q1");
+        update(&mut screen.model, Msg::Ripe);
+        screen.keys("<tab>use cargo");
+        settle_by(&mut screen, "q1", &phone());
+        update(&mut screen.model, Msg::Ripe);
+        screen
+    };
+    let is_sent = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Prompt(_)));
+    // Something else has taken their place.
+    assert!(is_sent(&left_over().keys("<up><enter>")));
+    assert!(is_sent(&left_over().keys("<^r>hel<enter><enter>")));
+    let mut screen = left_over();
+    update(&mut screen.model, Msg::Edited { what: Edited::Composer, text: "quite another thing".to_owned() });
+    assert!(is_sent(&screen.keys("<enter>")));
+    // They are back, or have another end.
+    assert!(!is_sent(&left_over().keys("<up><down><enter>")));
+    assert!(!is_sent(&left_over().keys("<back><back>ts<enter>")));
+}
+
+#[test]
 fn words_for_a_question_do_not_mix_with_what_was_typed_before_it_came() {
     let mut screen = Screen::new(AgentType::Builtin);
     screen.keys("and then");
