@@ -12,6 +12,7 @@ use super::Play;
 use crate::effect::Effect;
 use crate::msg::Msg;
 use crate::theme::Theme;
+use crate::transcript::Scroll;
 
 const WIDTHS: [u16; 3] = [40, 80, 160];
 
@@ -144,6 +145,15 @@ fn scrolled_up_it_says_what_came_below() {
     assert!(play.screen().contains("↓ 4 new lines below"), "{}", play.screen());
     play.on(Msg::Key(KeyEvent::new(KeyCode::End, KeyModifiers::CONTROL)));
     assert!(!play.screen().contains('↓') && play.screen().contains("two"), "{}", play.screen());
+}
+
+#[test]
+fn a_page_up_leads_up_also_from_where_lines_are_gone() {
+    let mut play = Play::new(80, 14);
+    many(&mut play);
+    play.model.scroll = Scroll::At { cell: 6, line: 1000 };
+    play.press(KeyCode::PageUp);
+    assert!(matches!(play.model.scroll, Scroll::At { cell: ..6, .. }), "{:?}", play.model.scroll);
 }
 
 #[test]
