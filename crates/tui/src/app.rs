@@ -221,7 +221,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Wheel(by) => look::scroll(model, by),
         Msg::Fetched(fetched) => look::fetched(model, fetched),
         Msg::Resized { columns, rows } => {
-            (model.columns, model.rows) = (columns, rows);
+            look::resized(model, columns, rows);
             Vec::new()
         }
         Msg::Focused(focused) => {

@@ -157,6 +157,22 @@ fn a_page_up_leads_up_also_from_where_lines_are_gone() {
 }
 
 #[test]
+fn who_reads_goes_on_where_they_were_in_a_terminal_of_another_width() {
+    let mut play = Play::new(30, 14);
+    many(&mut play);
+    let words: Vec<String> = (0..400).map(|at| format!("w{at:03}")).collect();
+    play.tell(&said(&words.join(" ")));
+    (0..4).for_each(|_| drop(play.press(KeyCode::PageUp)));
+    let first = |play: &Play| play.screen().split_whitespace().next().unwrap()[1..].parse::<i32>().unwrap();
+    let begin = first(&play);
+    for columns in [90, 50, 120, 30] {
+        play.on(Msg::Resized { columns, rows: 14 });
+        assert!((first(&play) - begin).abs() < 60, "{begin} at {columns}:\n{}", play.screen());
+        assert!(!play.screen().contains("new line"), "{}", play.screen());
+    }
+}
+
+#[test]
 fn words_are_found_before_and_after() {
     check("search", 14, |play| {
         many(play);

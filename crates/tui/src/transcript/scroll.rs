@@ -36,8 +36,8 @@ pub(crate) struct Shape {
 /// Where the end was at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
-    cell: i64,
-    lines: usize,
+    pub(super) cell: i64,
+    pub(super) lines: usize,
 }
 
 impl Transcript {
