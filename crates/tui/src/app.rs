@@ -5,6 +5,7 @@ mod ask;
 mod command;
 mod context;
 mod form;
+mod gone;
 mod look;
 mod mode;
 mod overlay;
@@ -13,12 +14,13 @@ mod tests;
 mod typing;
 mod written;
 
-use multitap_event::{ApprovalMode, ClientRef, Event, EventKind, SystemSubtype, Timestamp};
+use multitap_event::{ApprovalMode, ClientRef, Event, EventKind, QuestionId, SystemSubtype, Timestamp};
 use multitap_hub::{Queued, State};
 
 pub(crate) use self::ask::Asking;
 pub(crate) use self::context::Context;
 pub(crate) use self::form::{Form, Row};
+pub(crate) use self::gone::Gone;
 pub(crate) use self::look::Search;
 pub(crate) use self::overlay::{Overlay, Page, Picker};
 use crate::commands::{self, Offered};
@@ -62,11 +64,13 @@ pub(crate) struct Model {
     pub(crate) fetching: bool,
     pub(crate) context: Option<Context>,
     pub(crate) composer: Composer,
-    /// What stands in it was meant for a question.
-    was_answer: bool,
+    /// What was put in it because it was meant for a question.
+    was_answer: Option<String>,
     pub(crate) asking: Option<Asking>,
     /// Questions that somebody turned away from, as they were left.
     aside: Vec<Asking>,
+    /// The question that went just now without an answer from here.
+    gone: Option<Gone>,
     pub(crate) help: bool,
     /// What lies over the screen.
     pub(crate) overlay: Option<Overlay>,
@@ -121,9 +125,10 @@ impl Model {
             fetching: false,
             context: None,
             composer: Composer::default(),
-            was_answer: false,
+            was_answer: None,
             asking: None,
             aside: Vec::new(),
+            gone: None,
             help: false,
             overlay: None,
             help_top: 0,
@@ -158,6 +163,12 @@ impl Model {
     /// Whether a prompt that waits was sent from here, also over a connection that was lost since.
     pub(crate) fn is_mine(&self, queued: &Queued) -> bool {
         queued.from.as_ref().is_none_or(|from| self.transcript.is_me(from))
+    }
+
+    /// The question that came or went just now, and whether it came: keys wait until that can have been seen.
+    pub(crate) fn unseen(&self) -> Option<(&QuestionId, bool)> {
+        let came = self.asking.as_ref().filter(|asking| asking.is_fresh).map(|it| (&it.question.question_id, true));
+        came.or_else(|| self.gone.as_ref().map(|gone| (&gone.question, false)))
     }
 
     /// The rows that the transcript has.
@@ -210,7 +221,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Wheel(by) => look::scroll(model, by),
         Msg::Fetched(fetched) => look::fetched(model, fetched),
         Msg::Resized { columns, rows } => {
-            (model.columns, model.rows) = (columns, rows);
+            look::resized(model, columns, rows);
             Vec::new()
         }
         Msg::Focused(focused) => {
@@ -242,6 +253,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::NotSent { prompt, why } => {
             typing::not_sent(model, &prompt, why);
+            Vec::new()
+        }
+        Msg::NotWithdrawn { prompt, why } => {
+            typing::not_withdrawn(model, &prompt, why);
             Vec::new()
         }
         Msg::Found { wanted, paths } => {
@@ -291,6 +306,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Ripe => {
             model.asking.iter_mut().for_each(|asking| asking.is_fresh = false);
+            model.gone = None;
             Vec::new()
         }
         Msg::Beat(now) => {

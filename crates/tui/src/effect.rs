@@ -1,6 +1,6 @@
 //! What the screen wants done: data, carried out by `run`.
 
-use multitap_event::{ClientId, Decide, Prompt, PromptId, Query};
+use multitap_event::{ClientId, Decide, Prompt, Query};
 
 use crate::around::Share;
 use crate::complete::Wanted;
@@ -11,7 +11,8 @@ pub(crate) enum Effect {
     Prompt(Prompt),
     Decide(Decide),
     Cancel,
-    Withdraw(PromptId),
+    /// Take back a prompt that waits.
+    Withdraw(Prompt),
     SetMode(String),
     SetModel(String),
     /// Ask the agent about itself; the answer comes as an event.

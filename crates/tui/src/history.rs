@@ -66,9 +66,10 @@ impl History {
         Some(bare(prompt)).filter(|words| !words.trim().is_empty() && words.len() <= LONGEST)
     }
 
-    /// Takes in what was not sent, to be found again here. What is walked through meanwhile stays.
+    /// Takes in what was not sent: the next step up leads to it. What was under way before a walk stays.
     pub(crate) fn put_by(&mut self, prompt: Prompt) {
         self.entries.push(prompt);
+        self.at = self.at.map(|_| self.entries.len());
     }
 
     /// Those of the oldest prompts, where they are too large together.
@@ -218,6 +219,21 @@ mod tests {
             history.walk(&mut composer, way);
             assert_eq!(composer.text(), shown, "{way:?}");
         }
+    }
+
+    #[test]
+    fn what_is_put_by_during_a_walk_comes_next() {
+        let (mut history, mut composer) = (history(), Composer::with("half a thou"));
+        history.walk(&mut composer, Move::Up);
+        history.walk(&mut composer, Move::Up);
+        history.put_by(Prompt::text("put by"));
+        assert_eq!(composer.text(), "explain main.rs", "what is shown stays");
+        for (way, shown) in [(Move::Up, "put by"), (Move::Up, "Fix the build"), (Move::Down, "put by")] {
+            history.walk(&mut composer, way);
+            assert_eq!(composer.text(), shown, "{way:?}");
+        }
+        history.walk(&mut composer, Move::Down);
+        assert_eq!(composer.text(), "half a thou");
     }
 
     #[test]

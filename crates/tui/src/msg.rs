@@ -52,6 +52,11 @@ pub(crate) enum Msg {
         prompt: Prompt,
         why: String,
     },
+    /// A prompt was not taken back, and why, unless that is because it waits no longer.
+    NotWithdrawn {
+        prompt: Prompt,
+        why: Option<String>,
+    },
     /// An answer was not taken, and why.
     NotDecided {
         decide: Decide,
@@ -89,7 +94,7 @@ pub(crate) enum Msg {
     Shared(Option<Address>),
     /// Time has passed.
     Tick,
-    /// The question on the screen has been there long enough to be read.
+    /// The question on the screen has been there long enough to be read, or has been gone so long.
     Ripe,
     /// A turn is still at it, at that moment.
     Beat(Timestamp),

@@ -1,5 +1,6 @@
 //! Pictures for a prompt, from files and from elsewhere. Reading takes time: this is called off the task of the screen.
 
+use std::io::Read as _;
 use std::path::Path;
 use std::{fs, io};
 
@@ -25,8 +26,16 @@ pub enum PictureError {
 
 /// Reads a picture from a file.
 pub fn read(path: &Path) -> Result<Image, PictureError> {
-    fits(fs::metadata(path)?.len())?;
-    of(&fs::read(path)?)
+    // What is no file may have no end, or keep whoever opens it waiting.
+    let about = fs::metadata(path)?;
+    if !about.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file").into());
+    }
+    fits(about.len())?;
+    let mut bytes = Vec::new();
+    // It may have grown since.
+    fs::File::open(path)?.take(LARGEST as u64 + 1).read_to_end(&mut bytes)?;
+    of(&bytes)
 }
 
 /// Reads a picture that was named in a folder; also gives its name.
@@ -64,6 +73,10 @@ mod tests {
         );
         assert!(named(Some(folder.path()), "cat.txt").1.unwrap_err().contains("not a PNG"));
         assert!(of(&vec![0; LARGEST + 1]).unwrap_err().to_string().contains("too many"));
+        fs::create_dir(folder.path().join("folder.png")).unwrap();
+        assert!(named(Some(folder.path()), "folder.png").1.unwrap_err().contains("not a regular file"));
+        #[cfg(unix)]
+        assert!(named(None, "/dev/zero").1.unwrap_err().contains("not a regular file"), "it has no end");
         assert!(named(Some(folder.path()), "gone.png").1.unwrap_err().contains("gone.png"));
     }
 }

@@ -34,7 +34,7 @@ use crate::view::view;
 const FRAME: Duration = Duration::from_millis(16);
 /// How often the screen shows that a turn is at it.
 pub(crate) const BEAT: Duration = Duration::from_millis(100);
-/// How long a question is on the screen before a key answers it.
+/// How long a question is on the screen before a key answers it, and gone before a key does something else.
 const READ: Duration = Duration::from_millis(500);
 /// How long a key waits to be pressed again.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -197,11 +197,11 @@ impl Loop<'_> {
                     drawn => drawn?,
                 }
                 has_drawn = true;
-                // Each question has its own time to be read, from when it is seen.
-                if let Some(asking) = self.model.asking.as_ref().filter(|asking| asking.is_fresh)
-                    && read.as_ref() != Some(&asking.question.question_id)
+                // Each question has its own time to be read, from when it is seen; and so has that it went.
+                if let Some((question, came)) = self.model.unseen()
+                    && read.as_ref().is_none_or(|(read, had_come)| read != question || *had_come != came)
                 {
-                    (read, ripe) = (Some(asking.question.question_id.clone()), Some(Instant::now() + READ));
+                    (read, ripe) = (Some((question.clone(), came)), Some(Instant::now() + READ));
                 }
                 (drawn, dirty) = (Instant::now(), false);
             }

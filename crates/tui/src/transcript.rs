@@ -11,6 +11,7 @@ mod find;
 mod made;
 mod me;
 mod older;
+mod reshape;
 mod said;
 mod scroll;
 
@@ -30,6 +31,7 @@ pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
 use self::made::Made;
 use self::me::Me;
+pub(crate) use self::reshape::Reshape;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
 
 /// Everything so far, or the end of it.

@@ -2,16 +2,15 @@
 
 pub(crate) mod attach;
 mod branch;
+mod editing;
 
-use std::ffi::OsString;
-use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use multitap_event::{ClientRef, Door as Way, SessionConfig, SessionId};
 use multitap_hub::{Linger, Open, Session, Which};
-use multitap_tui::{Editor, GaveUp, Options, Outcome, Seat};
+use multitap_tui::{GaveUp, Options, Outcome, Seat};
 
 use super::agents;
 use crate::args::{RunArgs, SessionArgs};
@@ -21,7 +20,7 @@ use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
 use crate::logging::ToFile;
 use crate::settings::{self, Settings};
-use crate::signals::{AtEditor, Signal, Signals};
+use crate::signals::{Signal, Signals};
 use crate::take_up::TakeUp;
 use crate::{launch, out};
 
@@ -85,7 +84,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             door: address.borrow().clone(),
             preferences: next.settings.terminal,
             when_busy: args.when_busy(),
-            editor: editor(&signals.at_editor),
+            editor: editing::editor(&signals.at_editor),
             root: Some(next.folder),
             history: host::data().map(|data| data.join("history.jsonl")),
             around: around.clone(),
@@ -205,39 +204,4 @@ fn short(folder: &Path) -> String {
         Some(rest) => format!("~/{}", rest.display()),
         None => folder.display().to_string(),
     }
-}
-
-/// The user's editor, on a file that is gone afterwards, unless it fails with something written in it.
-fn editor(at_editor: &AtEditor) -> Editor {
-    let at_editor = at_editor.clone();
-    Arc::new(move |text| {
-        // What is typed to the editor is not meant for us, Ctrl+C neither.
-        let typing = at_editor.begin();
-        Box::pin(async move {
-            let edited = edit(text).await;
-            drop(typing);
-            edited
-        })
-    })
-}
-
-async fn edit(text: String) -> io::Result<String> {
-    let words = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));
-    let words = shell_words::split(words.as_deref().unwrap_or("vi")).map_err(io::Error::other)?;
-    let (program, args) = words.split_first().ok_or_else(|| io::Error::other("EDITOR names no program"))?;
-    let file = tempfile::Builder::new().prefix("multitap-").suffix(".md").tempfile()?;
-    fs::write(file.path(), &text)?;
-    let args = args.iter().map(OsString::from).chain([file.path().as_os_str().to_owned()]);
-    let status = multitap_process::foreground(program.into(), args).await?;
-    let edited = fs::read_to_string(file.path());
-    if status.success() {
-        return edited;
-    }
-    let failed = format!("{program} ended with {status}");
-    // What was written until then is not thrown away with an editor that broke down.
-    if edited.is_ok_and(|edited| edited == text) {
-        return Err(io::Error::other(failed));
-    }
-    let (_, path) = file.keep().map_err(|error| error.error)?;
-    Err(io::Error::other(format!("{failed}; what you wrote is kept in {}", path.display())))
 }

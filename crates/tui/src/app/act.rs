@@ -3,7 +3,7 @@
 use crossterm::event::KeyEvent;
 
 use super::look::Search;
-use super::{Model, ask, command, look, mode, overlay, typing};
+use super::{Model, ask, command, gone, look, mode, overlay, typing};
 use crate::composer::{Erase, Move};
 use crate::effect::{Edited, Effect, Outcome};
 use crate::keys::{self, Action, Copied};
@@ -35,6 +35,9 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     {
         return effects;
     }
+    if gone::swallows(model, action) {
+        return Vec::new();
+    }
     if let Some(effects) = typing::pressed_in_search(model, action) {
         return effects;
     }
@@ -43,7 +46,7 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     }
     let before = (model.composer.text().len(), model.composer.cursor());
     let mut effects = act(model, action, twice);
-    model.was_answer &= !model.composer.is_empty();
+    model.was_answer.take_if(|_| model.composer.is_empty());
     if before != (model.composer.text().len(), model.composer.cursor()) {
         effects.extend(typing::offer(model));
     }

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use multitap_event::{ChoiceKind, Decide, Details, Edit, Question, QuestionId};
 
 use super::form::{Chosen, Form, Row};
-use super::{Model, written};
+use super::{Gone, Model, written};
 use crate::composer::{Composer, Move};
 use crate::effect::{Edited, Effect};
 use crate::keys::Action;
@@ -25,13 +25,24 @@ pub(crate) struct Asking {
     pub(crate) is_fresh: bool,
     /// Somebody was typing when it came: letters may be the rest of that, so only figures and arrows choose.
     is_wary: bool,
+    /// Whoever sits here answered it.
+    pub(super) is_answered: bool,
 }
 
 impl Asking {
     fn new(question: Question, is_typing: bool) -> Self {
         let form = Form::of(&question);
         let chosen = (!is_typing).then(|| if form.is_some() { 0 } else { allows(&question).unwrap_or(0) });
-        let mut asking = Self { question, chosen, words: None, top: 0, form, is_fresh: true, is_wary: is_typing };
+        let mut asking = Self {
+            question,
+            chosen,
+            words: None,
+            top: 0,
+            form,
+            is_fresh: true,
+            is_wary: is_typing,
+            is_answered: false,
+        };
         if !is_typing {
             asking.open_words();
         }
@@ -133,12 +144,14 @@ pub(super) fn follow(model: &mut Model) {
     let mut over: Vec<Asking> = model.aside.extract_if(.., is_over).collect();
     // Words for the one that went may still be on their way.
     let is_typing = !model.composer.is_empty() || model.asking.as_ref().is_some_and(|asking| asking.words.is_some());
-    over.extend(model.asking.take_if(is_over));
+    let shown = model.asking.take_if(is_over);
+    model.gone = shown.as_ref().and_then(Gone::of).or(model.gone.take());
+    over.extend(shown);
     if let Some(next) = open.first().filter(|_| model.asking.is_none()).cloned() {
         let begun = take_up(&mut model.aside, &next);
         let mut asking = begun.unwrap_or_else(|| Asking::new(next, is_typing));
         asking.is_fresh = true;
-        model.asking = Some(asking);
+        (model.asking, model.gone) = (Some(asking), None);
     }
     written::closed(model, &over);
 }
@@ -146,7 +159,7 @@ pub(super) fn follow(model: &mut Model) {
 /// Whoever sits here answered it: what was written went with the answer.
 pub(super) fn answered(model: &mut Model, id: &QuestionId) {
     let written = model.aside.iter_mut().chain(&mut model.asking).filter(|asking| asking.question.question_id == *id);
-    written.for_each(|asking| (asking.words, asking.form) = (None, None));
+    written.for_each(|asking| (asking.words, asking.form, asking.is_answered) = (None, None, true));
 }
 
 /// A question that somebody turned away from, as it was left.

@@ -6,7 +6,7 @@ use super::Model;
 use crate::composer::{Composer, Move};
 use crate::effect::Effect;
 use crate::keys::Action;
-use crate::transcript::Scroll;
+use crate::transcript::{Reshape, Scroll};
 
 /// Words that are looked for.
 #[derive(Debug, Default)]
@@ -27,6 +27,21 @@ impl Search {
 
     pub(crate) fn seeks(&self) -> bool {
         self.seeks
+    }
+}
+
+/// Another size. Whoever reads goes on where they were.
+pub(super) fn resized(model: &mut Model, columns: u16, rows: u16) {
+    let from = model.shape();
+    (model.columns, model.rows) = (columns, rows);
+    if from.columns == usize::from(columns) {
+        return;
+    }
+    let mut reshape = Reshape::new(&model.transcript, from, model.shape());
+    model.scroll = reshape.scroll(model.scroll);
+    model.left = model.left.map(|left| reshape.mark(left));
+    if let Some(search) = &mut model.search {
+        search.found = search.found.map(|found| reshape.place(found));
     }
 }
 

@@ -215,7 +215,8 @@ fn what_waits_is_taken_back_unless_it_is_anothers() {
     let theirs = ClientRef { client_id: Some(ClientId::from("bob")), ..ClientRef::new("bob", Door::A2a) };
     screen.tell("promptQueued", &json!({ "prompt": { "text": "mine", "promptId": "p1" }, "from": me() }));
     screen.tell("promptQueued", &json!({ "prompt": { "text": "theirs", "promptId": "p2" }, "from": theirs }));
-    assert_eq!(screen.keys("<up>"), [Effect::Withdraw("p1".into())]);
+    let mine = Prompt { prompt_id: Some("p1".into()), ..Prompt::text("mine") };
+    assert_eq!(screen.keys("<up>"), [Effect::Withdraw(mine)]);
     assert_eq!(screen.typed(), "mine");
 }
 

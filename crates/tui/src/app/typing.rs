@@ -223,7 +223,20 @@ pub(super) fn interrupt(model: &mut Model, twice: bool) -> Vec<Effect> {
 /// The latest prompt of this screen that waits is taken back, to be changed.
 pub(super) fn take_back(model: &mut Model) -> Option<Vec<Effect>> {
     let Queued { prompt, .. } = model.state.queue.iter().rev().find(|queued| model.is_mine(queued))?;
-    let id = prompt.prompt_id.clone()?;
+    prompt.prompt_id.as_ref()?;
     model.composer = Composer::of(prompt);
-    Some(vec![Effect::Withdraw(id)])
+    Some(vec![Effect::Withdraw(prompt.clone())])
+}
+
+/// It could not be taken back: what is typed is not the same prompt once more, unless it was changed by now.
+pub(super) fn not_withdrawn(model: &mut Model, prompt: &Prompt, why: Option<String>) {
+    if model.composer.prompt() == Composer::of(prompt).prompt() {
+        model.composer.clear();
+        (model.completion, model.dismissed) = (None, None);
+    }
+    let waits = model.state.queue.iter().any(|queued| queued.prompt.prompt_id == prompt.prompt_id);
+    model.notice = Some(match why.filter(|_| waits) {
+        Some(why) => format!("not taken back, it still waits: {why}"),
+        None => "not taken back: it was already sent".to_owned(),
+    });
 }

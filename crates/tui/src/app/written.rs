@@ -8,7 +8,7 @@ use super::{Asking, Model};
 use crate::composer::Composer;
 use crate::effect::Effect;
 
-const NO_ANSWER: &str = "the question needs no answer any more";
+pub(super) const NO_ANSWER: &str = "the question needs no answer any more";
 
 /// Somebody else answered these. Words that were to go with an answer are in the composer then, where the next letters
 /// go as well; or in the history, if something else is typed there.
@@ -20,7 +20,7 @@ pub(super) fn closed(model: &mut Model, closed: &[Asking]) {
     let written = written.join("\n");
     if model.composer.is_empty() {
         model.composer = Composer::with(&written);
-        model.was_answer = true;
+        model.was_answer = Some(written);
         model.notice = Some(format!("{NO_ANSWER}: what you wrote for it is here"));
     } else {
         put_by(model, written, NO_ANSWER);
@@ -29,11 +29,18 @@ pub(super) fn closed(model: &mut Model, closed: &[Asking]) {
 
 /// What is typed was meant for a question: it is not sent to the agent by a key that was to answer.
 pub(super) fn was_meant_as_answer(model: &mut Model) -> bool {
-    let was_answer = std::mem::take(&mut model.was_answer);
+    let typed = model.composer.text();
+    let was_answer = model.was_answer.take_if(|answer| begins_alike(typed, answer)).is_some();
     if was_answer {
         model.notice = Some(format!("{NO_ANSWER}: Enter again sends this to the agent"));
     }
     was_answer
+}
+
+/// Whether a text is still that one, perhaps with another end, and not one that took its place.
+fn begins_alike(text: &str, answer: &str) -> bool {
+    let alike = text.bytes().zip(answer.bytes()).take_while(|(one, other)| one == other).count();
+    2 * alike >= answer.len()
 }
 
 /// An editor was closed with what is to be allowed instead.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use multitap_event::{ClientRef, Query, Refused};
-use multitap_hub::{DecideError, Edge, Part, Session, WhenBusy};
+use multitap_hub::{DecideError, Edge, Part, Session, WhenBusy, WithdrawError};
 
 use super::{AWAY, Loop};
 use crate::around::{Around, Clip};
@@ -154,7 +154,13 @@ async fn ask(
             done.err().map(|error| Msg::NotDecided { decide, why: not_decided(&error) })
         }
         Effect::Cancel => refused(session.cancel(me).await),
-        Effect::Withdraw(prompt) => refused(session.withdraw(prompt, me).await),
+        Effect::Withdraw(prompt) => {
+            let why = match session.withdraw(prompt.prompt_id.clone()?, me).await.err()? {
+                WithdrawError::NotWaiting(_) => None,
+                other => Some(other.to_string()),
+            };
+            Some(Msg::NotWithdrawn { prompt, why })
+        }
         Effect::SetMode(mode) => refused(session.set_mode(mode, me).await),
         Effect::SetModel(model) => refused(session.set_model(model, me).await),
         Effect::Kick(client) => refused(session.kick(client, me).await),

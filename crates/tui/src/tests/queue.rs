@@ -1,7 +1,7 @@
 //! Prompts that wait: shown once, above what is typed, and in the transcript when they are handed over.
 
 use crossterm::event::KeyCode;
-use multitap_event::{ClientRef, Door};
+use multitap_event::{ClientRef, Door, Prompt};
 use serde_json::{Value, json};
 
 use super::Play;
@@ -14,6 +14,10 @@ fn phone() -> Value {
 
 fn queued(id: &str, text: &str, from: &Value) -> Value {
     json!({ "type": "promptQueued", "prompt": { "text": text, "promptId": id }, "from": from })
+}
+
+fn mine(id: &str) -> Prompt {
+    Prompt { prompt_id: Some(id.into()), ..Prompt::text("mine") }
 }
 
 fn busy() -> Play {
@@ -67,10 +71,26 @@ fn what_others_take_back_is_told_and_what_one_takes_back_oneself_is_typed_again(
     play.tell(&queued("p2", "mine", &me));
     play.tell(&json!({ "type": "promptWithdrawn", "promptId": "p1", "by": phone() }));
     once(&play, "· [A2A] phone took back: fix the tests …\n");
-    assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw("p2".into())]);
+    assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw(mine("p2"))]);
     play.tell(&json!({ "type": "promptWithdrawn", "promptId": "p2", "by": me }));
     once(&play, "> mine");
     assert!(!play.screen().contains("took back: mine"), "{}", play.screen());
+}
+
+#[test]
+fn a_prompt_that_is_not_taken_back_is_not_sent_twice() {
+    let mut play = busy();
+    play.tell(&queued("p", "mine", &json!(play.model.me)));
+    play.press(KeyCode::Up);
+    play.on(Msg::NotWithdrawn { prompt: mine("p"), why: Some("an observer may not".to_owned()) });
+    once(&play, "still waits: an observer may not");
+    assert_eq!(play.press(KeyCode::Enter), []);
+    // What is no longer the same is not thrown away.
+    play.press(KeyCode::Up);
+    play.write(" too");
+    play.on(Msg::NotWithdrawn { prompt: mine("p"), why: None });
+    once(&play, "already sent");
+    assert_eq!(play.model.composer.text(), "mine too");
 }
 
 #[test]
@@ -82,7 +102,7 @@ fn a_prompt_is_still_ones_own_after_a_lost_connection() {
     play.model.me = ClientRef { client_id: Some("me again".into()), ..ClientRef::new("terminal", Door::Terminal) };
     play.on(Msg::Back);
     once(&play, "waits: mine");
-    assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw("p1".into())]);
+    assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw(mine("p1"))]);
     assert_eq!(play.model.composer.text(), "mine");
 }
 

@@ -12,6 +12,7 @@ use super::Play;
 use crate::effect::Effect;
 use crate::msg::Msg;
 use crate::theme::Theme;
+use crate::transcript::Scroll;
 
 const WIDTHS: [u16; 3] = [40, 80, 160];
 
@@ -144,6 +145,31 @@ fn scrolled_up_it_says_what_came_below() {
     assert!(play.screen().contains("↓ 4 new lines below"), "{}", play.screen());
     play.on(Msg::Key(KeyEvent::new(KeyCode::End, KeyModifiers::CONTROL)));
     assert!(!play.screen().contains('↓') && play.screen().contains("two"), "{}", play.screen());
+}
+
+#[test]
+fn a_page_up_leads_up_also_from_where_lines_are_gone() {
+    let mut play = Play::new(80, 14);
+    many(&mut play);
+    play.model.scroll = Scroll::At { cell: 6, line: 1000 };
+    play.press(KeyCode::PageUp);
+    assert!(matches!(play.model.scroll, Scroll::At { cell: ..6, .. }), "{:?}", play.model.scroll);
+}
+
+#[test]
+fn who_reads_goes_on_where_they_were_in_a_terminal_of_another_width() {
+    let mut play = Play::new(30, 14);
+    many(&mut play);
+    let words: Vec<String> = (0..400).map(|at| format!("w{at:03}")).collect();
+    play.tell(&said(&words.join(" ")));
+    (0..4).for_each(|_| drop(play.press(KeyCode::PageUp)));
+    let first = |play: &Play| play.screen().split_whitespace().next().unwrap()[1..].parse::<i32>().unwrap();
+    let begin = first(&play);
+    for columns in [90, 50, 120, 30] {
+        play.on(Msg::Resized { columns, rows: 14 });
+        assert!((first(&play) - begin).abs() < 60, "{begin} at {columns}:\n{}", play.screen());
+        assert!(!play.screen().contains("new line"), "{}", play.screen());
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn a_prompt_that_waited_comes_back_with_its_picture() {
     play.tell(&json!({ "type": "turnStarted", "turnId": "t" }));
     let prompt = json!({ "text": "see [Image #1: cat.png]", "promptId": "p", "images": [image()] });
     play.tell(&json!({ "type": "promptQueued", "prompt": prompt, "from": play.model.me }));
-    assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw("p".into())]);
+    assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw(serde_json::from_value(prompt).unwrap())]);
     assert_eq!(sent(play.press(KeyCode::Enter)), Some(with_image("see [Image #1: cat.png]")));
 }
 

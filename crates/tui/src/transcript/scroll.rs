@@ -36,8 +36,8 @@ pub(crate) struct Shape {
 /// Where the end was at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
-    cell: i64,
-    lines: usize,
+    pub(super) cell: i64,
+    pub(super) lines: usize,
 }
 
 impl Transcript {
@@ -119,9 +119,14 @@ impl Transcript {
     fn settle(&self, scroll: Scroll, shape: Shape) -> (i64, usize) {
         let last = self.first_of_latest(shape);
         match scroll {
-            Scroll::At { cell, line } if (cell, line) < last => (cell.max(self.base), line),
+            Scroll::At { cell, line } if (cell, line) < last => self.within((cell.max(self.base), line), shape),
             Scroll::At { .. } | Scroll::Latest => last,
         }
+    }
+
+    /// That place, or the last line of its cell: it may have fewer by now, folded or in a wider terminal.
+    fn within(&self, (cell, line): (i64, usize), shape: Shape) -> (i64, usize) {
+        (cell, line.min(self.lines(cell, shape).len().saturating_sub(1)))
     }
 
     /// Where the last screen begins.
@@ -158,7 +163,8 @@ impl Transcript {
     }
 
     /// The place so many lines before that one, or the first there is.
-    pub(super) fn before(&self, (mut cell, mut line): (i64, usize), lines: usize, shape: Shape) -> (i64, usize) {
+    pub(super) fn before(&self, place: (i64, usize), lines: usize, shape: Shape) -> (i64, usize) {
+        let (mut cell, mut line) = self.within(place, shape);
         let mut left = lines;
         while left > line && cell > self.base {
             left -= line;

@@ -11,7 +11,7 @@ use multitap_store::Store;
 use multitap_tui::{Elsewhere, Options, Outcome, Seat};
 use serde_json::{Value, json};
 
-use super::{branch, editor, is_possible, short, who};
+use super::{branch, editing, is_possible, short, who};
 use crate::args::AttachArgs;
 use crate::clipboard::clipboard;
 use crate::cmd::sessions::age;
@@ -104,7 +104,7 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
             .then(|| found.address.way.to_string()),
         preferences,
         when_busy: args.when_busy.into(),
-        editor: editor(&signals.at_editor),
+        editor: editing::editor(&signals.at_editor),
         // Files that are here are there too only on the same machine.
         root: found.folder.filter(|folder| folder.is_dir()),
         history: host::data().map(|data| data.join("history.jsonl")),

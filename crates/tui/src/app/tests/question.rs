@@ -38,6 +38,39 @@ fn a_key_answers_only_what_could_be_read() {
 }
 
 #[test]
+fn a_key_for_a_question_that_somebody_else_answered_does_nothing_else() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    screen.tell("turnStarted", &json!({ "turnId": "t" }));
+    screen.keys("half a thou");
+    let open = |screen: &mut Screen, id| {
+        ask(screen, id);
+        update(&mut screen.model, Msg::Ripe);
+    };
+    open(&mut screen, "q1");
+    settle_by(&mut screen, "q1", &phone());
+    for key in ["1", "<enter>", "<esc>"] {
+        assert_eq!(screen.keys(key), [], "{key}");
+        assert!(screen.model.notice.as_ref().unwrap().contains("needs no answer"), "{key}");
+    }
+    assert_eq!(screen.typed(), "half a thou");
+    screen.keys("ght");
+    assert_eq!(screen.typed(), "half a thought", "letters are typed as ever");
+    update(&mut screen.model, Msg::Ripe);
+    assert_eq!(screen.keys("<esc>"), [Effect::Cancel]);
+    assert!(matches!(screen.keys("<enter>")[..], [_, Effect::Prompt(_)]));
+    // One's own answer is no surprise.
+    open(&mut screen, "q2");
+    settle(&mut screen, "q2");
+    assert_eq!(screen.keys("<esc>"), [Effect::Cancel]);
+    // Figures may be the rest of words that were typed for it.
+    open(&mut screen, "q3");
+    screen.keys("<tab>port ");
+    settle_by(&mut screen, "q3", &phone());
+    screen.keys("80");
+    assert_eq!(screen.typed(), "port 80");
+}
+
+#[test]
 fn what_cannot_be_read_is_not_allowed() {
     let mut screen = Screen::new(AgentType::Builtin);
     ask(&mut screen, "q1");
@@ -163,6 +196,7 @@ fn words_for_a_question_that_somebody_else_answered_are_typed_on_and_not_sent_by
     assert_eq!(screen.keys(" clean<enter>"), [], "the key was to answer");
     assert_eq!(screen.typed(), "use cargo clean");
     assert!(screen.model.notice.as_ref().unwrap().contains("Enter again sends"));
+    update(&mut screen.model, Msg::Ripe);
     let sent = screen.keys("<enter>");
     assert_eq!(sent, [remembered("use cargo clean"), Effect::Prompt(Prompt::text("use cargo clean"))]);
     // What is typed after it was cleared is a prompt like any other.
@@ -170,8 +204,34 @@ fn words_for_a_question_that_somebody_else_answered_are_typed_on_and_not_sent_by
     update(&mut screen.model, Msg::Ripe);
     screen.keys("<tab>no");
     settle_by(&mut screen, "q2", &phone());
+    update(&mut screen.model, Msg::Ripe);
     screen.keys("<^c>");
     assert!(matches!(screen.keys("hi<enter>")[..], [_, Effect::Prompt(_)]));
+}
+
+#[test]
+fn only_words_for_a_question_are_asked_about_before_they_are_sent() {
+    let left_over = || {
+        let mut screen = Screen::new(AgentType::Builtin);
+        screen.model.commands = Some(Vec::new());
+        screen.keys("hello<enter>");
+        ask(&mut screen, "q1");
+        update(&mut screen.model, Msg::Ripe);
+        screen.keys("<tab>use cargo");
+        settle_by(&mut screen, "q1", &phone());
+        update(&mut screen.model, Msg::Ripe);
+        screen
+    };
+    let is_sent = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Prompt(_)));
+    // Something else has taken their place.
+    assert!(is_sent(&left_over().keys("<up><enter>")));
+    assert!(is_sent(&left_over().keys("<^r>hel<enter><enter>")));
+    let mut screen = left_over();
+    update(&mut screen.model, Msg::Edited { what: Edited::Composer, text: "quite another thing".to_owned() });
+    assert!(is_sent(&screen.keys("<enter>")));
+    // They are back, or have another end.
+    assert!(!is_sent(&left_over().keys("<up><down><enter>")));
+    assert!(!is_sent(&left_over().keys("<back><back>ts<enter>")));
 }
 
 #[test]

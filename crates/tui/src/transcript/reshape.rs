@@ -1,0 +1,57 @@
+//! Places in a transcript whose lines are made anew for another width: they stay with the words that are there. Pure.
+
+use std::collections::HashMap;
+
+use super::Transcript;
+use super::scroll::{Mark, Scroll, Shape};
+
+/// From one width to another.
+pub(crate) struct Reshape<'a> {
+    transcript: &'a Transcript,
+    from: Shape,
+    to: Shape,
+    /// How many lines a cell had and has. Long ones take time to be made.
+    counted: HashMap<i64, (usize, usize)>,
+}
+
+impl<'a> Reshape<'a> {
+    pub(crate) fn new(transcript: &'a Transcript, from: Shape, to: Shape) -> Self {
+        Self { transcript, from, to, counted: HashMap::new() }
+    }
+
+    fn lines(&mut self, cell: i64) -> (usize, usize) {
+        let count = |shape| self.transcript.lines(cell, shape).len();
+        *self.counted.entry(cell).or_insert_with(|| (count(self.from), count(self.to)))
+    }
+
+    /// As far into the cell as it was.
+    pub(crate) fn place(&mut self, (cell, line): (i64, usize)) -> (i64, usize) {
+        let (before, after) = self.lines(cell);
+        (cell, line * after / before.max(1))
+    }
+
+    pub(crate) fn scroll(&mut self, scroll: Scroll) -> Scroll {
+        match scroll {
+            Scroll::Latest => Scroll::Latest,
+            Scroll::At { cell, line } => {
+                let (cell, line) = self.place((cell, line));
+                Scroll::At { cell, line }
+            }
+        }
+    }
+
+    /// Nothing that was there is new by it.
+    pub(crate) fn mark(&mut self, mark: Mark) -> Mark {
+        let (mut left, mut lines) = (mark.lines, 0);
+        for cell in mark.cell..self.transcript.end() {
+            if left == 0 {
+                break;
+            }
+            let (before, after) = self.lines(cell);
+            let known = left.min(before);
+            lines += (known * after).div_ceil(before.max(1));
+            left -= known;
+        }
+        Mark { lines, ..mark }
+    }
+}
