@@ -196,7 +196,6 @@ fn words_for_a_question_that_somebody_else_answered_are_typed_on_and_not_sent_by
     assert_eq!(screen.keys(" clean<enter>"), [], "the key was to answer");
     assert_eq!(screen.typed(), "use cargo clean");
     assert!(screen.model.notice.as_ref().unwrap().contains("Enter again sends"));
-    update(&mut screen.model, Msg::Ripe);
     let sent = screen.keys("<enter>");
     assert_eq!(sent, [remembered("use cargo clean"), Effect::Prompt(Prompt::text("use cargo clean"))]);
     // What is typed after it was cleared is a prompt like any other.
@@ -207,6 +206,20 @@ fn words_for_a_question_that_somebody_else_answered_are_typed_on_and_not_sent_by
     update(&mut screen.model, Msg::Ripe);
     screen.keys("<^c>");
     assert!(matches!(screen.keys("hi<enter>")[..], [_, Effect::Prompt(_)]));
+}
+
+#[test]
+fn whoever_types_a_word_means_that() {
+    for (typed, is_sent) in [("<enter>", false), ("y<enter>", false), ("go<enter>", true)] {
+        let mut screen = Screen::new(AgentType::Builtin);
+        screen.model.commands = Some(Vec::new());
+        screen.keys("draft ");
+        ask(&mut screen, "q1");
+        update(&mut screen.model, Msg::Ripe);
+        settle_by(&mut screen, "q1", &phone());
+        let effects = screen.keys(typed);
+        assert_eq!(effects.iter().any(|effect| matches!(effect, Effect::Prompt(_))), is_sent, "{typed}: {effects:?}");
+    }
 }
 
 #[test]
