@@ -143,9 +143,6 @@ async fn ask(
     }
     match effect {
         Effect::Prompt(prompt) => {
-            // A command for the shell is nothing to say into a turn: it waits for its own.
-            let is_line = prompt.text.starts_with('!');
-            let when_busy = if is_line && when_busy == WhenBusy::Steer { WhenBusy::Queue } else { when_busy };
             let done = session.prompt(prompt.clone(), when_busy, me).await;
             done.err().map(|error| Msg::NotSent { prompt, why: error.to_string() })
         }
