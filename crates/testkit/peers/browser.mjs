@@ -87,10 +87,12 @@ class Wire {
     this.requests = new Map();
   }
 
-  hear(method, { requestId, request, url, statusCode, response, errorMessage, errorText }) {
+  hear(method, { requestId, request, type, initiator, url, statusCode, response, errorMessage, errorText }) {
     // What is known of a request comes in any order, and what went over the wire may come before the request.
     const known = (facts) => this.requests.set(requestId, { ...this.requests.get(requestId), ...facts });
-    if (method === 'Network.requestWillBeSent') known({ method: request.method, url: request.url });
+    // Some builds of Chromium fetch `/favicon.ico` for the tab: a request that no page made.
+    const isBrowsers = type === 'Other' && initiator?.type === 'other';
+    if (method === 'Network.requestWillBeSent' && !isBrowsers) known({ method: request.method, url: request.url });
     if (method === 'Network.webSocketCreated') known({ method: 'GET', url });
     if (method === 'Network.responseReceivedExtraInfo') known({ status: statusCode });
     if (method === 'Network.webSocketHandshakeResponseReceived') known({ status: response.status });
