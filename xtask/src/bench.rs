@@ -12,7 +12,7 @@ use crate::run::{built, cargo, exists, program, succeed};
 const AGENTS: [&str; 3] = ["claude", "codex", "gemini"];
 /// The two ways in which a bench reads, and the function that does nothing else.
 const WAYS: [(&str, &str); 2] = [("events", "*measure::to_events*"), ("derive", "*measure::by_derive*")];
-const BENCH: [&str; 6] = ["bench", "--quiet", "--package", "multitap-adapter", "--bench", "parse"];
+const BENCH: [&str; 8] = ["bench", "--quiet", "--profile", "dist", "--package", "multitap-adapter", "--bench", "parse"];
 
 /// Runs the named bench; without a name, the one that needs no disk.
 pub(crate) fn bench(args: &[String]) -> Result<()> {
@@ -29,13 +29,13 @@ pub(crate) fn bench(args: &[String]) -> Result<()> {
 }
 
 fn example(package: &str, example: &str, options: &[String]) -> Result<()> {
-    let run = ["run", "--quiet", "--release", "--package", package, "--example", example, "--"];
+    let run = ["run", "--quiet", "--profile", "dist", "--package", package, "--example", example, "--"];
     succeed(cargo(&run).args(options))
 }
 
 /// The screen by itself, and the whole program until it shows one.
 fn tui(options: &[String]) -> Result<()> {
-    let program = built(&["build", "--release", "--package", "multitap", "--bin", "multitap"])?;
+    let program = built(&["build", "--profile", "dist", "--package", "multitap", "--bin", "multitap"])?;
     let mut all = vec!["--start".to_owned(), program];
     all.extend_from_slice(options);
     example("multitap-tui", "bench_tui", &all)

@@ -1,6 +1,6 @@
 //! What the log costs, on this machine, now.
 //!
-//! `cargo run --release -p multitap-store --example bench_log [-- EVENTS [ROUNDS]]` (a million events and 12 rounds
+//! `cargo xtask bench log [EVENTS [ROUNDS]]` (a million events and 12 rounds
 //! unless told otherwise; about 1 GB beside the system's other temporary files). Three questions:
 //!
 //! - *Flat in history*: does the millionth event cost what the ten-thousandth did, to append and to read?
