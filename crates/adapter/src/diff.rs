@@ -1,7 +1,5 @@
 //! Unified diffs of two texts, and texts by their diffs.
 
-use similar::TextDiff;
-
 /// The unified diff from `before` (nothing: there is no such file yet) to `after`, headed like git's; empty if they
 /// are the same.
 pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
@@ -10,16 +8,12 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     }
     let path = path.trim_start_matches('/');
     let from = if before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
-    between(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
+    multitap_diff::unified(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
 }
 
 /// The unified diff of a file that goes.
 pub(crate) fn removed(path: &str, before: &str) -> String {
-    between(&format!("a/{}", path.trim_start_matches('/')), before, "/dev/null", "")
-}
-
-fn between(from: &str, before: &str, to: &str, after: &str) -> String {
-    TextDiff::from_lines(before, after).unified_diff().context_radius(3).header(from, to).to_string()
+    multitap_diff::unified(&format!("a/{}", path.trim_start_matches('/')), before, "/dev/null", "")
 }
 
 /// Hunks with the head that a diff of that file has, which may have moved.

@@ -6,12 +6,14 @@
 
 mod links;
 mod looks;
+mod runner;
 mod scan;
 
 use std::fmt;
 
 pub(crate) use looks::Trust;
-pub(crate) use scan::{commands_in_sight, hides_commands, runs_others};
+pub(crate) use runner::{is_runner, runs_others};
+pub(crate) use scan::Sight;
 
 /// What a line runs: its simple commands, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +73,11 @@ impl Script {
             return Err(NotSure::Broken);
         }
         Ok(Self { commands: reader.commands })
+    }
+
+    /// Whether commands may be hidden in it although it reads plainly: as arguments of a program that runs them.
+    pub(crate) fn hides_commands(&self) -> bool {
+        self.commands.iter().any(Simple::runs_others)
     }
 }
 

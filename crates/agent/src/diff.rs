@@ -1,12 +1,5 @@
 //! The unified diff of two texts.
 
-use std::time::Duration;
-
-use similar::TextDiff;
-
-/// After this long a diff need no longer be the shortest.
-const PATIENCE: Duration = Duration::from_millis(500);
-
 /// The diff from `before` (nothing: there is no such file yet) to `after`, headed like git's; empty if they are the
 /// same.
 pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
@@ -15,8 +8,7 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
     }
     let path = path.trim_start_matches('/');
     let from = if before.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before.unwrap_or_default(), after);
-    diff.unified_diff().context_radius(3).header(&from, &format!("b/{path}")).to_string()
+    multitap_diff::unified(&from, before.unwrap_or_default(), &format!("b/{path}"), after)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The HTTP server: where it listens, what it takes in, how it stops. Every door hangs on its router.
 
 mod bind;
+mod body;
 mod connection;
 mod patient;
 mod private;
@@ -71,6 +72,8 @@ pub struct Limits {
     pub header_time: Duration,
     /// How long it may pause within a body.
     pub body_pause: Duration,
+    /// How long all of a body may take: one that arrives a byte at a time never pauses, and takes up a connection.
+    pub body_time: Duration,
     /// How long it may leave unread what it is sent.
     pub unread: Duration,
 }
@@ -82,6 +85,7 @@ impl Default for Limits {
             connections: 1024,
             header_time: Duration::from_secs(30),
             body_pause: Duration::from_secs(30),
+            body_time: Duration::from_secs(120),
             unread: STUCK,
         }
     }

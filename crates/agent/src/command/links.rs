@@ -2,7 +2,7 @@
 //!
 //! The one part of reading lines that looks at the disk. What changes between this look and the command's is not seen.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Script, Simple, Word};
 
@@ -56,7 +56,8 @@ fn stays(word: &Word, here: &Path, root: &Path) -> bool {
         // Whatever stands beside it may be meant.
         let (folder, name) = text.rsplit_once('/').map_or(("", text), |(folder, name)| (folder, name));
         let plain = !folder.contains(['*', '?', '[', '{']) && name.contains(['*', '?', '[', '{']);
-        return plain && leads_inside(&here.join(folder), root) && every_entry_stays(&here.join(folder), root);
+        let beside = here.join(folder);
+        return plain && leads_inside(&beside, root) && entries_are_harmless(&beside, root, folder.is_empty());
     }
     let glued = text.split_once('=').map(|(_, value)| value);
     let behind = text.starts_with('-').then(|| text.find('/').map(|slash| &text[slash..])).flatten();
@@ -68,10 +69,18 @@ fn leads_inside(path: &Path, root: &Path) -> bool {
     path.canonicalize().map_or(true, |real| real.starts_with(root) || real == Path::new("/dev/null"))
 }
 
-fn every_entry_stays(folder: &Path, root: &Path) -> bool {
+/// More entries than this are not looked through: nobody can tell.
+const MOST_ENTRIES: usize = 2_000;
+
+/// Whether nothing beside a pattern leads out of the folder, nor would be taken for a flag where the pattern names no
+/// folder.
+fn entries_are_harmless(folder: &Path, root: &Path, bare: bool) -> bool {
     let Ok(entries) = folder.read_dir() else { return true };
-    let links = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    links.map(|entry| entry.path()).all(|path: PathBuf| leads_inside(&path, root))
+    entries.flatten().enumerate().all(|(place, entry)| {
+        let is_flag = bare && entry.file_name().as_encoded_bytes().starts_with(b"-");
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        place < MOST_ENTRIES && !is_flag && (!is_link || leads_inside(&entry.path(), root))
+    })
 }
 
 #[cfg(all(test, unix))]
@@ -114,6 +123,11 @@ mod tests {
             ("find -L . -name key", false),
             ("rg --follow x", false),
         ] {
+            let script = Script::parse(line).unwrap();
+            assert_eq!(script.leads_nowhere_else(&folder), stays, "{line}");
+        }
+        std::fs::write(folder.join("clean/--files0-from=list"), "x").unwrap();
+        for (line, stays) in [("cd clean && wc *", false), ("cd clean && cat b.txt", true), ("wc clean/*", true)] {
             let script = Script::parse(line).unwrap();
             assert_eq!(script.leads_nowhere_else(&folder), stays, "{line}");
         }

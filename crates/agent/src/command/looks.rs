@@ -16,51 +16,17 @@ pub(crate) enum Trust {
 
 /// Look and nothing else, whatever they are given.
 const LOOKING: &[&str] = &[
-    "basename",
-    "cat",
-    "cmp",
-    "column",
-    "comm",
-    "cut",
-    "df",
-    "diff",
-    "dirname",
-    "du",
-    "echo",
-    "egrep",
-    "expand",
-    "false",
-    "fgrep",
-    "fold",
-    "grep",
-    "head",
-    "id",
-    "ls",
-    "md5sum",
-    "nl",
-    "od",
-    "paste",
-    "pwd",
-    "readlink",
-    "realpath",
-    "rev",
-    "seq",
-    "sha1sum",
-    "sha256sum",
-    "stat",
-    "tac",
-    "tail",
-    "tr",
-    "true",
-    "uname",
-    "wc",
-    "which",
-    "whoami",
+    "basename", "cat", "cmp", "column", "comm", "cut", "df", "diff", "dirname", "echo", "egrep", "expand", "false",
+    "fgrep", "fold", "grep", "head", "id", "ls", "nl", "od", "paste", "pwd", "readlink", "realpath", "rev", "seq",
+    "stat", "tac", "tr", "true", "uname", "which", "whoami",
 ];
 
 /// What makes `find` do more than find.
-const FIND_DOES: [&str; 9] =
-    ["-delete", "-exec", "-execdir", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"];
+const FIND_DOES: [&str; 10] =
+    ["-delete", "-exec", "-execdir", "-files0-from", "-fls", "-fprint", "-fprint0", "-fprintf", "-ok", "-okdir"];
+
+/// The most words of a line that is believed to only look: each is followed on disk.
+const MOST_WORDS: usize = 200;
 
 /// Programs that tell their version and nothing else.
 const VERSIONED: [&str; 12] =
@@ -69,7 +35,9 @@ const VERSIONED: [&str; 12] =
 impl Script {
     /// Whether all it runs only looks, at things inside `folder`.
     pub(crate) fn only_looks(&self, folder: &Path, trust: Trust) -> bool {
-        self.commands.iter().all(|simple| simple.only_looks(trust) && simple.stays_inside(folder))
+        let words: usize = self.commands.iter().map(|simple| simple.words.len()).sum();
+        words <= MOST_WORDS
+            && self.commands.iter().all(|simple| simple.only_looks(trust) && simple.stays_inside(folder))
     }
 }
 
@@ -78,6 +46,19 @@ impl Simple {
         let (name, arguments) = (self.name(), self.arguments());
         if LOOKING.contains(&name) {
             return true;
+        }
+        // Lists of files may name any file, and some output never ends. A file whose name is a flag is seen on disk.
+        let none = |letters: &str, options: &[&str]| {
+            !arguments.iter().any(|word| letters.chars().any(|flag| short(word, flag)) || long(&word.text, options))
+        };
+        match name {
+            "du" | "wc" => return none("", &["--files0-from"]),
+            "md5sum" | "sha1sum" | "sha256sum" => return none("c", &["--check"]),
+            "tail" => {
+                let old_form = |word: &Word| word.text.starts_with('+') && word.text.contains('f');
+                return none("fF", &["--follow", "--retry"]) && !arguments.iter().any(old_form);
+            }
+            _ => {}
         }
         // From here on words matter: a file whose name is a flag must not be taken for one.
         if arguments.iter().any(|word| word.glob && word.text.starts_with(['*', '?', '['])) {
@@ -89,16 +70,10 @@ impl Simple {
             "printf" => !arguments.first().is_some_and(|word| word.text.starts_with('-')),
             "uniq" => arguments.iter().all(|word| word.text.starts_with('-')),
             "date" => arguments.iter().all(|word| word.text.starts_with('+') || word.text == "-u"),
-            "tree" => !arguments.iter().any(|word| short(word, 'o') || long(word, &["--output"])),
+            "tree" => none("oR", &["--output"]),
             "find" => !arguments.iter().any(|word| FIND_DOES.contains(&word.text.as_str())),
-            "rg" => !arguments
-                .iter()
-                .any(|word| short(word, 'z') || long(word, &["--pre", "--hostname-bin", "--search-zip"])),
-            "sort" => !arguments.iter().any(|word| {
-                short(word, 'o')
-                    || short(word, 'T')
-                    || long(word, &["--output", "--compress-program", "--temporary-directory"])
-            }),
+            "rg" => none("z", &["--pre", "--hostname-bin", "--search-zip"]),
+            "sort" => none("oT", &["--output", "--compress-program", "--temporary-directory", "--files0-from"]),
             "sed" => prints_lines(arguments),
             // A repository says which programs git runs: to show a page, to watch files, to compare them.
             "git" => trust == Trust::Trusted && git_looks(arguments),
@@ -122,8 +97,8 @@ fn short(word: &Word, flag: char) -> bool {
 }
 
 /// Whether the word is one of these options, with a value or without, written out or cut short.
-fn long(word: &Word, options: &[&str]) -> bool {
-    let name = word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name);
+pub(super) fn long(text: &str, options: &[&str]) -> bool {
+    let name = text.split_once('=').map_or(text, |(name, _)| name);
     name.len() > 2 && name.starts_with("--") && options.iter().any(|option| option.starts_with(name))
 }
 
@@ -149,7 +124,7 @@ fn git_looks(arguments: &[Word]) -> bool {
         all => all,
     };
     let [command, rest @ ..] = arguments else { return false };
-    if rest.iter().any(|word| long(word, &GIT_DOES)) {
+    if rest.iter().any(|word| long(&word.text, &GIT_DOES)) {
         return false;
     }
     let only = |words: &[&str]| rest.iter().all(|word| words.contains(&word.text.as_str()));

@@ -98,6 +98,9 @@ fn commands_that_only_look_are_known() {
         "cat /work/repo/a",
         "cd src && ls",
         "cargo --version",
+        "wc -l *.rs",
+        "tail -n 5 log",
+        "du -sh src",
     ] {
         assert!(looks(line), "{line}");
     }
@@ -121,6 +124,17 @@ fn commands_that_do_more_than_look_are_not_taken_for_such() {
         "rg --pre evil x",
         "rg --pre=evil x",
         "tree -o out",
+        "tree -R -L 1",
+        "sort --files0-from=list",
+        "wc --files0-from=list",
+        "wc --files0-from list",
+        "du --files0=list",
+        "md5sum -c list",
+        "sha256sum --check list",
+        "tail -f log",
+        "tail -5F log",
+        "tail --follow=name log",
+        "find -files0-from list",
         "uniq in out",
         "git -c core.pager=evil log",
         "git -C /elsewhere log",
@@ -175,7 +189,7 @@ fn git_is_asked_about_in_a_folder_that_is_not_trusted() {
 
 #[test]
 fn commands_are_seen_through_what_hides_them() {
-    let seen = |line: &str, name: &str| commands_in_sight(line).iter().any(|command| command[0] == name);
+    let seen = |line: &str, name: &str| Sight::through(line).begins_with(&[name.to_owned()]);
     for line in [
         "echo $(rm x)",
         "echo `rm x`",
@@ -192,11 +206,43 @@ fn commands_are_seen_through_what_hides_them() {
         "trap 'rm x' EXIT",
         "hash -p /bin/rm ls; ls x",
         "/usr/bin/time rm x",
+        "git -c alias.x='!rm y' x",
+        "tar cf x --checkpoint=1 --checkpoint-action=exec=rm z",
+        "sed -n '1e rm x' y",
+        "ssh -o ProxyCommand='rm y' host",
+        "vim -c '!rm y'",
     ] {
-        assert!(seen(line, "rm"), "{line}: {:?}", commands_in_sight(line));
+        assert!(seen(line, "rm"), "{line}: {:?}", Sight::through(line));
     }
     assert!(!seen("git commit -m rm > x", "rm"));
     assert!(!seen("ls farm > rm", "farm"));
+}
+
+/// What is held of a line grows with its length: four times the line, four times as much.
+#[test]
+fn a_line_of_runners_is_held_once() {
+    for part in ["env ", "git -x ", "sudo 'env ", "a=b env ", "time ! ", "$(env ", "sed e;"] {
+        let size = |times: usize| Sight::through(&part.repeat(times)).size();
+        let (small, large) = (size(500), size(2000));
+        assert!(large <= 4 * small + 16, "{part}: {small} at 500, {large} at 2000");
+    }
+}
+
+/// A line this long can only be judged at all if every step is linear.
+#[test]
+fn a_line_of_two_hundred_thousand_runners_is_judged() {
+    let begin = ["git".to_owned(), "push".to_owned()];
+    for part in ["env ", "git -x "] {
+        let sight = Sight::through(&format!("env {}", part.repeat(200_000)));
+        assert!(!sight.begins_with(&begin) && !sight.may_begin_with(&begin));
+    }
+    assert!(Sight::through(&format!("env {} push", "git -x ".repeat(200_000))).may_begin_with(&begin));
+}
+
+#[test]
+fn a_line_of_many_words_is_asked_about() {
+    assert!(looks(&format!("cat {}", "a ".repeat(100))));
+    assert!(!looks(&format!("cat {}", "a ".repeat(1000))));
 }
 
 /// Lines that only look.
@@ -249,6 +295,6 @@ proptest! {
         if let Ok(script) = Script::parse(&line) {
             prop_assert!(script.commands.iter().all(|simple| !simple.words.is_empty()));
         }
-        commands_in_sight(&line);
+        Sight::through(&line).may_begin_with(&["x".to_owned(), "y".to_owned()]);
     }
 }

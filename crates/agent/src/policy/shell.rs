@@ -1,7 +1,7 @@
 //! What the rules say about a line for the shell, and which rules an answer for good makes of it.
 
 use super::rule::Rule;
-use crate::command::{Script, Simple, commands_in_sight, hides_commands, runs_others};
+use crate::command::{Script, Sight, Simple, is_runner, runs_others};
 
 /// What rules that block say about a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,10 +61,17 @@ pub(super) fn allowed(rules: &[Rule], line: &str) -> bool {
 
 fn allows(rule: &Rule, simple: &Simple) -> bool {
     match rule {
-        Rule::Begins(words) => simple.begins_with(words),
+        Rule::Begins(words) => simple.begins_with(words) && !says_what_to_run(simple, words),
         Rule::Line(line) => Script::parse(line).is_ok_and(|script| script.commands == [simple.clone()]),
         Rule::Tool(_) | Rule::Edits | Rule::Host(_) | Rule::Server(_) | Rule::McpTool { .. } => false,
     }
+}
+
+/// Whether the command tells its program what else to run where the rule does not: who allows `tar` does not mean
+/// `tar --to-command=…`. Programs that build a project are allowed with what they run.
+fn says_what_to_run(simple: &Simple, rule: &[String]) -> bool {
+    let name = simple.name();
+    (name == "git" || !WITH_COMMANDS.contains(&name)) && simple.runs_others() && !runs_others(rule)
 }
 
 /// Whether the rules block any command of the line. In a rule that blocks, a line stands for all that begins with it:
@@ -74,16 +81,13 @@ pub(super) fn blocked<'a>(rules: &'a [Rule], line: &str) -> Blocked<'a> {
     if blocking.is_empty() {
         return Blocked::No;
     }
-    let plain = Script::parse(line).ok().filter(|script| !hides_commands(script));
-    let seen = match &plain {
-        Some(script) => script.commands.iter().map(in_sight).collect(),
-        None => commands_in_sight(line),
-    };
-    let hit = |begin: &Vec<String>| seen.iter().any(|command| command.starts_with(begin));
+    let plain = Script::parse(line).ok().filter(|script| !script.hides_commands());
+    let seen = plain.as_ref().map_or_else(|| Sight::through(line), Sight::of);
+    let hit = |begin: &Vec<String>| seen.begins_with(begin);
     let by_line = |rule: &Rule| matches!(rule, Rule::Line(blocked) if blocked == line.trim());
     match blocking.iter().find(|(rule, begins)| by_line(rule) || begins.iter().any(hit)) {
         Some((rule, _)) => Blocked::By(rule),
-        None if blocking.iter().flat_map(|(_, begins)| begins).any(|begin| seen.iter().any(|it| may_be(it, begin))) => {
+        None if blocking.iter().flat_map(|(_, begins)| begins).any(|begin| seen.may_begin_with(begin)) => {
             Blocked::CannotTell
         }
         None if plain.is_some() => Blocked::No,
@@ -91,18 +95,12 @@ pub(super) fn blocked<'a>(rules: &'a [Rule], line: &str) -> Blocked<'a> {
     }
 }
 
-/// Whether a command may begin so once the flags behind its name are left out, as in `git -C x push`. Which of the words
-/// behind a flag are its value, only the program knows.
-fn may_be(command: &[String], begin: &[String]) -> bool {
-    let ([name, rest @ ..], [wanted, more @ ..]) = (command, begin) else { return false };
-    let mut words = rest.iter();
-    let flagged = rest.first().is_some_and(|word| word.starts_with('-'));
-    flagged && name == wanted && more.iter().all(|wanted| words.any(|word| word == wanted))
+fn words_of(simple: &Simple) -> Vec<String> {
+    without_folder(simple.words.iter().map(|word| word.text.clone()).collect())
 }
 
-/// A command as words, its name without the way to it.
-fn in_sight(simple: &Simple) -> Vec<String> {
-    let mut words: Vec<String> = simple.words.iter().map(|word| word.text.clone()).collect();
+/// A command's words, its name without the way to it.
+fn without_folder(mut words: Vec<String>) -> Vec<String> {
     if let Some(name) = words.first_mut()
         && let Some((_, base)) = name.rsplit_once('/')
     {
@@ -114,9 +112,9 @@ fn in_sight(simple: &Simple) -> Vec<String> {
 /// How commands begin that the rule blocks; nothing if it is not about commands.
 fn beginnings(rule: &Rule) -> Option<Vec<Vec<String>>> {
     match rule {
-        Rule::Begins(words) => Some(vec![words.clone()]),
+        Rule::Begins(words) => Some(vec![without_folder(words.clone())]),
         Rule::Line(line) => Some(match Script::parse(line) {
-            Ok(script) if script.commands.len() == 1 => script.commands.iter().map(in_sight).collect(),
+            Ok(script) if script.commands.len() == 1 => script.commands.iter().map(words_of).collect(),
             _ => Vec::new(),
         }),
         Rule::Tool(_) | Rule::Edits | Rule::Host(_) | Rule::Server(_) | Rule::McpTool { .. } => None,
@@ -150,7 +148,7 @@ fn beginning(simple: &Simple) -> Option<Vec<String>> {
         command.then(|| word.text.clone())
     };
     let name = simple.name();
-    if runs_others(name) || name.contains('/') {
+    if is_runner(name) || name.contains('/') {
         return None;
     }
     if !WITH_COMMANDS.contains(&name) {

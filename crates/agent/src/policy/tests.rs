@@ -57,6 +57,18 @@ fn a_line_nobody_can_be_sure_of_is_allowed_only_as_it_is() {
 }
 
 #[test]
+fn a_rule_for_a_program_is_not_for_what_it_is_told_to_run() {
+    let allow = ["shell(tar:*)", "shell(git log:*)", "shell(git:*)", "shell(sed:*)", "shell(make:*)", "shell(ssh:*)"];
+    let judge = |command| verdict(ApprovalMode::Ask, &allow, &[], command);
+    for allowed in ["tar xf x", "git log -3", "sed s/a/b/ x", "make CC=clang", "ssh host ls"] {
+        assert_eq!(judge(allowed), Verdict::Run, "{allowed}");
+    }
+    for asked in ["tar xf x --to-command=./x", "git -c core.pager=./x log", "git log --ext-diff", "sed '1e ./x' y"] {
+        assert_eq!(judge(asked), Verdict::Ask, "{asked}");
+    }
+}
+
+#[test]
 fn one_blocked_command_blocks_the_line() {
     let judge = |command| verdict(ApprovalMode::AutoAll, &[SHELL], &["shell(rm)", "shell(git push:*)"], command);
     for blocked in [
@@ -74,6 +86,11 @@ fn one_blocked_command_blocks_the_line() {
         "trap 'rm x' EXIT",
         "strace -f rm x",
         "script -c 'rm x' log",
+        "git -c alias.x='!rm y' x",
+        "tar cf x --checkpoint=1 --checkpoint-action=exec='rm y' z",
+        "sed -n '1e rm x' y",
+        "ssh -o ProxyCommand='rm y' host",
+        "vim -c '!rm y'",
     ] {
         denied(&judge(blocked), "by the rule run_shell_command(");
     }
@@ -84,13 +101,25 @@ fn one_blocked_command_blocks_the_line() {
 
 #[test]
 fn what_cannot_be_seen_is_asked_about_where_commands_are_blocked() {
-    for hidden in ["echo $X", "bash script", "python3 x.py", "ls > x", "eval \"$(cat x)\""] {
+    for hidden in [
+        "echo $X",
+        "bash script",
+        "python3 x.py",
+        "ls > x",
+        "eval \"$(cat x)\"",
+        "git -c core.sshCommand=./x fetch",
+        "git unknown",
+        "tar xf x --to-command=./x",
+        "sed -f x y",
+        "./x.sh",
+        "make SHELL=./x",
+    ] {
         assert_eq!(verdict(ApprovalMode::AutoAll, &[SHELL], &["shell(rm:*)"], hidden), Verdict::Ask, "{hidden}");
         assert_eq!(verdict(ApprovalMode::AutoAll, &[], &[], hidden), Verdict::Run, "{hidden}");
         denied(&verdict(ApprovalMode::DontAsk, &[SHELL], &["shell(rm:*)"], hidden), "cannot be told");
     }
     // What stands behind a flag may be its value or the command.
-    for hidden in ["git -C . push", "git -c a=b push -f", "/usr/bin/git --no-pager push"] {
+    for hidden in ["git -C . push", "git -c color.ui=never push -f", "/usr/bin/git --no-pager push"] {
         assert_eq!(verdict(ApprovalMode::AutoAll, &[], &["shell(git push:*)"], hidden), Verdict::Ask, "{hidden}");
         assert_eq!(verdict(ApprovalMode::AutoAll, &[], &["shell(git reset:*)"], hidden), Verdict::Run, "{hidden}");
     }

@@ -9,12 +9,14 @@ use crate::tool::Doing;
 
 /// The most files that one prompt takes along.
 const MOST: usize = 32;
+/// A longer word is no path.
+const LONGEST_PATH: usize = 4096;
 
 impl Runner {
     /// Puts what the prompt names behind it. What cannot be read stays a word like any other.
     pub(super) async fn expand(&self, mut said: Said) -> Said {
         let mut texts = Vec::new();
-        for path in mentioned(&said.text).into_iter().take(MOST) {
+        for path in mentioned(&said.text) {
             for (name, argument) in [("read_file", "absolute_path"), ("list_directory", "path")] {
                 let arguments = json!({ argument: path });
                 let call = Call { id: String::new(), name: name.to_owned(), arguments, signature: None };
@@ -33,12 +35,14 @@ impl Runner {
     }
 }
 
-/// The paths behind an `@` at the start of a word; `\ ` is a space in a path.
+/// The first paths behind an `@` at the start of a word, as many as one prompt takes along; `\ ` is a space in a path.
 fn mentioned(text: &str) -> Vec<String> {
     let mut paths = Vec::new();
     let mut before = ' ';
     let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    while paths.len() < MOST
+        && let Some(c) = chars.next()
+    {
         if c == '@' && (before.is_whitespace() || before == '(') {
             let mut path = String::new();
             while let Some(next) = chars.next_if(|next| !next.is_whitespace()) {
@@ -48,7 +52,7 @@ fn mentioned(text: &str) -> Vec<String> {
                 }
             }
             let path = path.trim_end_matches(|c| ",;:!?)".contains(c)).to_owned();
-            if !path.is_empty() && !paths.contains(&path) {
+            if !path.is_empty() && path.len() <= LONGEST_PATH && !paths.contains(&path) {
                 paths.push(path);
             }
         }
@@ -66,5 +70,13 @@ mod tests {
         assert_eq!(mentioned("look at @src/main.rs, and (@a\\ b.txt)"), ["src/main.rs", "a b.txt"]);
         assert_eq!(mentioned("@x @x"), ["x"]);
         assert!(mentioned("me@example.org @ nothing").is_empty());
+    }
+
+    #[test]
+    fn a_prompt_of_many_words_is_read_to_the_last_file_it_may_take() {
+        let words: String = (0..400_000).map(|word| format!("@w{word} ")).collect();
+        assert_eq!(mentioned(&words).len(), MOST);
+        assert_eq!(mentioned(&words).last().map(String::as_str), Some("w31"));
+        assert!(mentioned(&format!("@{}", "x".repeat(LONGEST_PATH + 1))).is_empty());
     }
 }

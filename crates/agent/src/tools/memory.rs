@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use multitap_event::{Details, ToolKind};
 use serde::Deserialize;
 use serde_json::json;
-use similar::TextDiff;
 
 use super::BadCall;
 use crate::tool::{Outcome, Spec};
@@ -66,7 +65,7 @@ impl Remember {
     pub(crate) fn details(&self) -> Details {
         let before = self.before.as_deref().unwrap_or_default();
         let name = self.file.display().to_string();
-        let diff = TextDiff::from_lines(before, &self.after).unified_diff().header(&name, &name).to_string();
+        let diff = multitap_diff::unified(&name, before, &name, &self.after);
         Details::FileEdit {
             file_path: name,
             before: self.before.clone(),

@@ -2,9 +2,10 @@
 //! only kept.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use multitap_event::Event;
-use multitap_hub::{Edge, Entry, Part};
+use multitap_hub::{Edge, Entry, JournalError, Part};
 
 use super::cursor::Cursor;
 use super::frame::Frame;
@@ -14,23 +15,43 @@ use super::project::Projector;
 /// How much of the log is read at a time.
 const AT_A_TIME: Part = Part { edge: Edge::After(0), limit: 256, bytes: 512 * 1024 };
 
+/// Attempts to read a log before a stream gives up on it.
+const ATTEMPTS: u32 = 5;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
+
+/// Why frames are missing that a client must get. A stream ends with it: it never goes on behind a gap.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MissingFrames {
+    #[error("the session's log cannot be read after event {after}: {error}")]
+    Unreadable { after: u64, error: JournalError },
+    #[error("the session's log ends at event {after}, and what came behind it is no longer in memory")]
+    NotStored { after: u64 },
+}
+
 #[derive(Debug)]
 pub(crate) struct Past {
     log: Log,
     projector: Projector,
+    /// The last event that was read, whether this version knows it or not.
+    read: u64,
     ready: VecDeque<Frame>,
 }
 
 impl Past {
     /// From where the projector stands.
     pub(super) fn new(log: Log, projector: Projector) -> Self {
-        Self { log, projector, ready: VecDeque::new() }
+        Self { log, read: projector.seq(), projector, ready: VecDeque::new() }
     }
 
     /// The next frame after that one; none once the log has no more. Cancel safe, and what was read is not read again.
-    pub(super) async fn next(&mut self, after: Cursor) -> Option<Frame> {
-        self.look(after).await;
-        self.ready.pop_front()
+    pub(super) async fn next(&mut self, after: Cursor) -> Result<Option<Frame>, MissingFrames> {
+        self.look(after).await?;
+        Ok(self.ready.pop_front())
+    }
+
+    /// The last event that was read.
+    pub(super) fn read(&self) -> u64 {
+        self.read
     }
 
     /// The same, if it is at hand.
@@ -40,14 +61,14 @@ impl Past {
     }
 
     /// Whether there is one.
-    pub(super) async fn look(&mut self, after: Cursor) -> bool {
+    pub(super) async fn look(&mut self, after: Cursor) -> Result<bool, MissingFrames> {
         loop {
             self.skip(after);
             if !self.ready.is_empty() {
-                return true;
+                return Ok(true);
             }
-            if !self.read_on().await {
-                return false;
+            if !self.read_on().await? {
+                return Ok(false);
             }
         }
     }
@@ -59,18 +80,38 @@ impl Past {
     }
 
     /// Whether the log had more.
-    async fn read_on(&mut self) -> bool {
-        let part = Part { edge: Edge::After(self.projector.seq()), ..AT_A_TIME };
-        let entries = self.log.page(part).await.unwrap_or_else(|error| {
-            tracing::warn!(session = %self.log.session(), %error, "cannot read the log");
-            Vec::new()
-        });
+    async fn read_on(&mut self) -> Result<bool, MissingFrames> {
+        let entries = self.page().await?;
+        let Some(last) = entries.last() else { return Ok(false) };
+        if entries.first().is_some_and(|first| first.seq() != self.read + 1) {
+            return Err(MissingFrames::NotStored { after: self.read });
+        }
+        self.read = last.seq();
         let events: Vec<&Event> = entries.iter().filter_map(Entry::event).collect();
         let mut made = Vec::new();
         for event in &events {
             self.projector.apply(event, &mut made);
         }
         self.ready.extend(made);
-        !events.is_empty()
+        Ok(true)
+    }
+
+    /// The next part of the log. One that cannot be read now is asked again before it is given up.
+    async fn page(&self) -> Result<Vec<Entry>, MissingFrames> {
+        let part = Part { edge: Edge::After(self.read), ..AT_A_TIME };
+        let mut attempt = 1;
+        loop {
+            match self.log.page(part).await {
+                Ok(entries) => return Ok(entries),
+                Err(error) if attempt == ATTEMPTS => {
+                    return Err(MissingFrames::Unreadable { after: self.read, error });
+                }
+                Err(error) => {
+                    tracing::warn!(session = %self.log.session(), %error, attempt, "cannot read the log");
+                }
+            }
+            attempt += 1;
+            tokio::time::sleep(BETWEEN_ATTEMPTS).await;
+        }
     }
 }

@@ -24,7 +24,7 @@ use super::follow::{Follow, Step};
 use super::frame::{Form, Frame};
 use super::keep::Keeper;
 use super::mend;
-use super::past::Past;
+use super::past::{MissingFrames, Past};
 use super::stage::{Reader, Stage};
 use crate::error;
 use crate::guard::Caller;
@@ -91,13 +91,13 @@ impl From<Reader> for Frames {
 }
 
 impl Frames {
-    async fn next(&mut self) -> Option<Arc<Frame>> {
+    async fn next(&mut self) -> Result<Option<Arc<Frame>>, MissingFrames> {
         match self {
             Self::Live(reader) => reader.next().await,
             Self::Kept { past, after } => {
-                let frame = past.next(*after).await?;
+                let Some(frame) = past.next(*after).await? else { return Ok(None) };
                 *after = frame.cursor;
-                Some(Arc::new(frame))
+                Ok(Some(Arc::new(frame)))
             }
         }
     }
@@ -119,6 +119,8 @@ impl Frames {
 pub(crate) enum Item {
     First(String),
     Frame(Arc<Frame>),
+    /// Frames are missing. Nothing comes after it.
+    Failed(Error),
 }
 
 impl Stream {
@@ -156,7 +158,13 @@ impl Stream {
             return Some(Item::First(first));
         }
         while !self.over {
-            let frame = self.frames.next().await?;
+            let frame = match self.frames.next().await {
+                Ok(frame) => frame?,
+                Err(missing) => {
+                    self.over = true;
+                    return Some(Item::Failed(error::from_missing(&missing)));
+                }
+            };
             if let Some(item) = self.step(frame) {
                 return Some(item);
             }

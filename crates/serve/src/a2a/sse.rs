@@ -59,6 +59,9 @@ async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
     loop {
         let mut text = String::new();
         match timeout(ALIVE, frames.next()).await {
+            Ok(Some(Item::Failed(error))) => {
+                writeln!(text, "data: {}\n", error_envelope(frames.form.dialect, &id, &error)).ok();
+            }
             Ok(Some(item)) => write(&mut text, &opening, frames.form, &item),
             Ok(None) => return,
             Err(_) => text.push_str(PING),
@@ -84,6 +87,8 @@ fn write(text: &mut String, opening: &str, form: Form, item: &Item) {
             writeln!(text, "id: {}", frame.cursor).ok(); // a String takes everything
             frame.json(form)
         }
+        // Never at hand: only waiting for a frame fails.
+        Item::Failed(_) => return,
     };
     for part in ["data: ", opening, json, CLOSING, "\n\n"] {
         text.push_str(part);

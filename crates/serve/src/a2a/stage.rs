@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::cursor::Cursor;
 use super::frame::{Body, Frame};
 use super::history::Log;
-use super::past::Past;
+use super::past::{MissingFrames, Past};
 use super::project::Projector;
 
 /// How much of the latest frames is at hand.
@@ -155,8 +155,10 @@ impl Stage {
         let more = std::iter::from_fn(|| feed.try_next());
         let came = std::iter::once(told).chain(more).take(TOGETHER).filter_map(|told| match told {
             Told::Event(entry) => Some(entry),
-            // What is lost has no frames.
-            Told::Gap { .. } => None,
+            Told::Gap { next, .. } => {
+                self.lock().skip_to(next);
+                None
+            }
         });
         let came: Vec<Entry> = came.collect();
         // What this version does not know has none either. Read before anybody has to wait for it.
@@ -203,6 +205,13 @@ impl Ring {
             listener.heard(&frame);
             self.add(Arc::new(frame));
         }
+    }
+
+    /// Events before this one are lost, and so are their frames: readers that still need them find it out in the log.
+    fn skip_to(&mut self, next: u64) {
+        self.frames.clear();
+        self.bytes = 0;
+        self.before = self.before.max(Cursor::new(next.saturating_sub(1), u32::MAX));
     }
 
     fn last_start(&self) -> u64 {
@@ -272,18 +281,23 @@ impl Reader {
         self.stage.session()
     }
 
-    /// The next frame; nothing once the session is over and all was read. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Option<Arc<Frame>> {
+    /// The next frame; nothing once the session is over and all was read. Cancel safe. After an error nothing more
+    /// comes: frames are missing.
+    pub(crate) async fn next(&mut self) -> Result<Option<Arc<Frame>>, MissingFrames> {
         loop {
             // Looked at first: what comes after wakes us.
             let over = self.head.borrow_and_update().over;
             match self.find() {
-                Found::Frame(frame) => return Some(self.took(frame)),
-                Found::Nothing if over => return None,
-                Found::Nothing => self.head.changed().await.ok()?,
+                Found::Frame(frame) => return Ok(Some(self.took(frame))),
+                Found::Nothing if over => return Ok(None),
+                Found::Nothing => {
+                    if self.head.changed().await.is_err() {
+                        return Ok(None);
+                    }
+                }
                 Found::Behind => {
-                    if let Some(frame) = self.catch_up().await {
-                        return Some(self.took(frame));
+                    if let Some(frame) = self.catch_up().await? {
+                        return Ok(Some(self.took(frame)));
                     }
                 }
             }
@@ -332,17 +346,21 @@ impl Reader {
         }
     }
 
-    async fn catch_up(&mut self) -> Option<Arc<Frame>> {
+    async fn catch_up(&mut self) -> Result<Option<Arc<Frame>>, MissingFrames> {
         let past = match &mut self.past {
             Some(past) => past,
             none => none.insert(self.stage.past(self.after)),
         };
-        let frame = past.next(self.after).await;
+        let frame = past.next(self.after).await?;
         if frame.is_none() {
-            // The log has no more: the rest is at hand.
-            self.after = self.after.max(self.stage.lock().before);
+            // The log has no more: the rest is at hand, or nowhere.
+            let before = self.stage.lock().before;
+            if past.read() < before.seq {
+                return Err(MissingFrames::NotStored { after: past.read() });
+            }
+            self.after = self.after.max(before);
         }
-        frame.map(Arc::new)
+        Ok(frame.map(Arc::new))
     }
 }
 

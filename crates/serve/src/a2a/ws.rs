@@ -15,7 +15,7 @@ use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Session};
 use serde_json::Value;
 
 use self::switch::Route;
-use self::track::{Came, Tracks};
+use self::track::{Came, Over, Tracks};
 use super::cursor::Cursor;
 use super::frame::Form;
 use super::rpc::{Envelope, envelope, error_envelope};
@@ -151,15 +151,36 @@ impl Connection {
                 done = self.requests.next() => self.done(socket, done).await?,
                 came = self.tracks.next() => match came {
                     Came::Frame(at) => self.carry(socket, at).await?,
-                    Came::Over(track) => {
-                        for id in track.switch.open_streams() {
-                            socket.say(stream_end(id)).await?;
+                    Came::Over(over) => {
+                        if let Some(why) = self.over(socket, over).await? {
+                            return Ok(why);
                         }
-                        self.is_over |= track.is_listened_to;
                     }
                 },
             }
         }
+    }
+
+    /// Ends the streams of a session: with an error if frames are missing. Why the connection cannot go on, if it
+    /// cannot: whoever listens to all of a session would miss frames without knowing.
+    async fn over(&mut self, socket: &mut Socket, over: Over) -> Result<Option<Close>, Gone> {
+        let Over { streams, missing, is_listened_to } = over;
+        let error = missing.as_ref().map(error::from_missing);
+        for (id, dialect) in &streams {
+            if let Some(error) = &error {
+                socket.say(error_envelope(*dialect, id, error)).await?;
+            }
+            socket.say(stream_end(id)).await?;
+        }
+        match error {
+            None => self.is_over |= is_listened_to,
+            Some(error) if is_listened_to => {
+                socket.say(error_envelope(self.form.dialect, &RequestId::Null, &error)).await?;
+                return Ok(Some(Close::LOG_UNREADABLE));
+            }
+            Some(_) => {}
+        }
+        Ok(None)
     }
 
     /// Tells the frames that are at hand.

@@ -10,6 +10,7 @@ use axum::routing::get;
 use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
+use super::body::Deadline;
 use super::{Shared, problem};
 use crate::{a2a, guard, ws};
 
@@ -78,14 +79,15 @@ async fn wrong_method() -> Response {
     problem(StatusCode::METHOD_NOT_ALLOWED, "this method is not for this path")
 }
 
-/// Bodies only up to a size, and only of clients that go on sending.
+/// Bodies only up to a size, and only of clients that go on sending and come to an end.
 async fn bounded(State(door): State<Shared>, request: Request, next: Next) -> Response {
     let limits = door.limits();
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| length > limits.body as u64) {
         return too_large(limits.body);
     }
-    let response = next.run(request.map(|body| Body::new(TimeoutBody::new(limits.body_pause, body)))).await;
+    let in_time = |body| Body::new(Deadline::new(TimeoutBody::new(limits.body_pause, body), limits.body_time));
+    let response = next.run(request.map(in_time)).await;
     // One that did not say how long it is was cut off where it was read.
     if response.status() == StatusCode::PAYLOAD_TOO_LARGE { too_large(limits.body) } else { response }
 }

@@ -52,6 +52,7 @@ impl Close {
     const PROTOCOL: Self = Self { code: 1002, reason: "this is no valid WebSocket frame" };
     const NOT_TEXT: Self = Self { code: 1007, reason: "a text frame must be valid UTF-8" };
     pub(crate) const TOO_LARGE: Self = Self { code: 1009, reason: "the frame is too large" };
+    pub(crate) const LOG_UNREADABLE: Self = Self { code: 1011, reason: "the session's log cannot be read" };
     pub(crate) const TOO_SLOW: Self = Self { code: 1013, reason: "you did not read: come back with your cursor" };
     /// Ours: somebody sent the client away.
     pub(crate) const KICKED: Self = Self { code: 4001, reason: "you were sent away from this session" };

@@ -1,5 +1,6 @@
 //! What everybody meets at the entrance, whatever door they want.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use multitap_event::ClientRole;
@@ -200,6 +201,69 @@ async fn who_pauses_in_a_body_is_not_waited_for() {
     slow.send(&format!("{head}{{")).await;
     let answer = slow.first().await;
     assert!((400..600).contains(&answer.status), "{answer:#?}");
+}
+
+/// A byte now and then is no pause; but all of it takes too long.
+#[tokio::test]
+async fn who_lets_a_body_drip_is_not_waited_for() {
+    let limits = Limits { body_time: Duration::from_millis(500), ..Limits::default() };
+    let door = try_open(config("localhost", Access::default(), limits)).await.unwrap();
+    let mut slow = Line::to(port(&door)).await;
+    let head = format!("POST / HTTP/1.1\r\nHost: localhost:{}\r\nContent-Length: 100000\r\n\r\n", port(&door));
+    slow.send(&head).await;
+    let answer = slow.first_while_sending(" ", Duration::from_millis(20)).await;
+    assert!((400..600).contains(&answer.status), "{answer:#?}");
+}
+
+/// A query may hold a token or a name: it is in no log, at any level.
+#[tokio::test]
+async fn a_query_is_not_logged() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(log.clone()).finish();
+    let _here = tracing::subscriber::set_default(subscriber);
+    let door = open(Access::default()).await;
+    let host = format!("localhost:{}", port(&door));
+    for request in [
+        "GET /healthz?token=sesame",
+        "GET /ws?client=sesame",
+        "GET /ws?after=sesame",
+        "POST /?ext=sesame",
+        "GET /nowhere?sesame",
+    ] {
+        ask(port(&door), request, &[("Host", &host)]).await;
+    }
+    let text = log.text();
+    assert!(text.contains("/healthz"), "{text}");
+    assert!(!text.contains("sesame"), "{text}");
+}
+
+/// What was logged.
+#[derive(Debug, Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> tracing_subscriber::fmt::MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
 }
 
 #[tokio::test]

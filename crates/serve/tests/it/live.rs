@@ -101,7 +101,7 @@ pub(crate) struct Live {
     pub(crate) door: Door,
     pub(crate) hub: Hub,
     agents: mpsc::Receiver<AgentEnd>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Live {
@@ -116,7 +116,7 @@ impl Live {
         let agent = Agent { end: soon(agents.recv()).await.unwrap() };
         let host = Sessions { hub: hub.clone(), store, shared: Some(session.clone()) };
         let door = Door::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
-        (Self { door, hub, agents, _folder: folder }, session, agent)
+        (Self { door, hub, agents, folder }, session, agent)
     }
 
     /// A door beside a session of which nothing is kept.
@@ -128,7 +128,7 @@ impl Live {
         let agent = Agent { end: soon(agents.recv()).await.unwrap() };
         let host = Sessions { hub: hub.clone(), store, shared: Some(session.clone()) };
         let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
-        (Self { door: door.unwrap(), hub, agents, _folder: folder }, session, agent)
+        (Self { door: door.unwrap(), hub, agents, folder }, session, agent)
     }
 
     /// A door to sessions of the clients' own.
@@ -136,11 +136,18 @@ impl Live {
         let (hub, store, agents, folder) = sessions();
         let host = Sessions { hub: hub.clone(), store, shared: None };
         let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
-        Self { door: door.unwrap(), hub, agents, _folder: folder }
+        Self { door: door.unwrap(), hub, agents, folder }
     }
 
     pub(crate) fn port(&self) -> u16 {
         port(&self.door)
+    }
+
+    /// Damages the log under the running host: its events are not to be found any more.
+    pub(crate) fn break_log(&self) {
+        let file = rusqlite::Connection::open(self.folder.path().join("sessions.db")).unwrap();
+        file.busy_timeout(PATIENCE).unwrap();
+        file.execute_batch("ALTER TABLE events RENAME TO gone").unwrap();
     }
 
     pub(crate) async fn agent(&mut self) -> Agent {

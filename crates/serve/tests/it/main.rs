@@ -5,6 +5,7 @@
 mod events;
 mod http;
 mod live;
+mod lost;
 mod scene;
 mod tasks;
 mod ws;

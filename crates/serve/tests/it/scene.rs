@@ -103,6 +103,43 @@ impl Line {
         Self { stream: TcpStream::connect(("127.0.0.1", port)).await.unwrap() }
     }
 
+    /// One whose machine takes in little that is not read.
+    pub(crate) async fn narrow(port: u16) -> Self {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(16 * 1024).unwrap();
+        Self { stream: socket.connect(([127, 0, 0, 1], port).into()).await.unwrap() }
+    }
+
+    /// What comes first, while the same text is sent again and again.
+    pub(crate) async fn first_while_sending(&mut self, text: &str, pause: Duration) -> Answer {
+        let mut bytes = vec![0; 16 * 1024];
+        let read = timeout(PATIENCE, async {
+            loop {
+                tokio::select! {
+                    read = self.stream.read(&mut bytes) => return read.unwrap_or_default(),
+                    () = tokio::time::sleep(pause) => {}
+                }
+                self.stream.write_all(text.as_bytes()).await.ok();
+            }
+        });
+        let read = read.await.expect("an answer");
+        Answer::read(&bytes[..read])
+    }
+
+    /// The first bytes as text.
+    pub(crate) async fn first_bytes(&mut self) -> String {
+        let mut bytes = vec![0; 1024];
+        let read = timeout(PATIENCE, self.stream.read(&mut bytes)).await.expect("an answer").unwrap();
+        String::from_utf8_lossy(&bytes[..read]).into_owned()
+    }
+
+    /// All the others, until the other side closes.
+    pub(crate) async fn rest_bytes(&mut self) -> String {
+        let mut bytes = Vec::new();
+        timeout(3 * PATIENCE, self.stream.read_to_end(&mut bytes)).await.expect("the other side closes").ok();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     pub(crate) async fn send(&mut self, text: &str) {
         // A door that has heard enough reads no more; its answer is what the test looks at.
         self.stream.write_all(text.as_bytes()).await.ok();

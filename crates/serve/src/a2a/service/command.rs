@@ -214,7 +214,8 @@ impl Execution {
         }
         let asked = async {
             let mut status = CommandStatus::Started;
-            while let Some(frame) = reader.next().await {
+            // The stream that follows reports an unreadable log.
+            while let Ok(Some(frame)) = reader.next().await {
                 match follow.step(&frame) {
                     Step::Skip => {}
                     Step::Pass => status = awaits(&frame.body).unwrap_or(status),

@@ -230,7 +230,7 @@ impl Service {
         let (mut reader, mut follow) = (stage.read(plan.after), plan.follow.clone());
         plan.act().await?;
         // The first frame shows that it was taken in; the last, that it rests.
-        while let Some(frame) = reader.next().await {
+        while let Some(frame) = reader.next().await.map_err(|missing| error::from_missing(&missing))? {
             match follow.step(&frame) {
                 Step::Skip => {}
                 Step::Pass if at_once => break,

@@ -208,7 +208,8 @@ impl Service {
             Follow::turn(turn)
         };
         let ended = async {
-            while let Some(frame) = reader.next().await {
+            // What becomes of the task is in the snapshot below, whether or not its frames can be read.
+            while let Ok(Some(frame)) = reader.next().await {
                 // A question that is withdrawn on the way does not end it.
                 if follow.step(&frame) == Step::Last && frame.place.state.is_terminal() {
                     break;
@@ -269,7 +270,7 @@ impl Service {
             Projector::new(session.as_str()),
         );
         let after = call.after.ok_or_else(|| not_live(id))?;
-        if !past.look(after).await {
+        if !past.look(after).await.map_err(|missing| error::from_missing(&missing))? {
             return Err(not_live(id));
         }
         let follow = Follow::Task { task: id.into(), own: name::is_own_task(id) };

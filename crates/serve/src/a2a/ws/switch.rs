@@ -4,7 +4,7 @@
 //! are several; else to the latest that follows its task. While it is not yet clear whether a request will have a stream,
 //! because somebody else may have answered first, the frames that would be its own wait.
 
-use multitap_a2a::RequestId;
+use multitap_a2a::{Dialect, RequestId};
 
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
@@ -64,6 +64,12 @@ impl Switch {
 
     pub(super) fn open_streams(&self) -> impl Iterator<Item = &RequestId> {
         self.streams.iter().filter(|stream| stream.is_open).map(|stream| &stream.id)
+    }
+
+    /// The open streams, and the dialect that each is answered in.
+    pub(super) fn dialects(&self) -> Vec<(RequestId, Dialect)> {
+        let open = self.streams.iter().filter(|stream| stream.is_open);
+        open.map(|stream| (stream.id.clone(), stream.form.dialect)).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use multitap_a2a::RequestId;
+use multitap_a2a::{Dialect, RequestId};
 
 use super::switch::Switch;
 use crate::a2a::cursor::Cursor;
 use crate::a2a::frame::Frame;
+use crate::a2a::past::MissingFrames;
 use crate::a2a::stage::{Reader, Stage};
 
 /// All of them.
@@ -28,10 +29,12 @@ pub(super) struct Track {
     way: Way,
     /// The frame at hand cannot go on yet.
     waits: bool,
+    /// Why it is over before its session.
+    missing: Option<MissingFrames>,
 }
 
 /// A reader, and what it read.
-type Next = (Reader, Option<Arc<Frame>>);
+type Next = (Reader, Result<Option<Arc<Frame>>, MissingFrames>);
 
 enum Way {
     /// A frame is at hand.
@@ -48,8 +51,16 @@ enum Way {
 pub(super) enum Came {
     /// There is a frame at hand on this track.
     Frame(usize),
-    /// The session is over, and everything was read.
-    Over(Box<Track>),
+    Over(Over),
+}
+
+/// What is left of a track when the session is over and everything was read, or frames are missing.
+#[derive(Debug)]
+pub(super) struct Over {
+    /// The streams that are open, and the dialect of each.
+    pub(super) streams: Vec<(RequestId, Dialect)>,
+    pub(super) missing: Option<MissingFrames>,
+    pub(super) is_listened_to: bool,
 }
 
 impl Tracks {
@@ -57,7 +68,14 @@ impl Tracks {
     pub(super) fn add(&mut self, stage: Arc<Stage>, after: Cursor) -> &mut Track {
         let way = Way::Going(stage.read(after));
         let at = self.all.len();
-        self.all.push(Track { stage, switch: Switch::default(), is_listened_to: false, way, waits: false });
+        self.all.push(Track {
+            stage,
+            switch: Switch::default(),
+            is_listened_to: false,
+            way,
+            waits: false,
+            missing: None,
+        });
         &mut self.all[at]
     }
 
@@ -116,7 +134,11 @@ impl Tracks {
             Poll::Pending
         })
         .await;
-        if over { Came::Over(Box::new(self.all.remove(at))) } else { Came::Frame(at) }
+        if !over {
+            return Came::Frame(at);
+        }
+        let Track { switch, missing, is_listened_to, .. } = self.all.remove(at);
+        Came::Over(Over { streams: switch.dialects(), missing, is_listened_to })
     }
 }
 
@@ -129,6 +151,10 @@ impl Track {
             Way::Over => Poll::Ready(true),
             Way::Waiting(next) => {
                 let Poll::Ready((reader, frame)) = next.as_mut().poll(context) else { return Poll::Pending };
+                let frame = frame.unwrap_or_else(|missing| {
+                    self.missing = Some(missing);
+                    None
+                });
                 let is_over = frame.is_none();
                 self.way = frame.map_or(Way::Over, |frame| Way::Here(reader, frame));
                 Poll::Ready(is_over)

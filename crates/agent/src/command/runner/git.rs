@@ -1,0 +1,210 @@
+//! What makes git run something else: settings on its command line, aliases, options that name programs.
+//!
+//! A command that git does not have itself is an alias or a program of that name, so only known ones are trusted.
+
+use super::super::looks::long;
+
+/// Commands of git that run nothing but what the repository's own settings say.
+const PLAIN: &[&str] = &[
+    "add",
+    "am",
+    "apply",
+    "archive",
+    "bisect",
+    "blame",
+    "branch",
+    "bundle",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-ref-format",
+    "checkout",
+    "cherry",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "commit",
+    "commit-tree",
+    "config",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "fetch",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "gc",
+    "grep",
+    "hash-object",
+    "init",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge",
+    "merge-base",
+    "merge-file",
+    "merge-tree",
+    "mktag",
+    "mktree",
+    "mv",
+    "name-rev",
+    "notes",
+    "pack-refs",
+    "prune",
+    "pull",
+    "push",
+    "range-diff",
+    "read-tree",
+    "rebase",
+    "reflog",
+    "remote",
+    "repack",
+    "replace",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-ref",
+    "sparse-checkout",
+    "stash",
+    "status",
+    "submodule",
+    "switch",
+    "symbolic-ref",
+    "tag",
+    "update-index",
+    "update-ref",
+    "verify-commit",
+    "verify-tag",
+    "version",
+    "whatchanged",
+    "worktree",
+    "write-tree",
+];
+
+/// Options that name a program, or a place whose settings do.
+const OPTIONS: &[&str] = &[
+    "--config-env",
+    "--exec-path",
+    "--upload-pack",
+    "--receive-pack",
+    "--exec",
+    "--ext-diff",
+    "--textconv",
+    "--open-files-in-pager",
+    "--template",
+    "--git-dir",
+    "--extcmd",
+];
+
+/// Settings that name no program, by their beginning, in small letters.
+const HARMLESS: &[&str] = &[
+    "user.",
+    "author.",
+    "committer.",
+    "color.",
+    "advice.",
+    "column.",
+    "log.",
+    "status.",
+    "init.defaultbranch",
+    "core.quotepath",
+    "core.autocrlf",
+    "core.safecrlf",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.longpaths",
+    "commit.gpgsign",
+    "tag.gpgsign",
+    "tag.sort",
+    "branch.sort",
+    "push.default",
+    "push.autosetupremote",
+    "pull.rebase",
+    "pull.ff",
+    "fetch.prune",
+    "diff.renames",
+    "diff.noprefix",
+    "diff.mnemonicprefix",
+    "diff.algorithm",
+    "merge.conflictstyle",
+    "merge.ff",
+    "rebase.autosquash",
+    "rebase.autostash",
+    "rerere.",
+    "http.version",
+    "http.postbuffer",
+    "http.lowspeed",
+];
+
+pub(super) fn runs_others(arguments: &[&str]) -> bool {
+    if arguments.iter().any(|text| long(text, OPTIONS) || text.contains("ext::")) || sets_a_program(arguments) {
+        return true;
+    }
+    let Some((command, rest)) = command(arguments) else { return false };
+    let short = |letter: char| rest.iter().any(|text| is_short(text) && text.contains(letter));
+    match command {
+        "bisect" => rest.contains(&"run"),
+        "submodule" => rest.contains(&"foreach"),
+        "rebase" => short('x'),
+        "grep" => short('O'),
+        "clone" | "fetch" | "pull" => short('u'),
+        "config" => configures(rest),
+        command => !PLAIN.contains(&command),
+    }
+}
+
+fn is_short(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--")
+}
+
+/// The command and what stands behind it; none if there are flags alone.
+fn command<'a>(arguments: &'a [&'a str]) -> Option<(&'a str, &'a [&'a str])> {
+    let mut rest = arguments;
+    loop {
+        match rest {
+            ["-C" | "-c" | "--namespace" | "--work-tree" | "--super-prefix", _, more @ ..] => rest = more,
+            [flag, more @ ..] if flag.starts_with('-') => rest = more,
+            [command, more @ ..] => return Some((command, more)),
+            [] => return None,
+        }
+    }
+}
+
+/// Whether `-c NAME=VALUE` or `--config NAME=VALUE` sets something that may name a program.
+fn sets_a_program(arguments: &[&str]) -> bool {
+    let next = arguments.iter().skip(1).copied().chain([""]);
+    arguments.iter().zip(next).any(|(text, next)| {
+        let setting = match *text {
+            "-c" | "--config" => Some(next),
+            text => text.strip_prefix("--config=").or_else(|| text.strip_prefix("-c")),
+        };
+        setting.and_then(|setting| setting.split_once('=')).is_some_and(|(name, _)| !is_harmless(name))
+    })
+}
+
+fn is_harmless(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    HARMLESS.iter().any(|harmless| name.starts_with(harmless))
+}
+
+/// Whether `git config` does more than read, or set what is harmless.
+fn configures(rest: &[&str]) -> bool {
+    let reads = ["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"];
+    if rest.iter().any(|text| reads.contains(text)) {
+        return false;
+    }
+    let mut words = rest.iter().filter(|text| !text.starts_with('-') && !matches!(**text, "set" | "unset"));
+    let edits = rest.iter().any(|text| matches!(*text, "-e" | "edit") || long(text, &["--edit"]));
+    edits || words.next().is_some_and(|name| !is_harmless(name)) && words.next().is_some()
+}

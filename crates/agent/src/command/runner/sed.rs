@@ -1,0 +1,92 @@
+//! Whether a script for sed runs commands or writes files (`e`, `w`, `s///e`): all but the plainest scripts may.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+pub(super) fn runs_others(arguments: &[&str]) -> bool {
+    let mut words = arguments.iter();
+    let (mut scripts, mut bare): (Vec<&str>, Option<&str>) = (Vec::new(), None);
+    while let Some(word) = words.next() {
+        match *word {
+            "--sandbox" => return false,
+            "-e" | "--expression" => scripts.extend(words.next().copied()),
+            "-n" | "-E" | "-r" | "-s" | "-u" | "-z" | "-i" | "--quiet" | "--silent" | "--regexp-extended"
+            | "--in-place" | "--separate" | "--unbuffered" | "--null-data" | "--posix" | "--debug" => {}
+            text if text.starts_with("-i") || text.starts_with("--in-place=") => {}
+            text if text.starts_with('-') && text.len() > 1 => return true,
+            _ => {
+                bare.get_or_insert(word);
+            }
+        }
+    }
+    if scripts.is_empty() {
+        scripts.extend(bare);
+    }
+    scripts.iter().any(|script| !is_plain(script))
+}
+
+/// Whether a script only prints, deletes and substitutes.
+fn is_plain(script: &str) -> bool {
+    let mut rest = script.chars().peekable();
+    loop {
+        while rest.next_if(|char| char.is_whitespace() || *char == ';').is_some() {}
+        if rest.peek().is_none() {
+            return true;
+        }
+        if command(&mut rest).is_none() {
+            return false;
+        }
+    }
+}
+
+/// Reads one command with its addresses; none if it is not among the plain ones.
+fn command(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
+    address(rest)?;
+    if rest.next_if_eq(&',').is_some() {
+        address(rest)?;
+    }
+    while rest.next_if(|char| matches!(char, ' ' | '!')).is_some() {}
+    match rest.next()? {
+        'p' | 'd' | 'q' | '=' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'P' | 'D' => {}
+        's' => {
+            let delimiter = rest.next()?;
+            until(rest, delimiter)?;
+            until(rest, delimiter)?;
+            while rest.next_if(|char| matches!(char, 'g' | 'p' | 'i' | 'I' | '0'..='9')).is_some() {}
+        }
+        'y' => {
+            let delimiter = rest.next()?;
+            until(rest, delimiter)?;
+            until(rest, delimiter)?;
+        }
+        _ => return None,
+    }
+    while rest.next_if(|char| matches!(char, ' ' | '\t')).is_some() {}
+    rest.peek().is_none_or(|char| matches!(char, ';' | '\n')).then_some(())
+}
+
+fn address(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
+    if rest.next_if_eq(&'/').is_some() {
+        until(rest, '/')?;
+        rest.next_if_eq(&'I');
+    } else if rest.next_if_eq(&'$').is_none() {
+        while rest.next_if(|char| matches!(char, '0'..='9' | '~' | '+')).is_some() {}
+    }
+    Some(())
+}
+
+/// Reads on behind the next delimiter. In brackets it may stand for itself, so brackets with one in them are not plain.
+fn until(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
+    let mut in_brackets = false;
+    loop {
+        match rest.next()? {
+            char if char == delimiter => return (!in_brackets).then_some(()),
+            '\\' => {
+                rest.next()?;
+            }
+            '[' => in_brackets = true,
+            ']' => in_brackets = false,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A log that cannot be read while a client catches up: its stream ends with an error, and never skips frames.
+
+use multitap_hub::Session;
+use serde_json::{Value, json};
+
+use crate::live::{Agent, Client, Live, cursor, event, soon, text, turn_started};
+use crate::scene::Line;
+
+/// Pieces of the turn, and the size of each: together more than the latest frames that are at hand, what a socket takes
+/// in, and what is read of the log at a time.
+const PIECES: usize = 160;
+const PIECE: usize = 128 * 1024;
+
+/// A turn that goes on and has said more than is at hand.
+async fn said_much(session: &Session, agent: &mut Agent, client: &mut Client) -> String {
+    client.ask(1, "message/send", json!({
+        "message": { "kind": "message", "messageId": "m", "role": "user", "parts": [{ "kind": "text", "text": "go" }] },
+        "configuration": { "blocking": false },
+    })).await;
+    agent.hears_prompt().await;
+    agent.tells(turn_started()).await;
+    let task = client.answer(1).await["result"]["id"].as_str().unwrap().to_owned();
+    for piece in 0..PIECES {
+        agent.tells(text(&format!("{piece} {}", "x".repeat(PIECE)))).await;
+    }
+    let whole = u64::try_from(PIECES).unwrap();
+    soon(async {
+        while session.last() < whole {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    task
+}
+
+/// The frames of a stream of server-sent events.
+fn frames(body: &str) -> Vec<Value> {
+    let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.map(|json| serde_json::from_str(json).unwrap()).collect()
+}
+
+#[track_caller]
+fn rises_without_a_gap(frames: &[Value]) {
+    let pieces: Vec<usize> = frames
+        .iter()
+        .filter_map(|frame| {
+            event(frame)?.pointer("/status/message/parts/0/text")?.as_str()?.split(' ').next()?.parse().ok()
+        })
+        .collect();
+    let expected: Vec<usize> = (0..pieces.len()).collect();
+    assert_eq!(pieces, expected, "pieces were skipped");
+    assert!(pieces.len() < PIECES, "all of the log could be read");
+}
+
+fn is_error(frame: &Value) -> bool {
+    frame["error"]["message"].as_str().is_some_and(|why| why.contains("log cannot be read"))
+}
+
+async fn ends_with_an_error(method: &str, wait_for_first: bool) {
+    let (live, session, mut agent) = Live::shared().await;
+    let mut client = live.client("?client=ann").await;
+    let task = said_much(&session, &mut agent, &mut client).await;
+    if !wait_for_first {
+        live.break_log();
+    }
+    let body = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": { "id": task } }).to_string();
+    let mut line = Line::narrow(live.port()).await;
+    let head = format!("POST / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nContent-Type: application/json\r\n", live.port());
+    let more = format!("Accept: text/event-stream\r\nLast-Event-ID: 1\r\nContent-Length: {}\r\n", body.len());
+    line.send(&format!("{head}{more}Connection: close\r\n\r\n{body}")).await;
+    let mut text = String::new();
+    if wait_for_first {
+        // Nothing more is read: the rest of the log is still to be gone through when it breaks.
+        text = line.first_bytes().await;
+        live.break_log();
+    }
+    text.push_str(&line.rest_bytes().await);
+    let found = frames(&unchunked(&text));
+    assert!(
+        found.last().is_some_and(is_error),
+        "{:?}",
+        found.last().map(|frame| frame.to_string().chars().take(300).collect::<String>())
+    );
+    assert_eq!(found.last().unwrap()["id"], 7);
+    rises_without_a_gap(&found);
+}
+
+/// Without the sizes of its pieces; the head as well.
+fn unchunked(text: &str) -> String {
+    let mut rest = text.split_once("\r\n\r\n").unwrap().1;
+    let mut body = String::new();
+    while let Some((size, more)) = rest.split_once("\r\n") {
+        let Ok(size) = usize::from_str_radix(size, 16) else { break };
+        let Some(chunk) = more.get(..size) else { break };
+        body.push_str(chunk);
+        rest = more.get(size + 2..).unwrap_or_default();
+    }
+    body
+}
+
+/// R002-33: a stream goes on without a gap, or says that it cannot.
+#[tokio::test]
+async fn a_stream_of_events_ends_with_an_error_in_both_dialects() {
+    ends_with_an_error("tasks/resubscribe", false).await;
+    ends_with_an_error("SubscribeToTask", false).await;
+}
+
+#[tokio::test]
+async fn a_log_that_breaks_in_the_middle_of_a_catch_up_ends_the_stream() {
+    ends_with_an_error("tasks/resubscribe", true).await;
+}
+
+#[tokio::test]
+async fn a_websocket_is_told_and_closed() {
+    let (live, session, mut agent) = Live::shared().await;
+    let mut client = live.client("?client=ann").await;
+    said_much(&session, &mut agent, &mut client).await;
+    let mut late = Client::narrow(live.port(), "?client=eve&after=1").await;
+    let first = late.frame().await;
+    live.break_log();
+    let mut seen = vec![first];
+    let why = loop {
+        match late.next().await {
+            Ok(frame) => seen.push(frame),
+            Err(why) => break why,
+        }
+    };
+    assert_eq!(why, "1011 the session's log cannot be read");
+    let error = seen.pop().unwrap();
+    assert!(is_error(&error) && error["id"].is_null(), "{error}");
+    rises_without_a_gap(&seen);
+    let cursors: Vec<(u64, u64)> = seen.iter().filter_map(event).map(cursor).collect();
+    assert!(cursors.is_sorted());
+}
+
+#[tokio::test]
+async fn our_own_events_name_the_gap() {
+    let (live, session, mut agent) = Live::shared().await;
+    let mut client = live.client("?client=ann").await;
+    said_much(&session, &mut agent, &mut client).await;
+    live.break_log();
+    let mut late = live.client("?dialect=events&client=eve&after=1").await;
+    let mut last = 1;
+    let gap = loop {
+        let frame = late.frame().await;
+        if frame["method"] == "replayGap" {
+            break frame;
+        }
+        if frame["method"] == "event" {
+            last += 1;
+            assert_eq!(frame["params"]["seq"], last, "an event was skipped");
+        }
+    };
+    assert_eq!(gap["params"]["after"], last);
+}
