@@ -115,6 +115,15 @@ pub(crate) enum ToolStatus {
     Cancelled,
 }
 
+impl ToolStatus {
+    pub(crate) fn is_over(self) -> bool {
+        match self {
+            Self::Pending | Self::Executing => false,
+            Self::Succeeded | Self::Failed | Self::Cancelled => true,
+        }
+    }
+}
+
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {

@@ -123,8 +123,10 @@ impl Tools {
         tools
     }
 
+    /// Another turn begins. What is still asked stays: somebody has to answer it.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        self.calls.retain(|call| call.view.asked.is_some());
+        self.live = LiveOutput::default();
     }
 
     /// Lets go of calls that are over: nothing more is shown of them, whatever comes.
@@ -242,6 +244,18 @@ impl Tools {
         views
     }
 
+    /// Cancels the calls that still wait for an answer.
+    pub(super) fn close_questions(&mut self) -> Vec<ToolView> {
+        let asking = self.calls.iter_mut().filter(|call| call.view.asked.is_some());
+        asking.map(|call| call.over(ToolStatus::Cancelled)).collect()
+    }
+
+    /// Nobody runs them any more: cancelled, all that are not over.
+    pub(super) fn abandon(&mut self) -> Vec<(Timestamp, ToolView)> {
+        let open = self.calls.iter_mut().filter(|call| !call.is_over());
+        open.map(|call| (call.at, call.over(ToolStatus::Cancelled))).collect()
+    }
+
     pub(super) fn asked(&mut self, question: &Question) -> ToolView {
         let id = question.tool_id.clone().unwrap_or_else(|| question.question_id.as_str().into());
         let known = self.calls.iter().rposition(|call| call.is(&id) && !call.is_over());
@@ -253,6 +267,8 @@ impl Tools {
         call.question = Some(question.question_id.clone());
         call.view.asked = Some(Arc::new(question.clone()));
         call.view.status = ToolStatus::Pending;
+        // What waits puts nothing out. The next live output is whole again.
+        call.view.live = None;
         call.pending()
     }
 

@@ -168,8 +168,8 @@ impl Service {
             check_folder(&session, settings).await?;
             self.recall(door, &session).await;
             let stage = self.stage(door, &session).await?;
-            let had_own_tasks = name::is_own_task(&stage.now().task);
-            let lasting = in_use || (!had_own_tasks && stage.now().cursor.seq > 0 && session_had_turns(&session).await);
+            let now = stage.now();
+            let lasting = in_use || (!now.has_own_tasks && now.cursor.seq > 0 && session_had_turns(&session).await);
             return Ok(Target { session, task: None, lasting, is_new: false, notices: Vec::new() });
         }
         if matches!(said, Said::Answer(_)) {
@@ -238,7 +238,7 @@ impl Service {
                 Step::Last => break,
             }
         }
-        self.snapshot(door, &stage, &task, form.spelling, history).await.map(Sent::Task)
+        self.snapshot(door, &stage, &stage.now(), &task, form.spelling, history).await.map(Sent::Task)
     }
 }
 
