@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Said, Served, asked, ids};
+use super::{Said, Served, answer, asked, ids};
 use crate::scene::Scene;
 
 /// Checks every way to ask for a task, in both dialects: nothing waits for an answer, and the call has its last status.
@@ -74,5 +74,37 @@ fn a_question_of_a_killed_host_waits_for_nobody() {
     for task in &tasks {
         is_settled(&served, task, "failed", "CANCELLED");
     }
+    served.stop(&scene);
+}
+
+/// R000-42: a client that answers the wrong call learns which one waits.
+#[test]
+fn an_answer_to_an_unknown_call_names_what_is_open() {
+    let scene = Scene::bare();
+    let served = scene.a2a(&[]);
+    let frames = served.stream(&Said::text("write hello to a.txt").dev());
+    let (task, _) = ids(&frames);
+    let call = asked(&frames)["tool_call_id"].as_str().unwrap();
+    let wrong = answer(&json!({ "tool_call_id": "nope" }), "proceed_once");
+    let mut quoting = wrong.clone();
+    quoting["correlationId"] = "some-question".into();
+    let mut confirm = wrong.clone();
+    confirm["taskId"] = task.as_str().into();
+    for (method, params) in [
+        ("message/send", Said::data(&wrong).task(&task).0),
+        ("message/send", Said::data(&quoting).task(&task).0),
+        ("SendMessage", Said::data(&wrong).task(&task).v1()),
+        ("toolCall/confirm", confirm.clone()),
+    ] {
+        let (code, why) = served.refusal(method, &params);
+        assert_eq!(code, -32602, "{why}");
+        for named in ["\"nope\"", call, "proceed_once", "cancel"] {
+            assert!(why.contains(named), "{method}: {named} in {why}");
+        }
+    }
+    assert_eq!((served.state(&task).as_str(), scene.file("a.txt")), ("input-required", None));
+    served.result("tasks/cancel", &json!({ "id": task }));
+    let (_, why) = served.refusal("toolCall/confirm", &confirm);
+    assert!(why.contains("no question is open"), "{why}");
     served.stop(&scene);
 }

@@ -58,7 +58,8 @@ pub(super) struct Due {
 impl Call {
     fn new(call: ToolStarted, cursor: Cursor, at: Timestamp) -> Self {
         let (call, status) = (Arc::new(call), ToolStatus::Pending);
-        let view = ToolView { call, status, live: None, asked: None, ruling: None, changes: Vec::new(), end: None };
+        let (changes, end) = (Vec::new(), None);
+        let view = ToolView { call, status, live: None, asked: None, answered: None, ruling: None, changes, end };
         Self { view, cursor, at, shown: Shown::Nothing, question: None }
     }
 
@@ -266,6 +267,7 @@ impl Tools {
         let call = &mut self.calls[at];
         call.question = Some(question.question_id.clone());
         call.view.asked = Some(Arc::new(question.clone()));
+        call.view.answered = None;
         call.view.status = ToolStatus::Pending;
         // What waits puts nothing out. The next live output is whole again.
         call.view.live = None;
@@ -275,6 +277,7 @@ impl Tools {
     pub(super) fn settled(&mut self, ruling: &Ruling, at: Timestamp) -> Option<ToolView> {
         let call = self.asked_about(&ruling.question_id)?;
         let asked = call.view.asked.take()?;
+        call.view.answered = Some(asked.clone());
         call.view.ruling = Some(Arc::new(ruling.clone()));
         call.at = at;
         Some(match (ruling.kind.allows(), asked.tool_id.is_some()) {
@@ -288,6 +291,7 @@ impl Tools {
     pub(super) fn withdrawn(&mut self, question: &QuestionId, at: Timestamp) -> Option<ToolView> {
         let call = self.asked_about(question)?;
         let asked = call.view.asked.take()?;
+        call.view.answered = Some(asked.clone());
         call.at = at;
         Some(if asked.tool_id.is_some() { call.pending() } else { call.over(ToolStatus::Cancelled) })
     }
