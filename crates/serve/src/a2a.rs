@@ -23,6 +23,7 @@ mod sse;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod uri;
 mod ws;
 
 use axum::Router;

@@ -9,6 +9,7 @@ mod restart;
 mod resume;
 mod rights;
 mod settings;
+mod settled;
 mod turn;
 
 use std::fs;

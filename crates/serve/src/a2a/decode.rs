@@ -1,5 +1,7 @@
 //! Messages of clients to what a session understands: a prompt, or an answer to a question.
 
+use std::path::PathBuf;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use multitap_a2a::devtool::{ToolCallConfirmation, is_confirmation};
@@ -7,10 +9,13 @@ use multitap_a2a::{Content, Error, ErrorKind, Message, Part, Role};
 use multitap_event::{Image, Prompt};
 use serde_json::Value;
 
+use super::uri::{self, ImageFile, Source};
+
 /// What a message is meant as.
 #[derive(Debug, PartialEq)]
 pub(super) enum Said {
-    Prompt(Prompt),
+    /// A prompt, and the image files that belong into it.
+    Prompt(Prompt, Vec<ImageFile>),
     Answer(ToolCallConfirmation),
 }
 
@@ -27,13 +32,16 @@ pub(super) fn message(message: &Message) -> Result<Said, Error> {
         return ToolCallConfirmation::read(answer).map(Said::Answer);
     }
     let mut prompt = Prompt::default();
+    let mut files: Vec<ImageFile> = Vec::new();
     for (index, part) in message.parts.iter().enumerate() {
-        add(part, &mut prompt).map_err(|error| Error { message: at(index, &error.message), ..error })?;
+        let named = add(part, &mut prompt).map_err(|error| Error { message: at(index, &error.message), ..error })?;
+        let at = prompt.images.len() + files.len();
+        files.extend(named.map(|path| ImageFile { part: index, at, path }));
     }
-    if prompt.text.trim().is_empty() && prompt.images.is_empty() {
+    if prompt.text.trim().is_empty() && prompt.images.is_empty() && files.is_empty() {
         return Err(Error::invalid_params("message.parts: there is nothing in them to do"));
     }
-    Ok(Said::Prompt(prompt))
+    Ok(Said::Prompt(prompt, files))
 }
 
 fn at(index: usize, what: &str) -> String {
@@ -47,15 +55,41 @@ fn confirmation(part: &Part) -> Option<&Value> {
     }
 }
 
-fn add(part: &Part, prompt: &mut Prompt) -> Result<(), Error> {
+/// Adds a part to the prompt; or says which image file is to be read for it.
+fn add(part: &Part, prompt: &mut Prompt) -> Result<Option<PathBuf>, Error> {
     match &part.content {
         Content::Text(text) => say(prompt, text),
-        Content::Url(url) => say(prompt, &format!("{}: {url}", part.filename.as_deref().unwrap_or("file"))),
+        Content::Url(uri) => return link(part, uri, prompt),
         // The agent reads it as the user could have typed it.
         Content::Data(data) => say(prompt, &format!("```json\n{data:#}\n```")),
-        Content::Raw(base64) => return file(part, base64, prompt),
+        Content::Raw(base64) => {
+            let bytes = BASE64_STANDARD.decode(base64);
+            let bytes = bytes.map_err(|_| Error::invalid_params("the file is not valid base64"))?;
+            file(part, part.media_type.as_deref().unwrap_or(""), bytes, prompt)?;
+        }
     }
-    Ok(())
+    Ok(None)
+}
+
+/// A part that is named by a URI: an image is read or refused, and an agent finds other files by their address.
+fn link(part: &Part, uri: &str, prompt: &mut Prompt) -> Result<Option<PathBuf>, Error> {
+    let media_type = part.media_type.as_deref().unwrap_or("");
+    let is_image = uri::is_image(media_type, uri);
+    match uri::source(uri).map_err(Error::invalid_params)? {
+        Source::Data { media_type: given, bytes } => {
+            let media_type = if media_type.is_empty() { given.as_str() } else { media_type };
+            file(part, media_type, bytes, prompt)?;
+        }
+        Source::File(path) if is_image => return Ok(Some(path)),
+        Source::Elsewhere if is_image => {
+            let why = format!("images are not fetched from {uri}; send the image's bytes, or a data: URI");
+            return Err(Error::invalid_params(why));
+        }
+        Source::File(_) | Source::Elsewhere => {
+            say(prompt, &format!("{}: {uri}", part.filename.as_deref().unwrap_or("file")));
+        }
+    }
+    Ok(None)
 }
 
 fn say(prompt: &mut Prompt, text: &str) {
@@ -65,9 +99,7 @@ fn say(prompt: &mut Prompt, text: &str) {
     prompt.text.push_str(text);
 }
 
-fn file(part: &Part, base64: &str, prompt: &mut Prompt) -> Result<(), Error> {
-    let bytes = BASE64_STANDARD.decode(base64).map_err(|_| Error::invalid_params("the file is not valid base64"))?;
-    let media_type = part.media_type.as_deref().unwrap_or("");
+fn file(part: &Part, media_type: &str, bytes: Vec<u8>, prompt: &mut Prompt) -> Result<(), Error> {
     if media_type.starts_with("image/") || media_type.is_empty() {
         if let Ok(media_type) = Image::media_type_of(&bytes) {
             let data = BASE64_STANDARD.encode(&bytes);

@@ -175,6 +175,9 @@ fn own_metadata(frame: &Frame, change: Option<&StateChange>) -> Map {
         Body::Prompted { .. } | Body::Said(_) | Body::State(_) => None,
     };
     own.extend(parent.map(|parent| ("parentToolCallId".to_owned(), parent.into())));
+    if let Body::Tool(tool) = &frame.body {
+        own.extend(tool::changes(tool).map(|changes| ("changes".to_owned(), changes)));
+    }
     if let Body::Tool(ToolView { ruling: Some(ruling), .. }) = &frame.body {
         own.insert("settledBy".to_owned(), who(&ruling.settled_by));
         own.insert("selectedOptionId".to_owned(), ruling.selected_option_id.as_str().into());

@@ -98,6 +98,8 @@ pub(crate) struct ToolView {
     pub(crate) live: Option<Arc<str>>,
     /// The question that waits.
     pub(crate) asked: Option<Arc<Question>>,
+    /// The question that was asked last, once it is no longer open: what was approved is what is being done.
+    pub(crate) answered: Option<Arc<Question>>,
     /// The answer it was given.
     pub(crate) ruling: Option<Arc<Ruling>>,
     /// The files it changed.
@@ -113,6 +115,15 @@ pub(crate) enum ToolStatus {
     Succeeded,
     Failed,
     Cancelled,
+}
+
+impl ToolStatus {
+    pub(crate) fn is_over(self) -> bool {
+        match self {
+            Self::Pending | Self::Executing => false,
+            Self::Succeeded | Self::Failed | Self::Cancelled => true,
+        }
+    }
 }
 
 /// Why a stream ends.
@@ -162,7 +173,8 @@ impl Body {
             Self::State(_) => 0,
             Self::Text { text, .. } | Self::Thought { text, .. } => text.len(),
             Self::Tool(tool) => {
-                let parts = [written(&tool.call.arguments), written(&tool.asked), written(&tool.changes)];
+                let question = tool.asked.as_ref().or(tool.answered.as_ref());
+                let parts = [written(&tool.call.arguments), written(&question), written(&tool.changes)];
                 tool.live.as_ref().map_or(0, |live| live.len()) + parts.iter().sum::<usize>() + written(&tool.end)
             }
         }

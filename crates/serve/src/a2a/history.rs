@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Content, Message, Role, TaskState};
-use multitap_event::{EventKind, SessionId, Timestamp};
+use multitap_a2a::{Content, Map, Message, Role, Task, TaskState, TaskStatus};
+use multitap_event::{Event, EventKind, SessionId, Timestamp, ToolId};
 use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
 use serde_json::Value;
 
-use super::frame::{Body, Frame};
+use super::frame::{Body, Frame, ToolView};
 use super::project::{Projector, VOID};
 use super::{encode, name};
 
@@ -37,16 +37,27 @@ pub(crate) struct Stretch {
     /// The first event of it, and the last; nothing while it goes on.
     pub(crate) first: u64,
     pub(crate) last: Option<u64>,
+    /// Whether nothing runs any more, even if the log stops in the middle of a turn: its process was killed.
+    pub(crate) is_over: bool,
 }
 
 /// What was said in a task.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub(crate) history: Vec<Message>,
-    /// The agent's last words, or what it asks.
-    pub(crate) latest: Option<Message>,
+    /// The last thing the agent said, asked or did about what it asked.
+    latest: Option<Latest>,
+    /// The calls that wait for an answer with their questions, oldest question first.
+    asking: Vec<(ToolId, Message)>,
     /// Where it stood at the end.
     pub(crate) end: Option<End>,
+}
+
+#[derive(Debug)]
+struct Latest {
+    message: Message,
+    /// The call that the agent asked about. Its later updates replace the question.
+    call: Option<ToolId>,
 }
 
 /// Where a task stood, since which event and when.
@@ -79,15 +90,8 @@ impl Stretch {
     pub(crate) async fn read(&self, messages: Option<u32>, spelling: Spelling) -> Result<Told, JournalError> {
         let limit = messages.map_or(MESSAGES, |limit| usize::try_from(limit).unwrap_or(MESSAGES).min(MESSAGES));
         let entries = self.entries(limit.max(1)).await?;
-        let mut projector = Projector::new(self.log.session().as_str());
-        let mut frames = Vec::new();
-        for event in entries.iter().filter_map(Entry::event) {
-            projector.apply(event, &mut frames);
-        }
-        let mut told = Told::default();
-        for frame in frames.iter().filter(|frame| frame.place.task == self.task) {
-            told.add(frame, spelling);
-        }
+        let events = entries.iter().filter_map(Entry::event);
+        let mut told = Told::of(self.log.session().as_str(), events, &self.task, spelling, self.is_over);
         let surplus = told.history.len().saturating_sub(limit);
         told.history.drain(..surplus);
         Ok(told)
@@ -120,10 +124,66 @@ fn is_prompt(entry: &Entry) -> bool {
 }
 
 impl Told {
+    /// What these events of a session say of that task. If it `is_over`, calls that the log leaves open are closed.
+    pub(super) fn of<'a>(
+        session: &str,
+        events: impl Iterator<Item = &'a Event>,
+        task: &str,
+        spelling: Spelling,
+        is_over: bool,
+    ) -> Self {
+        let mut projector = Projector::new(session);
+        let mut frames = Vec::new();
+        for event in events {
+            projector.apply(event, &mut frames);
+        }
+        if is_over {
+            projector.abandon(&mut frames);
+        }
+        let mut told = Self::default();
+        for frame in frames.iter().filter(|frame| *frame.place.task == *task) {
+            told.add(frame, spelling);
+        }
+        told
+    }
+
+    /// The task that this was said in.
+    pub(super) fn into_task(
+        self,
+        id: &str,
+        session: &SessionId,
+        state: TaskState,
+        since: Option<Timestamp>,
+        spelling: Spelling,
+    ) -> Task {
+        let latest = self.latest.map(|latest| latest.message);
+        let message = match state {
+            TaskState::InputRequired => self.asking.into_iter().next_back().map(|(_, question)| question).or(latest),
+            state if state.is_terminal() || state.is_interrupted() => latest,
+            _ => None,
+        };
+        Task {
+            id: id.to_owned(),
+            context_id: session.to_string(),
+            status: TaskStatus {
+                state: encode::state(state, spelling),
+                message,
+                timestamp: since.map(|since| since.to_string()),
+            },
+            history: self.history,
+            artifacts: Vec::new(),
+            metadata: Map::new(),
+        }
+    }
+
     fn add(&mut self, frame: &Frame, spelling: Spelling) {
         // A prompt that waits is no change of a task that lasts.
         let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&frame.place.task);
         if !waits && self.end.is_none_or(|end| end.state != frame.place.state) {
+            if self.end.is_some_and(|end| end.state.is_terminal()) {
+                // Another turn begins.
+                self.latest = None;
+            }
             self.end = Some(End { state: frame.place.state, seq: frame.cursor.seq, at: frame.at });
         }
         match &frame.body {
@@ -133,21 +193,37 @@ impl Told {
             }
             Body::Prompted { .. } => {
                 self.history.extend(encode::message(frame, spelling));
-                self.latest = None;
+                self.latest = self.latest.take().filter(|_| waits);
             }
-            Body::Said(_) => self.history.extend(encode::message(frame, spelling)),
-            Body::Tool(tool) => {
-                let message = encode::message(frame, spelling);
-                if tool.asked.is_some() {
-                    self.latest.clone_from(&message);
-                }
-                if tool.end.is_some() {
-                    self.history.extend(message);
-                }
+            Body::Said(said) => {
+                let Some(message) = encode::message(frame, spelling) else { return };
+                self.say(message, &said.content);
             }
+            Body::Tool(tool) => self.called(frame, tool, spelling),
             Body::State(change) if change.more.iter().any(|(key, _)| *key == VOID) => self.discard(&change.more),
-            Body::State(change) if change.message.is_some() => self.latest = encode::message(frame, spelling),
+            Body::State(change) if change.message.is_some() => {
+                self.latest = encode::message(frame, spelling).map(|message| Latest { message, call: None });
+            }
             Body::State(_) | Body::Thought { .. } => {}
+        }
+    }
+
+    fn called(&mut self, frame: &Frame, tool: &ToolView, spelling: Spelling) {
+        let id = &tool.call.tool_id;
+        let was_asked = self.latest.as_ref().is_some_and(|latest| latest.call.as_ref() == Some(id));
+        self.asking.retain(|(asked, _)| asked != id);
+        if tool.asked.is_none() && !was_asked && !tool.status.is_over() {
+            return;
+        }
+        let Some(message) = encode::message(frame, spelling) else { return };
+        if tool.asked.is_some() {
+            self.asking.push((id.clone(), message.clone()));
+        }
+        if tool.status.is_over() {
+            self.history.push(message.clone());
+        }
+        if tool.asked.is_some() || was_asked {
+            self.latest = Some(Latest { message, call: Some(id.clone()) });
         }
     }
 
@@ -158,17 +234,20 @@ impl Told {
             ids.any(|id| id.as_str() == Some(&message.message_id))
         };
         self.history.retain(|message| !void(message));
-        self.latest = self.latest.take().filter(|message| !void(message));
+        self.latest = self.latest.take().filter(|latest| !void(&latest.message));
     }
 
     /// A piece of a message comes after the pieces before it.
     fn say(&mut self, message: Message, text: &str) {
-        let goes_on = self.history.last_mut().filter(|last| last.message_id == message.message_id);
+        let is_same = |last: &&mut Message| last.message_id == message.message_id && last.role == message.role;
+        let goes_on = self.history.last_mut().filter(is_same);
         match goes_on.and_then(|last| last.parts.last_mut()).map(|part| &mut part.content) {
             Some(Content::Text(before)) => before.push_str(text),
             _ => self.history.push(message),
         }
-        self.latest = self.history.last().filter(|last| last.role == Role::Agent).cloned();
+        if let Some(said) = self.history.last().filter(|last| last.role == Role::Agent) {
+            self.latest = Some(Latest { message: said.clone(), call: None });
+        }
     }
 }
 
@@ -195,6 +274,6 @@ mod tests {
         let mut told = Told::default();
         frames.iter().for_each(|frame| told.add(frame, Spelling::Specified));
         let ids: Vec<&str> = told.history.iter().map(|message| message.message_id.as_str()).collect();
-        assert_eq!((ids, told.latest.unwrap().message_id), (vec!["a", "c"], "c".to_owned()));
+        assert_eq!((ids, told.latest.unwrap().message.message_id), (vec!["a", "c"], "c".to_owned()));
     }
 }

@@ -41,7 +41,7 @@ async fn mend_one(journal: &Arc<dyn Journal>, task: TaskRecord, kept: TaskState)
         return Ok(());
     }
     let log = Log::Kept { journal: journal.clone(), session: task.session.clone() };
-    let stretch = Stretch { log, task: task.id.as_str().into(), first: task.first_seq, last: None };
+    let stretch = Stretch { log, task: task.id.as_str().into(), first: task.first_seq, last: None, is_over: false };
     // Where one that lasts stands is said at the end of the log; a turn's own task may be some way before it.
     let messages = (!name::is_own_task(&task.id)).then_some(1);
     let end = stretch.read(messages, Spelling::Specified).await?.end;

@@ -7,6 +7,7 @@
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod kind;
 mod tool;
 
 use std::collections::BTreeSet;
@@ -14,12 +15,13 @@ use std::sync::Arc;
 
 use multitap_a2a::TaskState;
 use multitap_event::{
-    AgentError, ApprovalMode, Event, EventKind, MessageId, Prompt, PromptId, Reasoning, Role, SessionEnd, SessionStart,
-    Severity, SystemNote, SystemSubtype, TextChunk, Timestamp, ToolId, TurnEnd, TurnStatus, UserMessage,
+    AgentError, Event, EventKind, MessageId, PromptId, Reasoning, Role, SessionEnd, SessionStart, Severity, SystemNote,
+    SystemSubtype, TextChunk, Timestamp, ToolId, TurnEnd, UserMessage,
 };
 use multitap_hub::State;
 use serde_json::{Value, json};
 
+use self::kind::{asked_about, end_state, is_quiet, mode_word, more, news, waiting};
 use self::tool::Tools;
 use super::cursor::Cursor;
 use super::frame::{Body, Ends, Frame, Place, StateChange};
@@ -47,6 +49,8 @@ pub(crate) struct Projector {
     place: Arc<Place>,
     /// The prompt whose turn has not ended.
     in_flight: Option<PromptId>,
+    /// Whether the last prompt was a task of its own.
+    has_own_tasks: bool,
     /// Prompts that clients were told of while they waited.
     queued: BTreeSet<PromptId>,
     /// The folder of a session that has just begun: its first state says so.
@@ -73,6 +77,7 @@ impl Projector {
             last: Cursor::default(),
             place: Arc::new(Place::first(session)),
             in_flight: None,
+            has_own_tasks: false,
             queued: BTreeSet::new(),
             folder: None,
             thought: None,
@@ -89,10 +94,10 @@ impl Projector {
         projector.in_flight.clone_from(&state.in_flight);
         projector.queued = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         projector.tools = Tools::amid(state);
-        let turn = state.in_flight.as_ref().map(PromptId::as_str);
-        let turn = turn.or_else(|| state.turn.as_ref().map(|turn| turn.turn_id.as_str()));
-        if let Some(turn) = turn {
-            projector.enter(turn);
+        match (&state.in_flight, &state.turn) {
+            (Some(prompt), _) => projector.enter(prompt.as_str()),
+            (None, Some(turn)) => projector.enter_unprompted(turn.turn_id.as_str()),
+            (None, None) => {}
         }
         let is_asking = projector.tools.is_asking();
         projector.here_on().state = match state.last_turn {
@@ -116,6 +121,11 @@ impl Projector {
     /// The task of the running turn, or of the last.
     pub(crate) fn task(&self) -> &Arc<str> {
         &self.place.task
+    }
+
+    /// Whether the last prompt was a task of its own.
+    pub(crate) fn has_own_tasks(&self) -> bool {
+        self.has_own_tasks
     }
 
     pub(crate) fn turn(&self) -> Option<&Arc<str>> {
@@ -154,6 +164,13 @@ impl Projector {
         }
     }
 
+    /// Closes the calls that a log leaves open whose process is gone.
+    pub(crate) fn abandon(&mut self, out: &mut Vec<Frame>) {
+        for (at, view) in self.tools.abandon() {
+            self.emit(self.here(), at, Body::Tool(view), out);
+        }
+    }
+
     /// Takes in the next event.
     pub(crate) fn apply(&mut self, event: &Event, out: &mut Vec<Frame>) {
         self.tick(event.timestamp, out);
@@ -177,9 +194,12 @@ impl Projector {
             }
             EventKind::PromptWithdrawn { prompt_id, .. } => self.withdrawn(prompt_id, first, at, out),
             EventKind::TurnStarted { turn_id } => {
-                let turn = self.in_flight.clone().map_or_else(|| turn_id.as_str().into(), |prompt| prompt.to_string());
-                self.enter(&turn);
-                self.here_on().state = TaskState::Working;
+                match self.in_flight.clone() {
+                    Some(prompt) => self.enter(prompt.as_str()),
+                    None => self.enter_unprompted(turn_id.as_str()),
+                }
+                let is_asking = self.tools.is_asking();
+                self.here_on().state = if is_asking { TaskState::InputRequired } else { TaskState::Working };
                 let change = self.folder.take().map(|folder| more("workspacePath", folder.into())).unwrap_or_default();
                 self.emit(first, at, Body::State(change), out);
             }
@@ -282,9 +302,14 @@ impl Projector {
         };
         self.enter(id.as_str());
         self.in_flight = Some(id.clone());
-        self.here_on().state = TaskState::Submitted;
         self.tools.clear();
-        if !self.queued.remove(id) {
+        let was_queued = self.queued.remove(id);
+        // No frame says that a queued prompt of a lasting task was handed over: its state changes with the turn's start.
+        // While a question is open, it says so.
+        if name::is_own_task(id.as_str()) || !(was_queued || self.tools.is_asking()) {
+            self.here_on().state = TaskState::Submitted;
+        }
+        if !was_queued {
             self.tell_prompt(message, false, cursor, at, out);
         }
     }
@@ -293,8 +318,12 @@ impl Projector {
         let body = Body::Prompted { message: message.clone(), queued };
         let turn = message.prompt_id.as_ref().map_or("", PromptId::as_str);
         let (task, turn) = (name::task_of(&self.place.context, turn), Some(turn.into()));
+        let is_asking = self.tools.is_asking();
         let place = Place::leave(&mut self.emit(at, when, body, out).place);
-        (place.task, place.turn, place.state) = (task, turn, TaskState::Submitted);
+        (place.task, place.turn) = (task, turn);
+        if queued || !is_asking {
+            place.state = TaskState::Submitted;
+        }
         if queued && self.queued.len() < QUEUE {
             self.queued.extend(message.prompt_id.clone());
         }
@@ -364,6 +393,7 @@ impl Projector {
         if end.origin.is_some() && self.in_flight.is_some() {
             return;
         }
+        self.close_questions(cursor, at, out);
         self.here_on().state = end_state(end.status);
         let mut change = StateChange { error: end.error.clone(), usage: end.usage, ..StateChange::default() };
         change.message = end.error.clone();
@@ -376,6 +406,7 @@ impl Projector {
 
     fn ended(&mut self, end: &SessionEnd, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         let Some(error) = &end.error else { return };
+        self.close_questions(cursor, at, out);
         if !self.place.state.is_terminal() {
             self.here_on().state = TaskState::Failed;
         }
@@ -394,9 +425,25 @@ impl Projector {
         self.emit(cursor, at, Body::State(change), out);
     }
 
-    fn enter(&mut self, turn: &str) {
+    /// Nobody can answer any more what a turn that is over asked.
+    fn close_questions(&mut self, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
+        for view in self.tools.close_questions() {
+            self.emit(cursor, at, Body::Tool(view), out);
+        }
+    }
+
+    /// Enters the turn of a prompt, which may be a task of its own.
+    fn enter(&mut self, prompt: &str) {
+        self.has_own_tasks = name::is_own_task(prompt);
         let place = self.here_on();
-        place.task = name::task_of(&place.context, turn);
+        place.task = name::task_of(&place.context, prompt);
+        place.turn = Some(prompt.into());
+    }
+
+    /// Enters a turn that the agent began. The agent chose its name, which names no task.
+    fn enter_unprompted(&mut self, turn: &str) {
+        let place = self.here_on();
+        place.task = name::lasting(&place.context).into();
         place.turn = Some(turn.into());
     }
 
@@ -424,73 +471,5 @@ impl Projector {
         out.push(frame);
         let last = out.len() - 1;
         &mut out[last]
-    }
-}
-
-/// Whether clients are shown nothing when it happens: it only says what later frames carry, or has no form here.
-fn is_quiet(kind: &EventKind) -> bool {
-    if let EventKind::System(note) = kind {
-        return news(note).is_none();
-    }
-    matches!(
-        kind,
-        EventKind::Reasoning(_)
-            | EventKind::ToolStarted(_)
-            | EventKind::FileChanged(_)
-            | EventKind::SessionStarted(_)
-            | EventKind::RawDelta { .. }
-            | EventKind::TodoList(_)
-            | EventKind::Retry(_)
-            | EventKind::AuthStatus(_)
-            | EventKind::ClientJoined { .. }
-            | EventKind::ClientLeft { .. }
-            | EventKind::Unrecognized { .. }
-    )
-}
-
-/// What clients have to know of what the session tells of itself: whether what happens is kept, and which words are void
-/// because the model begins them again.
-fn news(note: &SystemNote) -> Option<StateChange> {
-    match note.subtype.as_str() {
-        SystemSubtype::LOG => {
-            let durable = note.data.get("durable").and_then(Value::as_bool)?;
-            let mut change = more("durable", durable.into());
-            change.more.extend(note.message.clone().filter(|_| !durable).map(|message| ("warning", message.into())));
-            Some(change)
-        }
-        DISCARDED => Some(more(VOID, note.data.get("messageIds")?.clone())),
-        _ => None,
-    }
-}
-
-/// The call that a question is about.
-fn asked_about(kind: &EventKind) -> Option<&ToolId> {
-    if let EventKind::PermissionAsked(question) = kind { question.tool_id.as_ref() } else { None }
-}
-
-fn waiting(prompt: &Prompt, from: Option<multitap_event::ClientRef>) -> UserMessage {
-    UserMessage {
-        content: prompt.text.clone(),
-        images: prompt.images.clone(),
-        prompt_id: prompt.prompt_id.clone(),
-        from,
-        sent_as: prompt.sent_as.clone(),
-        ..UserMessage::default()
-    }
-}
-
-fn more(key: &'static str, value: Value) -> StateChange {
-    StateChange { more: vec![(key, value)], ..StateChange::default() }
-}
-
-fn mode_word(mode: ApprovalMode) -> Value {
-    serde_json::to_value(mode).unwrap_or_default()
-}
-
-fn end_state(status: TurnStatus) -> TaskState {
-    match status {
-        TurnStatus::Completed => TaskState::Completed,
-        TurnStatus::Cancelled => TaskState::Canceled,
-        TurnStatus::Failed | TurnStatus::Interrupted => TaskState::Failed,
     }
 }

@@ -65,10 +65,14 @@ struct Head {
 /// Where the session stands for A2A clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Now {
+    /// The last event that was taken in.
+    pub(crate) seq: u64,
     /// The last frame.
     pub(crate) cursor: Cursor,
     /// The task of the running turn, or of the last.
     pub(crate) task: Arc<str>,
+    /// Whether the last prompt was a task of its own.
+    pub(crate) has_own_tasks: bool,
     pub(crate) turn: Option<Arc<str>>,
     pub(crate) state: TaskState,
 }
@@ -124,8 +128,10 @@ impl Stage {
         let ring = self.lock();
         let projector = &ring.projector;
         Now {
-            cursor: self.head.borrow().last,
+            seq: projector.seq(),
+            cursor: ring.last(),
             task: projector.task().clone(),
+            has_own_tasks: projector.has_own_tasks(),
             turn: projector.turn().cloned(),
             state: projector.state(),
         }
@@ -179,7 +185,7 @@ impl Stage {
 
     /// Tells those who read that there may be more.
     fn tell(&self, ring: MutexGuard<'_, Ring>) {
-        let last = ring.frames.back().map_or(ring.before, |frame| frame.cursor);
+        let last = ring.last();
         drop(ring);
         self.head.send_modify(|head| head.last = last);
     }
@@ -212,6 +218,11 @@ impl Ring {
         self.frames.clear();
         self.bytes = 0;
         self.before = self.before.max(Cursor::new(next.saturating_sub(1), u32::MAX));
+    }
+
+    /// The last frame.
+    fn last(&self) -> Cursor {
+        self.frames.back().map_or(self.before, |frame| frame.cursor)
     }
 
     fn last_start(&self) -> u64 {

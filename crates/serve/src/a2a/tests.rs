@@ -3,6 +3,7 @@
 mod property;
 mod rules;
 mod shown;
+mod snapshot;
 
 use multitap_a2a::Dialect;
 use multitap_a2a::devtool::Spelling;

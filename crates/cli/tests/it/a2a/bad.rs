@@ -192,6 +192,7 @@ fn what_cannot_be_done() {
     let video = json!([{ "kind": "video", "url": "x" }]);
     let pdf = json!([{ "kind": "file", "file": { "bytes": "JVBERi0=", "mimeType": "application/pdf" } }]);
     let base64 = json!([{ "kind": "file", "file": { "bytes": "%", "mimeType": "image/png" } }]);
+    let by_uri = |uri: &str, mime: &str| json!([{ "kind": "file", "file": { "uri": uri, "mimeType": mime } }]);
     let mut push = said.0.clone();
     push["configuration"] = json!({ "pushNotificationConfig": { "url": "http://127.0.0.1:9/" } });
     for (name, code, method, params) in [
@@ -201,6 +202,15 @@ fn what_cannot_be_done() {
         ("a kind of part that is none", -32602, "message/send", with(&said, "parts", video)),
         ("a file that agents do not take", -32005, "message/send", with(&said, "parts", pdf)),
         ("a file that is no base64", -32602, "message/send", with(&said, "parts", base64)),
+        (
+            "an image elsewhere",
+            -32602,
+            "message/send",
+            with(&said, "parts", by_uri("https://a.invalid/b", "image/png")),
+        ),
+        ("an image by its name", -32602, "message/send", with(&said, "parts", by_uri("http://127.0.0.1:9/b.png", ""))),
+        ("a file outside", -32602, "message/send", with(&said, "parts", by_uri("file:///etc/hostname", "image/png"))),
+        ("broken data", -32602, "message/send", with(&said, "parts", by_uri("data:image/png;base64,*", ""))),
         ("to be called back", -32003, "message/send", push),
         ("no task", -32001, "tasks/get", json!({ "id": "mine" })),
         ("no task to cancel", -32001, "tasks/cancel", json!({ "id": "mine" })),

@@ -9,6 +9,7 @@ mod cast;
 mod client;
 mod details;
 mod host;
+mod image;
 mod told;
 mod write;
 
@@ -42,6 +43,7 @@ table! {
         the_shipped_spelling
         version_1_0;
     details: every_kind_of_details;
+    image: an_image_by_its_uri_reaches_the_model;
 }
 
 fn run(cast: Cast, row: fn(Cast)) {

@@ -59,6 +59,39 @@ fn call(view: &ToolView) -> ToolCall {
     }
 }
 
+/// The files that a call changes, where neither its question nor its output shows them. The extension has no field for
+/// that.
+pub(super) fn changes(view: &ToolView) -> Option<Value> {
+    if view.asked.is_some() || view.status == ToolStatus::Succeeded {
+        return None;
+    }
+    let change = |path: &str, before: &Option<String>, after: &Option<String>, diff: &Option<String>| {
+        let fields = [("old_content", before), ("new_content", after), ("formatted_diff", diff)];
+        let mut change = Map::from_iter([
+            ("file_name".to_owned(), Value::from(file_name(path))),
+            ("file_path".to_owned(), Value::from(path)),
+        ]);
+        change.extend(fields.iter().filter_map(|(key, text)| Some(((*key).to_owned(), text.as_deref()?.into()))));
+        Value::Object(change)
+    };
+    if !view.changes.is_empty() {
+        let made = view.changes.iter();
+        return Some(made.map(|made| change(&made.file_path, &made.before, &made.after, &made.diff)).collect());
+    }
+    // An answer that brought its own content does something else than what was asked.
+    if view.ruling.as_ref().is_some_and(|ruling| ruling.edited) {
+        return None;
+    }
+    match &view.answered.as_ref()?.details {
+        Details::FileEdit { file_path, before, after, diff } => Some(json!([change(file_path, before, after, diff)])),
+        Details::Command { .. }
+        | Details::Mcp { .. }
+        | Details::Plan { .. }
+        | Details::Input { .. }
+        | Details::Text { .. } => None,
+    }
+}
+
 /// What came of it: exactly one of the two once it is over.
 fn result(view: &ToolView) -> (Option<ToolOutput>, Option<ErrorDetails>) {
     match view.status {

@@ -58,7 +58,8 @@ pub(super) struct Due {
 impl Call {
     fn new(call: ToolStarted, cursor: Cursor, at: Timestamp) -> Self {
         let (call, status) = (Arc::new(call), ToolStatus::Pending);
-        let view = ToolView { call, status, live: None, asked: None, ruling: None, changes: Vec::new(), end: None };
+        let (changes, end) = (Vec::new(), None);
+        let view = ToolView { call, status, live: None, asked: None, answered: None, ruling: None, changes, end };
         Self { view, cursor, at, shown: Shown::Nothing, question: None }
     }
 
@@ -123,8 +124,10 @@ impl Tools {
         tools
     }
 
+    /// Another turn begins. What is still asked stays: somebody has to answer it.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        self.calls.retain(|call| call.view.asked.is_some());
+        self.live = LiveOutput::default();
     }
 
     /// Lets go of calls that are over: nothing more is shown of them, whatever comes.
@@ -242,6 +245,18 @@ impl Tools {
         views
     }
 
+    /// Cancels the calls that still wait for an answer.
+    pub(super) fn close_questions(&mut self) -> Vec<ToolView> {
+        let asking = self.calls.iter_mut().filter(|call| call.view.asked.is_some());
+        asking.map(|call| call.over(ToolStatus::Cancelled)).collect()
+    }
+
+    /// Nobody runs them any more: cancelled, all that are not over.
+    pub(super) fn abandon(&mut self) -> Vec<(Timestamp, ToolView)> {
+        let open = self.calls.iter_mut().filter(|call| !call.is_over());
+        open.map(|call| (call.at, call.over(ToolStatus::Cancelled))).collect()
+    }
+
     pub(super) fn asked(&mut self, question: &Question) -> ToolView {
         let id = question.tool_id.clone().unwrap_or_else(|| question.question_id.as_str().into());
         let known = self.calls.iter().rposition(|call| call.is(&id) && !call.is_over());
@@ -252,13 +267,17 @@ impl Tools {
         let call = &mut self.calls[at];
         call.question = Some(question.question_id.clone());
         call.view.asked = Some(Arc::new(question.clone()));
+        call.view.answered = None;
         call.view.status = ToolStatus::Pending;
+        // What waits puts nothing out. The next live output is whole again.
+        call.view.live = None;
         call.pending()
     }
 
     pub(super) fn settled(&mut self, ruling: &Ruling, at: Timestamp) -> Option<ToolView> {
         let call = self.asked_about(&ruling.question_id)?;
         let asked = call.view.asked.take()?;
+        call.view.answered = Some(asked.clone());
         call.view.ruling = Some(Arc::new(ruling.clone()));
         call.at = at;
         Some(match (ruling.kind.allows(), asked.tool_id.is_some()) {
@@ -272,6 +291,7 @@ impl Tools {
     pub(super) fn withdrawn(&mut self, question: &QuestionId, at: Timestamp) -> Option<ToolView> {
         let call = self.asked_about(question)?;
         let asked = call.view.asked.take()?;
+        call.view.answered = Some(asked.clone());
         call.at = at;
         Some(if asked.tool_id.is_some() { call.pending() } else { call.over(ToolStatus::Cancelled) })
     }

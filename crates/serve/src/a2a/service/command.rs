@@ -172,14 +172,14 @@ impl Service {
         let stage = self.stage(door, &session).await?;
         let decide = plan::decision(&stage, &answer, answer.correlation_id.clone()).await?;
         let task = stage.now().task;
-        let ruling = session.decide(decide, call.client()).await.map_err(|error| error::from_decide(&error))?;
+        let ruling = plan::decide_on(&session, decide, call.client()).await?;
         let status = if ruling.kind.allows() { "EXECUTING" } else { "CANCELLED" };
         Ok(json!({ "taskId": &*task, "status": status }))
     }
 }
 
 /// Lets a session end that nobody needs any more.
-async fn close(session: &Session) {
+pub(super) async fn close(session: &Session) {
     if let Err(error) = session.stop().await {
         tracing::debug!(session = %session.id(), %error, "it has ended already");
     }

@@ -2,26 +2,28 @@
 //!
 //! That is known before anything is done: so whoever streams is ready for the first frame when it comes.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use multitap_a2a::devtool::{self, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Prompt, PromptId, Question, QuestionId, SessionId,
-    Severity,
+    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Prompt, PromptId, Question, QuestionId, Refused, Ruling,
+    SessionId, Severity, ToolId,
 };
-use multitap_hub::{Journal, Session, WhenBusy};
-use serde_json::{Map, Value};
+use multitap_hub::{DecideError, Journal, Session, WhenBusy};
+use serde_json::{Map, Value, json};
 
+use super::command::close;
 use super::wish::{Settings, check_folder, settings, wanted};
-use super::{Call, Service, no_push};
+use super::{Call, Service, no_push, wish};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::decode::{self, Said};
 use crate::a2a::encode::OURS;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::Form;
 use crate::a2a::stage::Stage;
-use crate::a2a::{keep, name};
+use crate::a2a::{keep, name, uri};
 use crate::error;
 use crate::host::{Opened, Wanted};
 use crate::http::Shared;
@@ -82,10 +84,7 @@ impl Plan {
                 }
                 Ok(())
             }
-            Act::Decide(decide) => {
-                let done = session.decide(*decide, self.by).await;
-                done.map(drop).map_err(|error| error::from_decide(&error))
-            }
+            Act::Decide(decide) => decide_on(session, *decide, self.by).await.map(drop),
         }
     }
 }
@@ -119,7 +118,13 @@ impl Service {
         let stage = self.stage(door, &target.session).await?;
         match said {
             Said::Answer(answer) => self.plan_answer(door, stage, &call, form, &answer, &send.message).await,
-            Said::Prompt(mut prompt) => {
+            Said::Prompt(prompt, files) => {
+                let folder = if files.is_empty() { None } else { wish::folder(&target.session).await };
+                let read = uri::read_files(files, folder.map(PathBuf::from), prompt).await;
+                if read.is_err() && target.is_new {
+                    close(&target.session).await;
+                }
+                let mut prompt = read?;
                 if let Some(decide) = plain_answer(&target, &stage, &prompt).await? {
                     return Ok(answering(door, stage, &call, form, decide));
                 }
@@ -168,8 +173,8 @@ impl Service {
             check_folder(&session, settings).await?;
             self.recall(door, &session).await;
             let stage = self.stage(door, &session).await?;
-            let had_own_tasks = name::is_own_task(&stage.now().task);
-            let lasting = in_use || (!had_own_tasks && stage.now().cursor.seq > 0 && session_had_turns(&session).await);
+            let now = stage.now();
+            let lasting = in_use || (!now.has_own_tasks && now.cursor.seq > 0 && session_had_turns(&session).await);
             return Ok(Target { session, task: None, lasting, is_new: false, notices: Vec::new() });
         }
         if matches!(said, Said::Answer(_)) {
@@ -238,7 +243,7 @@ impl Service {
                 Step::Last => break,
             }
         }
-        self.snapshot(door, &stage, &task, form.spelling, history).await.map(Sent::Task)
+        self.snapshot(door, &stage, &stage.now(), &task, form.spelling, history).await.map(Sent::Task)
     }
 }
 
@@ -288,6 +293,43 @@ fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: 
     }
 }
 
+/// Answers a question. A refusal of an unknown one says which are open.
+pub(super) async fn decide_on(session: &Session, decide: Decide, by: ClientRef) -> Result<Ruling, Error> {
+    let asked = decide.question_id.clone();
+    match session.decide(decide, by).await {
+        Ok(ruling) => Ok(ruling),
+        Err(DecideError::Refused(Refused::UnknownQuestion { .. })) => {
+            let state = session.snapshot().await;
+            let open = state.as_ref().map_or(&[][..], |state| state.questions.open());
+            Err(unknown_call(asked.as_str(), open))
+        }
+        Err(error) => Err(error::from_decide(&error)),
+    }
+}
+
+fn unknown_call(id: &str, open: &[Question]) -> Error {
+    let call = |question: &Question| {
+        question.tool_id.as_ref().map_or(question.question_id.as_str(), ToolId::as_str).to_owned()
+    };
+    let options = |question: &Question| -> Vec<String> {
+        question.options.iter().map(|choice| choice.id.as_str().to_owned()).collect()
+    };
+    let listed: Vec<String> = open
+        .iter()
+        .map(|question| format!("{} ({}; options: {})", call(question), question.title, options(question).join(", ")))
+        .collect();
+    let listed =
+        if listed.is_empty() { "no question is open".to_owned() } else { format!("open: {}", listed.join("; ")) };
+    let data: Vec<Value> = open
+        .iter()
+        .map(|question| {
+            json!({ "tool_call_id": call(question), "correlationId": question.question_id, "title": question.title,
+                "options": options(question) })
+        })
+        .collect();
+    Error::invalid_params(format!("tool_call_id: there is no question about \"{id}\"; {listed}")).with("open", data)
+}
+
 /// The decision that an answer makes.
 pub(super) async fn decision(
     stage: &Stage,
@@ -299,8 +341,12 @@ pub(super) async fn decision(
     let tool = answer.tool_call_id.as_str();
     let about = state.questions.about_tool(&tool.into());
     // A question that is about no call goes by its own id.
-    let question: QuestionId = about.unwrap_or_else(|| tool.into());
-    if quoted.as_deref().is_some_and(|quoted| quoted != question.as_str()) {
+    let question: QuestionId = about.clone().unwrap_or_else(|| tool.into());
+    let is_wrong = quoted.as_deref().is_some_and(|quoted| quoted != question.as_str());
+    if is_wrong && about.is_none() && state.questions.question(&question).is_none() {
+        return Err(unknown_call(tool, state.questions.open()));
+    }
+    if is_wrong {
         let why = format!("correlationId: the question about tool call {tool} is {question}");
         return Err(Error::invalid_params(why).with("questionId", question.as_str()));
     }

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Error, ErrorKind, ListTasks, Map, Task, TaskList, TaskState, TaskStatus, Update};
+use multitap_a2a::{Error, ErrorKind, ListTasks, Map, Task, TaskList, TaskState, Update};
 use multitap_event::{PromptId, SessionId, Timestamp};
 use multitap_hub::{Session, TaskFilter, TaskRecord};
 use serde_json::json;
 
 use super::{Call, Frames, Service, Stream};
 use crate::a2a::cursor::Cursor;
-use crate::a2a::encode::{self, OURS};
+use crate::a2a::encode::OURS;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::Form;
 use crate::a2a::history::{Log, Stretch};
 use crate::a2a::past::Past;
 use crate::a2a::project::Projector;
-use crate::a2a::stage::Stage;
+use crate::a2a::stage::{Now, Stage};
 use crate::a2a::{keep, name};
 use crate::error;
 use crate::http::Shared;
@@ -110,26 +110,25 @@ impl Service {
         let spelling = self.form(door, call, &session).spelling;
         if let Some(live) = door.host().find(&session) {
             let stage = self.stage(door, &live).await?;
-            return self.snapshot(door, &stage, &id.into(), spelling, history).await;
+            return self.snapshot(door, &stage, &stage.now(), &id.into(), spelling, history).await;
         }
         let log = Log::Kept { journal: door.host().journal(), session: session.clone() };
         task(log, &session, id, record.as_ref(), None, spelling, history).await
     }
 
-    /// A task of a live session as it stands.
+    /// A task of a live session as it stood at that moment: what its frames said up to then, and nothing later.
     pub(super) async fn snapshot(
         &self,
         door: &Shared,
         stage: &Arc<Stage>,
+        now: &Now,
         id: &Arc<str>,
         spelling: Spelling,
         history: Option<u32>,
     ) -> Result<Task, Error> {
-        let now = stage.now();
         let record = door.host().journal().task(id.to_string()).await.unwrap_or(None);
-        let state = (now.task == *id).then_some(now.state);
         let session = stage.session();
-        task(Log::Live(session.clone()), session.id(), id, record.as_ref(), state, spelling, history).await
+        task(Log::Live(session.clone()), session.id(), id, record.as_ref(), Some(now), spelling, history).await
     }
 
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
@@ -169,11 +168,17 @@ impl Service {
             self.coders.recall(record);
             let spelling = self.form(door, call, &record.session).spelling;
             let history = Some(list.history_length.unwrap_or(0));
-            let log = match door.host().find(&record.session) {
-                Some(session) => Log::Live(session),
-                None => Log::Kept { journal: door.host().journal(), session: record.session.clone() },
-            };
-            tasks.push(task(log, &record.session, &record.id, Some(record), None, spelling, history).await?);
+            tasks.push(match door.host().find(&record.session) {
+                Some(session) => {
+                    let stage = self.stage(door, &session).await?;
+                    let id = record.id.as_str().into();
+                    self.snapshot(door, &stage, &stage.now(), &id, spelling, history).await?
+                }
+                None => {
+                    let log = Log::Kept { journal: door.host().journal(), session: record.session.clone() };
+                    task(log, &record.session, &record.id, Some(record), None, spelling, history).await?
+                }
+            });
         }
         Ok(TaskList { tasks, next_page_token: next, page_size, total_size: page.total })
     }
@@ -219,7 +224,7 @@ impl Service {
         if tokio::time::timeout(CANCEL_PATIENCE, ended).await.is_err() {
             tracing::warn!(task = id, "a cancelled turn goes on");
         }
-        self.snapshot(door, &stage, &id.into(), spelling, None).await
+        self.snapshot(door, &stage, &stage.now(), &id.into(), spelling, None).await
     }
 
     /// A task that somebody wants to follow, if it can be followed.
@@ -243,7 +248,7 @@ impl Service {
             return Ok((None, after));
         }
         let now = stage.now();
-        let mut task = self.snapshot(door, stage, id, form.spelling, None).await?;
+        let mut task = self.snapshot(door, stage, &now, id, form.spelling, None).await?;
         if name::is_own_task(id) && task.status.state.is_terminal() && wanted.asked.is_none() {
             return Err(nothing_more(id, task.status.state.word()));
         }
@@ -299,38 +304,33 @@ async fn is_queued(session: &Session, prompt: &PromptId) -> bool {
     state.is_some_and(|state| state.queue.iter().any(|queued| queued.prompt.prompt_id.as_ref() == Some(prompt)))
 }
 
-/// A task from its log and from what was kept of it.
+/// A task from its log and from its record; of a live session, as it stood at the moment `now`.
 async fn task(
     log: Log,
     session: &SessionId,
     id: &str,
     record: Option<&TaskRecord>,
-    state: Option<TaskState>,
+    now: Option<&Now>,
     spelling: Spelling,
     history: Option<u32>,
 ) -> Result<Task, Error> {
     let first = record.map_or(1, |record| record.first_seq);
-    let is_live = matches!(log, Log::Live(_));
-    let stretch = Stretch { log, task: id.into(), first, last: record.and_then(|record| record.last_seq) };
+    let recorded = record.map_or(TaskState::Submitted, |record| TaskState::of_word(&record.state).unwrap_or_default());
+    let last = record.and_then(|record| record.last_seq);
+    let last = [last, now.map(|now| now.seq)].into_iter().flatten().min();
+    let is_over = now.is_none() && recorded.is_terminal();
+    let stretch = Stretch { log, task: id.into(), first, last, is_over };
     let told = stretch.read(history, spelling).await.map_err(|error| error::from_journal(&error))?;
-    let kept = record.map_or(TaskState::Submitted, |record| TaskState::of_word(&record.state).unwrap_or_default());
-    // Whoever saw its last frame may be quicker than what is kept.
-    let seen = told.end.filter(|_| is_live);
-    let state = state.or(seen.map(|end| end.state)).unwrap_or(kept);
+    // The frames of a live session are ahead of its record.
+    let seen = told.end.filter(|_| now.is_some());
+    let current = now.filter(|now| *now.task == *id).map(|now| now.state);
+    let state = current.or(seen.map(|end| end.state)).unwrap_or(recorded);
     let since = seen.map(|end| end.at).or(record.map(|record| record.updated));
-    let rests = state.is_terminal() || state.is_interrupted();
-    Ok(Task {
-        id: id.to_owned(),
-        context_id: session.to_string(),
-        status: TaskStatus {
-            state: encode::state(state, spelling),
-            message: told.latest.filter(|_| rests),
-            timestamp: since.map(|since| since.to_string()),
-        },
-        history: if history == Some(0) { Vec::new() } else { told.history },
-        artifacts: Vec::new(),
-        metadata: Map::new(),
-    })
+    let mut task = told.into_task(id, session, state, since, spelling);
+    if history == Some(0) {
+        task.history.clear();
+    }
+    Ok(task)
 }
 
 /// Where a page ends.

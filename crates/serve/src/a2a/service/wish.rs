@@ -83,12 +83,15 @@ fn as_map(value: &Value) -> Option<Map<String, Value>> {
 /// A session has one folder: a client that names another means another session.
 pub(super) async fn check_folder(session: &Session, settings: Option<&Settings>) -> Result<(), Error> {
     let Some(path) = settings.and_then(|(settings, _)| settings.workspace_path.as_deref()) else { return Ok(()) };
-    let state = session.snapshot().await;
-    let folder = state.and_then(|state| state.start?.config?.working_directory);
-    let Some(folder) = folder else { return Ok(()) };
+    let Some(folder) = folder(session).await else { return Ok(()) };
     let real = |path: &str| std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     if real(path) == real(&folder) {
         return Ok(());
     }
     Err(Error::invalid_params(format!("workspace_path: this session works in {folder}")))
+}
+
+/// The folder that a session works in.
+pub(super) async fn folder(session: &Session) -> Option<String> {
+    session.snapshot().await?.start?.config?.working_directory
 }

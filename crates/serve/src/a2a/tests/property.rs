@@ -57,7 +57,7 @@ fn bent_script() -> impl Strategy<Value = Vec<Event>> {
     })
 }
 
-fn logs() -> impl Strategy<Value = Vec<Event>> {
+pub(super) fn logs() -> impl Strategy<Value = Vec<Event>> {
     prop_oneof![any_log(), bent_script()]
 }
 

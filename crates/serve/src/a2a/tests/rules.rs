@@ -124,6 +124,30 @@ fn a_tool_call_is_whole_in_every_update_and_ends_once() {
     }
 }
 
+/// R000-18: whoever sees only the frame of a running edit sees what it changes.
+#[test]
+fn an_edit_shows_its_change_while_it_runs() {
+    let mut shown = 0;
+    for (name, _, json) in all() {
+        let log: Vec<Event> = script::events(&name).unwrap();
+        for event in &log {
+            let EventKind::FileChanged(change) = &event.kind else { continue };
+            let id = change.tool_id.as_ref().unwrap().as_str();
+            let is_running = |frame: &&Value| {
+                tool(frame).is_some_and(|tool| tool["tool_call_id"] == id && tool["status"] == "EXECUTING")
+            };
+            let edited = log.iter().any(|event| matches!(&event.kind, EventKind::PermissionSettled(it) if it.edited));
+            for frame in json.iter().filter(is_running).filter(|_| !edited) {
+                let told = &frame["metadata"][OURS]["changes"][0];
+                assert_eq!(told["file_path"], change.file_path, "{name}: {frame:#}");
+                assert_eq!(told["formatted_diff"].as_str(), change.diff.as_deref(), "{name}: {frame:#}");
+                shown += 1;
+            }
+        }
+    }
+    assert!(shown > 3, "{shown}");
+}
+
 fn check_parts(tool: &Value, place: &str) {
     let status = tool["status"].as_str().unwrap();
     let has = |key: &str| tool.get(key).is_some();

@@ -13,6 +13,9 @@ use crate::interop::stage::PATIENCE;
 pub(super) const URI: &str =
     "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 
+/// Our own key in metadata.
+pub(super) const OURS: &str = "https://github.com/multitap/multitap/blob/main/docs/a2a.md";
+
 /// A way of speaking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -41,9 +44,19 @@ impl<'a> Talk<'a> {
     #[track_caller]
     pub(super) fn prompt(&mut self, who: &str, text: &str) -> Told {
         let part = if self.form == Form::V1 { json!({"text": text}) } else { json!({"kind": "text", "text": text}) };
-        let told = self.send(who, &part).unwrap_or_else(|error| panic!("refused: {error:#}"));
+        self.say(who, &[part]).unwrap_or_else(|error| panic!("refused: {error:#}"))
+    }
+
+    /// Somebody prompts with these parts.
+    #[track_caller]
+    pub(super) fn say(&mut self, who: &str, parts: &[Value]) -> Result<Told, Value> {
+        let told = self.send(who, parts)?;
         self.ids = Some(told.ids());
-        told
+        Ok(told)
+    }
+
+    pub(super) fn form(&self) -> Form {
+        self.form
     }
 
     /// Somebody answers, with more fields if they are given. What comes of it, or the error.
@@ -55,13 +68,13 @@ impl<'a> Talk<'a> {
         };
         data.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
         let part = if self.form == Form::V1 { json!({"data": data}) } else { json!({"kind": "data", "data": data}) };
-        self.send(who, &part)
+        self.send(who, &[part])
     }
 
     #[track_caller]
-    fn send(&self, who: &str, part: &Value) -> Result<Told, Value> {
+    fn send(&self, who: &str, parts: &[Value]) -> Result<Told, Value> {
         let role = if self.form == Form::V1 { "ROLE_USER" } else { "user" };
-        let mut message = json!({"messageId": format!("by-{who}"), "role": role, "parts": [part]});
+        let mut message = json!({"messageId": format!("by-{who}"), "role": role, "parts": parts});
         match &self.ids {
             Some((context, task)) => {
                 message["contextId"] = json!(context);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::client::{Form, URI};
+use super::client::{Form, OURS, URI};
 
 /// The whole of a stream.
 #[derive(Debug)]
@@ -71,6 +71,13 @@ impl Told {
                 check_tool(tool);
             }
         }
+    }
+
+    /// What the frames of running calls say of the files that they change.
+    pub(super) fn changes(&self) -> Vec<Value> {
+        let runs = |frame: &&Value| self.tool(frame).is_some_and(|tool| tool["status"] == "EXECUTING");
+        let running = self.frames.iter().filter(runs).map(|frame| &self.update(frame)["metadata"][OURS]["changes"]);
+        running.cloned().collect()
     }
 
     /// Context and task.

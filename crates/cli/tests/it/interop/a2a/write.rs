@@ -31,7 +31,7 @@ fn check_new_file(diff: &Value, place: &Place, content: &str) {
     assert!(diff["formatted_diff"].as_str().is_some_and(|diff| diff.contains('+')), "{diff:#}");
 }
 
-/// The extension's appendix A, steps 1 to 10: R000-12, R000-19, R000-21, R000-29, R000-34, R000-37, R000-41,
+/// The extension's appendix A, steps 1 to 10: R000-12, R000-18, R000-19, R000-21, R000-29, R000-34, R000-37, R000-41,
 /// R000-54 to R000-61.
 pub(super) fn the_worked_example_from_first_to_last(cast: Cast) {
     let place = Place::new(cast.agent(), []);
@@ -53,6 +53,8 @@ pub(super) fn the_worked_example_from_first_to_last(cast: Cast) {
     assert_eq!(told.story(), ["tool EXECUTING", "tool SUCCEEDED", "text", "state completed, final"], "{told}");
     assert!(told.tools().iter().all(|tool| tool["tool_call_id"] == asked.call), "{told}");
     check_new_file(&told.tools()[1]["output"]["diff"], &place, WRITTEN);
+    let [changes] = &told.changes()[..] else { panic!("{told}") };
+    check_new_file(&changes[0], &place, WRITTEN);
     assert!(cast.says(&told.text()), "{told}");
     assert_eq!(place.scratch.read(FILE).unwrap(), WRITTEN);
 

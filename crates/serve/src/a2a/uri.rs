@@ -1,0 +1,200 @@
+//! Images that a message names by a URI: read from the URI itself or from the session's folder, or refused. No other
+//! image reaches a model, and an agent is never left to guess from an address.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use multitap_a2a::Error;
+use multitap_event::{Image, Prompt};
+
+/// Maximum size of an image file: a message with the same bytes would exceed the body limit.
+const IMAGE_BYTES: u64 = 12 * 1024 * 1024;
+
+/// What a URI leads to.
+#[derive(Debug, PartialEq)]
+pub(super) enum Source {
+    /// The bytes are in it.
+    Data { media_type: String, bytes: Vec<u8> },
+    /// A file of this machine.
+    File(PathBuf),
+    /// Anywhere else.
+    Elsewhere,
+}
+
+/// An image file that a message names. Its bytes are read once the session's folder is known.
+#[derive(Debug, PartialEq)]
+pub(super) struct ImageFile {
+    /// The part of the message.
+    pub(super) part: usize,
+    /// The place among the prompt's images.
+    pub(super) at: usize,
+    pub(super) path: PathBuf,
+}
+
+/// Reads a URI; the error says what is wrong with it.
+pub(super) fn source(uri: &str) -> Result<Source, String> {
+    let Some((scheme, rest)) = uri.split_once(':') else { return Ok(Source::Elsewhere) };
+    match scheme.to_ascii_lowercase().as_str() {
+        "data" => data(rest),
+        "file" => file(rest).map(Source::File),
+        _ => Ok(Source::Elsewhere),
+    }
+}
+
+/// Whether a part of that type, or a file of that name, is meant as an image.
+pub(super) fn is_image(media_type: &str, uri: &str) -> bool {
+    let path = uri.split(['?', '#']).next().unwrap_or_default();
+    let extension = Path::new(path).extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    let by_name = || extension.is_some_and(|it| ["png", "jpg", "jpeg", "gif", "webp"].contains(&it.as_str()));
+    media_type.starts_with("image/") || (media_type.is_empty() && by_name())
+}
+
+fn data(rest: &str) -> Result<Source, String> {
+    let (head, body) = rest.split_once(',').ok_or("the data: URI has no comma before its data")?;
+    let bytes = unescape(body).ok_or("the data: URI has a broken percent escape")?;
+    let (media_type, bytes) = match head.strip_suffix(";base64") {
+        Some(media_type) => {
+            let decoded = BASE64_STANDARD.decode(bytes).map_err(|_| "the data: URI is not valid base64")?;
+            (media_type, decoded)
+        }
+        None => (head, bytes),
+    };
+    let media_type = media_type.split(';').next().unwrap_or_default().to_ascii_lowercase();
+    // RFC 2397: without a type it is text.
+    let media_type = if media_type.is_empty() { "text/plain".to_owned() } else { media_type };
+    Ok(Source::Data { media_type, bytes })
+}
+
+fn file(rest: &str) -> Result<PathBuf, String> {
+    let path = match rest.strip_prefix("//") {
+        Some(with_host) => {
+            let path = with_host.strip_prefix("localhost").unwrap_or(with_host);
+            path.starts_with('/').then_some(path).ok_or("the file: URI names another machine")?
+        }
+        None => rest,
+    };
+    let path = unescape(path).and_then(|path| String::from_utf8(path).ok());
+    let path = path.map(PathBuf::from).filter(|path| path.is_absolute());
+    path.ok_or_else(|| "the file: URI has no absolute path".to_owned())
+}
+
+/// The bytes of a text with percent escapes.
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        if *first == b'%' {
+            let [high, low, after @ ..] = after else { return None };
+            let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+            bytes.push(digit(*high)? << 4 | digit(*low)?);
+            rest = after;
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    Some(bytes)
+}
+
+/// Reads the image files that a message names into its prompt: those in the session's folder.
+pub(super) async fn read_files(
+    files: Vec<ImageFile>,
+    folder: Option<PathBuf>,
+    mut prompt: Prompt,
+) -> Result<Prompt, Error> {
+    if files.is_empty() {
+        return Ok(prompt);
+    }
+    let read = tokio::task::spawn_blocking(move || {
+        for ImageFile { part, at, path } in files {
+            let image = read(&path, folder.as_deref());
+            let image = image.map_err(|why| Error::invalid_params(format!("message.parts[{part}]: {why}")))?;
+            prompt.images.insert(at.min(prompt.images.len()), image);
+        }
+        Ok(prompt)
+    });
+    read.await.unwrap_or_else(|_| Err(Error::internal("the host is shutting down")))
+}
+
+fn read(path: &Path, folder: Option<&Path>) -> Result<Image, String> {
+    let outside = || format!("the file {} is not in the session's folder; send its bytes instead", path.display());
+    let folder = folder.and_then(|folder| folder.canonicalize().ok()).ok_or_else(outside)?;
+    // A path outside says nothing about what exists there.
+    let real = path.canonicalize().map_err(|_| outside())?;
+    if !real.starts_with(&folder) {
+        return Err(outside());
+    }
+    // Opens regular files only: a FIFO would block.
+    if !fs::metadata(&real).is_ok_and(|about| about.is_file()) {
+        return Err(format!("{} is not a file", path.display()));
+    }
+    let cannot = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    let mut bytes = Vec::new();
+    File::open(&real).map_err(cannot)?.take(IMAGE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > IMAGE_BYTES {
+        return Err(format!("{} is larger than {} MiB", path.display(), IMAGE_BYTES / (1024 * 1024)));
+    }
+    let media_type = Image::media_type_of(&bytes)
+        .map_err(|_| format!("{} is not a PNG, JPEG, GIF or WebP image", path.display()))?;
+    Ok(Image { media_type: media_type.to_owned(), data: BASE64_STANDARD.encode(&bytes) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+    #[test]
+    fn a_uri_leads_to_bytes_a_file_or_elsewhere() {
+        let data = |media_type: &str, bytes: &[u8]| {
+            Ok(Source::Data { media_type: media_type.to_owned(), bytes: bytes.to_owned() })
+        };
+        assert_eq!(source("data:image/png;base64,iVBORw0KGgo="), data("image/png", PNG));
+        assert_eq!(source("DATA:image/PNG;name=a;base64,iVBORw0KGgo%3D"), data("image/png", PNG));
+        assert_eq!(source("data:,a%20b"), data("text/plain", b"a b"));
+        for file in ["file:///a%20b/c.png", "file:/a%20b/c.png", "file://localhost/a%20b/c.png"] {
+            assert_eq!(source(file), Ok(Source::File("/a b/c.png".into())), "{file}");
+        }
+        for elsewhere in ["https://a.example/b.png", "b.png", "", "ftp://a/b"] {
+            assert_eq!(source(elsewhere), Ok(Source::Elsewhere), "{elsewhere}");
+        }
+        for wrong in
+            ["data:image/png;base64,%", "data:image/png;base64", "data:;base64,*", "file://host/a.png", "file:a.png"]
+        {
+            assert!(source(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_images_inside_the_folder_are_read() {
+        let place = tempfile::tempdir().unwrap();
+        let (inside, outside) = (place.path().join("inside"), place.path().join("outside"));
+        for folder in [&inside, &outside] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("a.png"), PNG).unwrap();
+        }
+        fs::write(inside.join("b.png"), "no image").unwrap();
+        File::create(inside.join("big.png")).unwrap().set_len(IMAGE_BYTES + 1).unwrap();
+        std::os::unix::fs::symlink(outside.join("a.png"), inside.join("link.png")).unwrap();
+        let image = read(&inside.join("a.png"), Some(&inside)).unwrap();
+        assert_eq!((image.media_type.as_str(), image.data.as_str()), ("image/png", "iVBORw0KGgo="));
+        for (path, why) in [
+            (outside.join("a.png"), "not in the session's folder"),
+            (inside.join("../outside/a.png"), "not in the session's folder"),
+            (inside.join("link.png"), "not in the session's folder"),
+            (inside.join("none.png"), "not in the session's folder"),
+            (inside.join("b.png"), "not a PNG"),
+            (inside.join("big.png"), "larger than"),
+            (inside.clone(), "not a file"),
+        ] {
+            let error = read(&path, Some(&inside)).unwrap_err();
+            assert!(error.contains(why), "{}: {error}", path.display());
+        }
+        assert!(read(&inside.join("a.png"), None).is_err());
+    }
+}
