@@ -13,6 +13,7 @@ use crossterm::event::{
 use crossterm::style::Print;
 use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute};
+use multitap_event::visible_line;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Size;
 use ratatui::{Frame, Terminal};
@@ -95,7 +96,7 @@ impl Screen {
 
     /// Calls whoever looks elsewhere.
     pub(crate) fn notify(&mut self, words: &str) {
-        let words: String = words.chars().filter(|c| !c.is_control()).take(120).collect();
+        let words: String = visible_line(words).chars().take(120).collect();
         let ring = if self.preferences.notify.rings() { "\x07" } else { "" };
         let show =
             if self.preferences.notify.shows() { format!("\x1b]9;multitap: {words}\x07") } else { String::new() };

@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Borders, Paragraph};
 use super::above::fit;
 use super::composer::field;
 use crate::app::{Asking, Form, Model, Row};
-use crate::clean::clean;
+use crate::clean::{clean, clean_line};
 use crate::theme::Theme;
 use crate::transcript::diff_lines;
 use crate::wrap::{width, wrap};
@@ -21,6 +21,8 @@ const DETAIL_ROWS: usize = 3;
 const BEGINNING: u16 = 2;
 /// The rows of the frame and of the last line.
 const AROUND: usize = 3;
+/// So many empty lines are counted rather than shown.
+const EMPTY: usize = 4;
 /// The rows that the list of questions that wait has at most: four of them, and a rule.
 const LIST: usize = 5;
 
@@ -162,7 +164,7 @@ fn options(model: &Model, asking: &Asking) -> Vec<(usize, Line<'static>)> {
     let mut lines = Vec::new();
     for (at, name) in asking.names().into_iter().enumerate() {
         let style = if Some(at) == asking.chosen { model.theme.chosen() } else { Style::new() };
-        let words = format!("{}. {}", at + 1, marked(asking, at, &clean(name).replace('\n', " ")));
+        let words = format!("{}. {}", at + 1, marked(asking, at, &clean_line(name)));
         lines.extend(wrap(Line::from(Span::styled(words, style)), columns, 3).into_iter().map(|line| (at, line)));
     }
     lines
@@ -231,7 +233,7 @@ fn details(model: &Model, asking: &Asking) -> Vec<Line<'static>> {
     let columns = columns(model);
     let mut lines = Vec::new();
     if let Some(parent) = asking.question.tool_id.as_ref().and_then(|tool| parent(model, tool)) {
-        let words = format!("for the sub-agent: {}", clean(&parent).replace('\n', " "));
+        let words = format!("for the sub-agent: {}", clean_line(&parent));
         lines.extend(wrap(Line::styled(words, model.theme.accent()), columns, 2));
     }
     match &asking.form {
@@ -265,7 +267,26 @@ fn wanted(form: &Form, question: &Question, columns: usize, theme: Theme) -> Vec
 
 /// Words in lines that fit.
 fn text(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
-    clean(words).split('\n').flat_map(|line| wrap(Line::styled(line.to_owned(), style), columns, 2)).collect()
+    let words = clean(words);
+    let (mut lines, mut rest) = (Vec::new(), words.split('\n').peekable());
+    while let Some(line) = rest.next() {
+        let mut empty = vec![line];
+        if is_empty(line) {
+            empty.extend(std::iter::from_fn(|| rest.next_if(|next| is_empty(next))));
+        }
+        match empty.len() {
+            // Nobody puts what follows out of sight.
+            count @ EMPTY.. => lines.push(Line::styled(format!("⋮ {count} empty lines"), style)),
+            _ => {
+                lines.extend(empty.into_iter().flat_map(|line| wrap(Line::styled(line.to_owned(), style), columns, 2)))
+            }
+        }
+    }
+    lines
+}
+
+fn is_empty(line: &str) -> bool {
+    line.chars().all(char::is_whitespace)
 }
 
 /// What the sub-agent is for that called a tool.

@@ -10,7 +10,7 @@ use ratatui::widgets::Paragraph;
 
 use super::composer::field;
 use crate::app::{Context, Model, Search};
-use crate::clean::clean;
+use crate::clean::clean_line;
 use crate::figures;
 use crate::run::BEAT;
 use crate::wrap::{width, wrap};
@@ -32,7 +32,7 @@ fn told(model: &Model) -> Option<Vec<Line<'static>>> {
         (None, Some(notice)) => notice.clone(),
         (None, None) => return None,
     };
-    let line = Line::styled(clean(&words).replace('\n', " "), model.theme.warning());
+    let line = Line::styled(clean_line(&words), model.theme.warning());
     let mut lines = wrap(line, usize::from(model.columns).max(1), 0);
     lines.truncate(MOST.min(usize::from(model.rows)).max(1));
     Some(lines)
@@ -109,6 +109,7 @@ fn context(context: Context) -> String {
 
 /// As many of them as fit, those that matter most first, in their order.
 fn fitting(parts: Vec<(u8, String)>, columns: usize, style: Style) -> Line<'static> {
+    let parts: Vec<_> = parts.into_iter().map(|(matters, words)| (matters, clean_line(&words))).collect();
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by_key(|at| parts[*at].0);
     let (mut used, mut fits) = (0, vec![false; parts.len()]);
@@ -119,6 +120,6 @@ fn fitting(parts: Vec<(u8, String)>, columns: usize, style: Style) -> Line<'stat
             fits[at] = true;
         }
     }
-    let shown = parts.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|((_, words), _)| clean(&words));
+    let shown = parts.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|((_, words), _)| words);
     Line::from(Span::styled(shown.collect::<Vec<_>>().join(BETWEEN), style))
 }
