@@ -177,6 +177,8 @@ proptest! {
             + text.matches('\u{9d}').count() * "\\u009d".matches(letter).count();
         for letter in ('A'..='Z').chain('a'..='e') {
             let (there, needed) = (shown.matches(letter).count(), text.matches(letter).count());
+            // The name of a definition is not repeated where it is used.
+            let needed = if matches!(letter, 'c' | 'H') { needed.min(1) } else { needed };
             prop_assert!(there >= needed + marks(letter), "{letter} of {text:?}:\n{shown}");
         }
         let obeyed = |c: char| c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c);

@@ -1,5 +1,7 @@
 //! The question that waits: exactly what is to be done, and the answers there are.
 
+mod changed;
+
 use multitap_event::{Details, Question, ToolId};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -7,6 +9,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
+use self::changed::changed_lines;
 use super::above::fit;
 use super::composer::field;
 use crate::app::{Asking, Form, Model, Row};
@@ -72,12 +75,24 @@ pub(super) fn draw(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: 
     draw_details(model, asking, frame, above);
     draw_options(model, asking, frame, choices);
     match &asking.words {
+        Some(words) if asking.form.is_some() => field(words, "type your answer", theme, frame, last),
         Some(words) => {
-            let hint = if asking.form.is_some() { "type your answer" } else { "say something with the answer" };
-            field(words, hint, theme, frame, last);
+            let label = goes_with(asking, usize::from(last.width) / 2);
+            let wide = u16::try_from(width(&label)).unwrap_or(u16::MAX);
+            let [option, typed] = Layout::horizontal([Constraint::Length(wide), Constraint::Min(1)]).areas(last);
+            frame.render_widget(Paragraph::new(Line::styled(label, theme.warning())), option);
+            field(words, "your comment; ↑ ↓ choose another option", theme, frame, typed);
         }
         None => frame.render_widget(Paragraph::new(Line::styled(hint(model, asking, last.width), theme.quiet())), last),
     }
+}
+
+/// The option that a comment goes with.
+fn goes_with(asking: &Asking, columns: usize) -> String {
+    let chosen =
+        asking.chosen.and_then(|at| asking.names().get(at).map(|name| format!("{}. {}", at + 1, clean_line(name))));
+    let named = chosen.map_or_else(|| "choose an option: ↑ ↓".to_owned(), |option| format!("with {option}"));
+    fit(&named, columns.saturating_sub(1)) + " "
 }
 
 fn title(model: &Model, asking: &Asking) -> String {
@@ -87,6 +102,7 @@ fn title(model: &Model, asking: &Asking) -> String {
     let part = match &asking.form {
         Some(form) if form.parts().len() > 1 && form.part().is_none() => " · your answers".to_owned(),
         Some(form) if form.parts().len() > 1 => format!(" · part {} of {}", form.at() + 1, form.parts().len()),
+        None if asking.edited.is_some() => " · with your edit".to_owned(),
         _ => String::new(),
     };
     let room = usize::from(model.columns).saturating_sub(4 + width(&number) + width(&part));
@@ -238,7 +254,7 @@ fn details(model: &Model, asking: &Asking) -> Vec<Line<'static>> {
     }
     match &asking.form {
         Some(form) => lines.extend(wanted(form, &asking.question, columns, model.theme)),
-        None => lines.extend(about(&asking.question, columns, model.theme)),
+        None => lines.extend(about(&asking.question, asking.edited.as_deref(), columns, model.theme)),
     }
     lines
 }
@@ -296,19 +312,24 @@ fn parent(model: &Model, tool: &ToolId) -> Option<String> {
     Some(parent.map_or_else(|| "unknown".to_owned(), |call| call.title.clone().unwrap_or(call.tool_name.clone())))
 }
 
-/// What is asked about.
-fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+/// What is asked about, as it would be done: with what an editor made of it.
+fn about(question: &Question, edited: Option<&str>, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = |words: &str, style| text(words, columns, style);
     let mut lines = match &question.details {
         Details::Command { command, directory, description } => {
-            let mut lines = text(command, theme.code());
+            let mut lines = text(edited.unwrap_or(command), theme.code());
+            if edited.is_some() {
+                lines.extend(text("instead of", theme.quiet()));
+                lines.extend(text(command, theme.quiet()));
+            }
             lines.extend(directory.iter().flat_map(|directory| text(&format!("in {directory}"), theme.quiet())));
             lines.extend(description.iter().flat_map(|words| text(words, theme.quiet())));
             lines
         }
-        Details::FileEdit { file_path, diff, after, .. } => {
+        Details::FileEdit { file_path, before, diff, after } => {
             let mut lines = text(file_path, theme.accent());
-            match (diff, after) {
+            let edited = edited.map(|edited| changed_lines(before.as_deref().unwrap_or_default(), edited));
+            match (edited.as_ref().or(diff.as_ref()), after) {
                 (Some(diff), _) => lines.extend(diff_lines(diff, columns, None, theme)),
                 (None, Some(after)) => lines.extend(text(after, theme.quiet())),
                 (None, None) => {}

@@ -1,7 +1,7 @@
 //! The last line, or lines: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
 //! is searched for.
 
-use multitap_event::Timestamp;
+use multitap_event::{ClientRole, Timestamp};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -76,7 +76,7 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     if model.is_lost {
         say(0, Some("not connected, trying again".to_owned()));
     } else {
-        say(0, state.is_busy().then(|| working(model)));
+        say(0, waiting(model).or_else(|| state.is_busy().then(|| working(model))));
     }
     say(8, Some(format!("{}{branch}", model.folder)));
     say(2, agent);
@@ -88,6 +88,16 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     say(4, (others > 0 && !model.is_lost).then(|| format!("{others} connected")));
     say(5, model.door.clone());
     parts
+}
+
+/// That nothing goes on before somebody answers.
+fn waiting(model: &Model) -> Option<String> {
+    let whose = if model.me.role == Some(ClientRole::Observer) { "an" } else { "your" };
+    match model.state.questions.open().len() {
+        0 => None,
+        1 => Some(format!("waiting for {whose} answer")),
+        several => Some(format!("waiting for {whose} answer ({several} questions)")),
+    }
 }
 
 /// That it is at work, for how long, and that this screen is alive.
