@@ -21,6 +21,7 @@ mod permission;
 mod schema;
 mod time;
 mod usage;
+mod visible;
 
 pub use agent::{AgentKind, AgentType, UnknownAgent};
 pub use command::{Command, Image, ImageError, Prompt, Query, shell_line};
@@ -45,3 +46,4 @@ pub use permission::{
 pub use schema::schema;
 pub use time::Timestamp;
 pub use usage::{ModelUsage, TokenUsage};
+pub use visible::{push_mark, visible, visible_line, visible_output};

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentType, SandboxMode};
+use crate::{AgentType, SandboxMode, SessionStart};
 
 /// How much an agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -119,6 +119,37 @@ impl ApprovalMode {
             (AgentType::Builtin, Self::Plan) => word("plan"),
             (AgentType::Builtin, Self::DontAsk) => word("dontAsk"),
             (AgentType::Acp, _) => None,
+        }
+    }
+
+    /// What ACP agents usually call this mode; the first that an agent offers is taken. `auto` is not among them: to one
+    /// agent it is a sandbox, to another a model that answers in your place.
+    pub fn usual_words(self) -> &'static [&'static str] {
+        match self {
+            Self::Ask => &["ask", "default", "manual", "normal"],
+            Self::AskDangerous => &["askDangerous", "on-request"],
+            Self::AutoEdit => &["autoEdit", "acceptEdits", "auto_edit", "auto-edit", "accept-edits"],
+            Self::AutoAll => &["autoAll", "bypassPermissions", "yolo", "full-access", "agent-full-access"],
+            Self::Plan => &["plan", "read-only"],
+            Self::DontAsk => &["dontAsk", "dont-ask"],
+        }
+    }
+
+    /// Whether the running agent can be switched to this mode, as far as its start and the modes it offers tell.
+    pub fn works_for(self, start: &SessionStart, offered: Option<&[String]>) -> bool {
+        let is_offered = |word: &str| offered.is_none_or(|all| all.iter().any(|one| one.eq_ignore_ascii_case(word)));
+        if start.agent_type == AgentType::Acp {
+            return self.usual_words().iter().any(|word| is_offered(word));
+        }
+        let Some(native) = self.native(start.agent_type) else { return false };
+        match (start.agent_type, start.transport.as_deref()) {
+            // Claude Code refuses this mode unless it was started in it.
+            (AgentType::Claude, _) if self == Self::AutoAll => start.native_mode.as_deref() == Some(native.word),
+            // Turn by turn nobody can be asked.
+            (AgentType::Codex, Some("exec")) => native.word == "never",
+            (AgentType::Gemini, Some("stream-json")) => native.word != "default",
+            (AgentType::Gemini, _) => is_offered(native.word),
+            (AgentType::Claude | AgentType::Codex | AgentType::Builtin | AgentType::Acp, _) => true,
         }
     }
 

@@ -96,6 +96,12 @@ pub(crate) struct Model {
     /// The mode that was asked for last, until it is told; and those that the agent did not take.
     wished: Option<ApprovalMode>,
     refused: Vec<ApprovalMode>,
+    /// The agent's own words for its modes, where it lists them.
+    offered_modes: Option<Vec<String>>,
+    /// The mode that an owner chose last: other clients may not go beyond it.
+    ceiling: Option<ApprovalMode>,
+    /// A command that was not sent, because the agent has not listed its commands.
+    unlisted: Option<String>,
     /// The key before this one was the same, and meant to be pressed twice.
     again: Option<Action>,
     focus: Focus,
@@ -144,6 +150,9 @@ impl Model {
             is_host: false,
             wished: None,
             refused: Vec::new(),
+            offered_modes: None,
+            ceiling: None,
+            unlisted: None,
             again: None,
             focus: Focus::Unknown,
             is_lost: false,
@@ -154,10 +163,11 @@ impl Model {
     }
 
     /// Begins with what the session is, where its beginning is not told.
-    pub(crate) fn begin(&mut self, state: State) {
+    pub(crate) fn begin(&mut self, state: State) -> Vec<Effect> {
         self.transcript.expect(&state);
+        self.ceiling = state.mode;
         self.state = state;
-        ask::follow(self);
+        ask::follow(self)
     }
 
     /// Whether a prompt that waits was sent from here, also over a connection that was lost since.
@@ -199,9 +209,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         }
         Msg::Snapshot(state) => {
             if state.seq > model.state.seq {
-                model.begin(*state);
+                model.begin(*state)
+            } else {
+                Vec::new()
             }
-            Vec::new()
         }
         Msg::Key(key) => act::pressed(model, key),
         Msg::Paste(text) => {
@@ -287,7 +298,9 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.composer.rewrite(text.trim_end_matches('\n'));
             Vec::new()
         }
-        Msg::Edited { what: Edited::Answer { decide, before }, text } => written::edited(model, *decide, &before, text),
+        Msg::Edited { what: Edited::Answer { question, before }, text } => {
+            written::edited(model, &question, &before, text)
+        }
         Msg::NotEdited(why) => {
             written::tell(model, "the editor cannot be used", &why);
             Vec::new()
@@ -335,7 +348,16 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
             ask::answered(model, &ruling.question_id);
         }
         EventKind::PermissionAsked(question) => effects.extend(notify(model, &question.title)),
-        EventKind::SessionStarted(_) => (model.commands, model.asked_commands) = (None, false),
+        EventKind::SessionStarted(_) => {
+            (model.commands, model.asked_commands) = (None, false);
+            (model.offered_modes, model.ceiling) = (None, model.state.mode);
+        }
+        EventKind::System(note) if note.subtype == SystemSubtype::CAPABILITIES => {
+            model.offered_modes = mode::offered(&note.data).or(model.offered_modes.take());
+        }
+        EventKind::UserMessage(message) if model.transcript.is_cleared_by(message) => {
+            (model.scroll, model.left, model.search, model.context) = (Scroll::Latest, None, None, None);
+        }
         EventKind::System(note) if note.subtype == SystemSubtype::COMMANDS => {
             model.commands = Some(commands::read(&note.data));
             // Somebody may be in the middle of typing one.
@@ -347,7 +369,12 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
             model.models = command::read_models(&note.data);
             command::choose_model(model);
         }
-        EventKind::ModeChanged { .. } => model.wished = None,
+        EventKind::ModeChanged { mode, by, .. } => {
+            model.wished = None;
+            if by.as_ref().is_none_or(ClientRef::is_owner) {
+                model.ceiling = *mode;
+            }
+        }
         EventKind::Error(_) => mode::give_up(model),
         EventKind::TurnStarted { .. } => (model.began, model.beat) = (Some(event.timestamp), None),
         EventKind::TurnCompleted(_) => {
@@ -356,7 +383,7 @@ fn told(model: &mut Model, event: &Event) -> Vec<Effect> {
         }
         _ => {}
     }
-    ask::follow(model);
+    effects.extend(ask::follow(model));
     effects
 }
 

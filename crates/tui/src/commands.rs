@@ -45,7 +45,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     plain(Own::Agents, "agents", "", "the agents of this machine, and how to get others"),
     plain(Own::Sessions, "sessions", "", "choose an earlier session of this folder and go on with it"),
     plain(Own::New, "new", "", "begin a new session, and end this one"),
-    plain(Own::Clear, "clear", "", "forget the conversation, where the agent can; else begin a new session"),
+    plain(Own::Clear, "clear", "", "start with an empty conversation: the agent's own /clear, else a new session"),
     Command {
         own: Own::Share,
         name: "share",
@@ -71,6 +71,13 @@ pub(crate) fn find(line: &str) -> Option<(Own, &str)> {
     let own = COMMANDS.iter().find(|command| command.name == name).map(|command| command.own);
     let own = own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, own)| *own))?;
     Some((own, argument.trim()))
+}
+
+/// The name of the command that a line is meant as, whoever has it. A path or a comment is none.
+pub(crate) fn name(line: &str) -> Option<&str> {
+    let name = line.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
+    let is_name = |c: char| c.is_alphanumeric() || "-_:.$?".contains(c);
+    (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }
 
 /// A command, whoever has it.
@@ -158,6 +165,17 @@ mod tests {
         assert_eq!(find("  /exit"), Some((Own::Quit, "")));
         assert_eq!(find("/modelling"), None);
         assert_eq!(find("model"), None);
+        for (line, expected) in [
+            ("/login now", Some("login")),
+            (" /mcp:list", Some("mcp:list")),
+            ("/", None),
+            ("/etc/passwd", None),
+            ("// a comment", None),
+            ("/* one */", None),
+            ("a /login", None),
+        ] {
+            assert_eq!(name(line), expected, "{line}");
+        }
     }
 
     #[test]

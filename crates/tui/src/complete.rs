@@ -37,6 +37,23 @@ pub(crate) struct Item {
     pub(crate) is_whole: bool,
 }
 
+/// What Enter does where something is offered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Entered {
+    /// Sends what is typed.
+    AsTyped,
+    /// Fills this in, and sends it if nothing needs to follow.
+    Run(Item),
+    /// Fills this in.
+    FillIn(Item),
+    Nothing,
+}
+
+/// Whether a text begins like that, whatever the case.
+fn begins(text: &str, query: &str) -> bool {
+    text.get(..query.len()).is_some_and(|head| head.eq_ignore_ascii_case(query))
+}
+
 /// What is offered above the composer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
@@ -52,18 +69,34 @@ impl Completion {
         (!items.is_empty()).then_some(Self { wanted, items, chosen: 0, moved: false })
     }
 
-    /// Whether what is typed is meant as it stands, and not what is offered: it is the same, or nothing of it is typed,
-    /// or there may be others than those that are offered.
-    pub(crate) fn is_meant_as_typed(&self, item: &Item) -> bool {
+    /// What Enter means. A command runs only if it is typed in full, or if no other begins like it.
+    pub(crate) fn entered(&self) -> Entered {
+        let Some(item) = self.items.get(self.chosen) else { return Entered::AsTyped };
+        let query = self.wanted.query.as_str();
         let under = match &self.wanted.what {
             What::Command { under } => under,
             // A folder is no picture, and the best match is not always the file that is named.
-            What::Path => return !self.moved && self.items.iter().any(|item| item.shown == self.wanted.query),
-            What::Mention => return false,
+            What::Path if !self.moved && self.items.iter().any(|item| item.shown == query) => return Entered::AsTyped,
+            What::Path => return Entered::Run(item.clone()),
+            What::Mention => return Entered::FillIn(item.clone()),
         };
+        if self.moved {
+            return Entered::Run(item.clone());
+        }
+        // There may be other models than those that are offered, and a command may go without its words.
         let is_open = under.first().is_some_and(|first| first == "model");
-        let is_vague = !under.is_empty() && (is_open || self.wanted.query.is_empty());
-        self.wanted.query == item.text.trim_end() || (is_vague && !self.moved)
+        let is_vague = !under.is_empty() && (is_open || query.is_empty());
+        let is_own = under.is_empty() && commands::find(&format!("/{query}")).is_some();
+        if query == item.text.trim_end() || is_vague || is_own {
+            return Entered::AsTyped;
+        }
+        let mut alike = self.items.iter().filter(|item| begins(&item.text, query));
+        match (alike.next(), alike.next()) {
+            (Some(_), _) if query.is_empty() => Entered::Nothing,
+            (Some(only), None) => Entered::Run(only.clone()),
+            (Some(_), Some(_)) => Entered::FillIn(item.clone()),
+            (None, _) => Entered::AsTyped,
+        }
     }
 
     pub(crate) fn choose(&mut self, down: bool) {
@@ -191,7 +224,7 @@ pub(crate) fn matching(items: impl Iterator<Item = Item>, query: &str) -> Vec<It
             let mut space = Vec::new();
             let score = pattern.score(nucleo_matcher::Utf32Str::new(&item.text, &mut space), &mut matcher)?;
             // What is typed in full comes first, then what begins so.
-            let (whole, begins) = (item.text.trim_end() == query, item.text.starts_with(query));
+            let (whole, begins) = (item.text.trim_end() == query, begins(&item.text, query));
             Some(((whole, begins, score), item))
         })
         .collect();

@@ -1,6 +1,6 @@
 //! What the screen wants done: data, carried out by `run`.
 
-use multitap_event::{ClientId, Decide, Prompt, Query};
+use multitap_event::{ClientId, Decide, Prompt, Query, QuestionId};
 
 use crate::around::Share;
 use crate::complete::Wanted;
@@ -70,7 +70,7 @@ pub(crate) enum Edited {
     Composer,
     /// What a question is about, before it is allowed; and what that was.
     Answer {
-        decide: Box<Decide>,
+        question: QuestionId,
         before: String,
     },
 }

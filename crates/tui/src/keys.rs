@@ -68,7 +68,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     Binding { keys: "Ctrl+F", does: "search; Enter and Up: earlier, Down: later, Esc: done (/ too, when scrolled up)" },
     Binding { keys: "Ctrl+O", does: "show thoughts and output whole, or fold them again" },
     Binding { keys: "Alt+C, Alt+X", does: "copy the last answer, the last code" },
-    Binding { keys: "Ctrl+G", does: "write in your editor; in a question: edit before you allow" },
+    Binding { keys: "Ctrl+G", does: "write in your editor; in a question: edit it, review the change, then answer" },
     Binding { keys: "Ctrl+A, Ctrl+E", does: "beginning and end of the line" },
     Binding { keys: "Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y", does: "cut a word, to the beginning, to the end; put it back" },
     Binding { keys: "1-9, Up, Down, Enter", does: "answer a question; the first letter of an option does too" },
@@ -76,7 +76,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
         keys: "Left, Right, Alt+1-9",
         does: "in a question: the part or the question before, the next, that one of the list",
     },
-    Binding { keys: "Tab", does: "in a question: say something with the answer, or answer in your own words" },
+    Binding { keys: "Tab", does: "in a question: comment on the option that the line names, or answer in your own words" },
     Binding { keys: "Space", does: "in a question of which several answers are true: pick one, or take it back" },
     Binding { keys: "?", does: "this help, when nothing is typed" },
 ];

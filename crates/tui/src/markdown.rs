@@ -1,6 +1,7 @@
 //! Markdown to lines: what agents write, as far as a screen of characters can show it. Pure.
 
 mod flow;
+mod hidden;
 mod part;
 mod table;
 
@@ -36,11 +37,14 @@ struct Page {
     /// The code under way, and its language.
     code: Option<(String, String)>,
     table: Option<Table>,
-    link: Option<String>,
+    /// Where the links lead that are open, with their titles.
+    links: Vec<String>,
     /// Whether an empty line has to come before the next block.
     apart: bool,
     /// Nothing is before this page.
     is_first: bool,
+    /// How far the text is shown.
+    shown: usize,
 }
 
 /// What stands before a line: something on the first, something on the others.
@@ -61,19 +65,24 @@ impl Page {
             lists: Vec::new(),
             code: None,
             table: None,
-            link: None,
+            links: Vec::new(),
             apart: false,
             is_first: true,
+            shown: 0,
         }
     }
 
     /// The lines of a text, and whether what follows stands apart from them.
     fn read(mut self, text: &str) -> (Vec<Line<'static>>, bool) {
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-        for event in Parser::new_ext(&unescaped(text), options) {
+        let text = unescaped(text);
+        for (event, range) in Parser::new_ext(&text, options).into_offset_iter() {
+            self.show_left_out(&text, &event, &range);
             self.take(event);
         }
         self.end();
+        self.define(&text[self.shown.min(text.len())..]);
+        self.end_line();
         (self.lines, self.apart)
     }
 
@@ -118,11 +127,15 @@ impl Page {
             }
             Tag::CodeBlock(kind) => {
                 self.block();
-                let language = match kind {
-                    CodeBlockKind::Fenced(language) => language.to_string(),
+                let info = match kind {
+                    CodeBlockKind::Fenced(info) => info.to_string(),
                     CodeBlockKind::Indented => String::new(),
                 };
-                self.code = Some((String::new(), language));
+                if let Some(words) = hidden::beside_language(&info) {
+                    let line = Line::from(Span::styled(clean(words), self.theme.quiet()));
+                    self.put_further_in(line);
+                }
+                self.code = Some((String::new(), hidden::language(&info).to_owned()));
             }
             Tag::List(first) => {
                 self.end_line();
@@ -161,8 +174,12 @@ impl Page {
             Tag::Emphasis => self.push_style(Modifier::ITALIC),
             Tag::Strong => self.push_style(Modifier::BOLD),
             Tag::Strikethrough => self.push_style(Modifier::CROSSED_OUT),
-            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.link = Some(dest_url.to_string());
+            Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. } => {
+                self.links.push(if title.is_empty() {
+                    dest_url.to_string()
+                } else {
+                    format!("{dest_url} \"{title}\"")
+                });
                 self.push_style(Modifier::UNDERLINED);
             }
             Tag::HtmlBlock
@@ -212,7 +229,7 @@ impl Page {
             }
             TagEnd::Link | TagEnd::Image => {
                 self.styles.pop();
-                if let Some(url) = self.link.take().filter(|url| !self.ends_with(url)) {
+                if let Some(url) = self.links.pop().filter(|url| !self.ends_with(url)) {
                     let style = self.theme.quiet();
                     self.say(&format!(" ({url})"), style);
                 }
@@ -306,15 +323,20 @@ impl Page {
 
     fn end_code(&mut self) {
         let Some((code, language)) = self.code.take() else { return };
-        let columns = self.columns.saturating_sub(self.indent() + 2);
         for line in highlight::lines(clean(&code).trim_end_matches('\n'), &language, self.theme) {
-            for piece in wrap(line, columns, 2) {
-                let mut spans = vec![Span::raw("  ")];
-                spans.extend(piece.spans);
-                self.put(Line::from(spans));
-            }
+            self.put_further_in(line);
         }
         self.apart = true;
+    }
+
+    /// A line of code, or about it.
+    fn put_further_in(&mut self, line: Line<'static>) {
+        let columns = self.columns.saturating_sub(self.indent() + 2);
+        for piece in wrap(line, columns, 2) {
+            let mut spans = vec![Span::raw("  ")];
+            spans.extend(piece.spans);
+            self.put(Line::from(spans));
+        }
     }
 
     fn end_table(&mut self) {
@@ -367,6 +389,6 @@ mod tests {
 
     #[test]
     fn control_characters_do_not_reach_the_screen() {
-        assert_eq!(shown("a\u{1b}[31mred\u{7}", 40), "ared");
+        assert_eq!(shown("a\u{1b}[31mred\u{7}", 40), "a␛[31mred␇");
     }
 }

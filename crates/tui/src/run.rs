@@ -28,7 +28,7 @@ use crate::preferences::Preferences;
 use crate::seat::{Seat, Taken};
 use crate::terminal;
 use crate::theme::Theme;
-use crate::view::view;
+use crate::view::{title, view};
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
@@ -105,7 +105,7 @@ pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
     let mut model = Model::new(joined.client, options.folder, Theme::new(options.preferences.colours));
     if let Some(state) = joined.snapshot {
-        model.begin(*state);
+        drop(model.begin(*state));
     }
     model.door = options.door;
     (model.is_host, model.notice) = (options.is_host, options.greeting);
@@ -273,7 +273,7 @@ impl Loop<'_> {
 
     fn draw(&mut self) -> io::Result<()> {
         let model = &self.model;
-        self.taken.screen.draw(|frame| view(model, frame))
+        self.taken.screen.draw(&title(model), |frame| view(model, frame))
     }
 
     fn on_told(&mut self, told: Told) {

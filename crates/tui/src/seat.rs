@@ -92,7 +92,8 @@ impl Seat {
 
 impl Taken {
     fn say(&mut self, words: &'static str) {
-        let drawn = self.screen.draw(|frame| frame.render_widget(Paragraph::new(Line::raw(words)), frame.area()));
+        let drawn =
+            self.screen.draw("multitap", |frame| frame.render_widget(Paragraph::new(Line::raw(words)), frame.area()));
         if let Err(error) = drawn {
             tracing::warn!(%error, "the screen cannot be drawn");
         }

@@ -11,8 +11,9 @@ use crossterm::event::{
     EnableMouseCapture, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::style::Print;
-use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, SetTitle};
 use crossterm::{cursor, execute};
+use multitap_event::visible_line;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Size;
 use ratatui::{Frame, Terminal};
@@ -23,10 +24,18 @@ use crate::preferences::Preferences;
 const NO_ARROWS: &str = "\x1b[?1007l";
 const ARROWS: &str = "\x1b[?1007h";
 
+/// The terminal remembers the title it had, and takes it back.
+const KEEP_TITLE: &str = "\x1b[22;2t";
+const TAKE_TITLE_BACK: &str = "\x1b[23;2t";
+/// It remembers one.
+static HAS_TITLE: AtomicBool = AtomicBool::new(false);
+
 /// The screen, for as long as it is ours.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     preferences: Preferences,
+    /// The title that the window has from here.
+    title: String,
 }
 
 impl Screen {
@@ -36,7 +45,7 @@ impl Screen {
         enter(preferences)?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
         // What was taken is given back, also if it cannot be used.
-        terminal.map(|terminal| Self { terminal, preferences }).inspect_err(|_| leave())
+        terminal.map(|terminal| Self { terminal, preferences, title: String::new() }).inspect_err(|_| leave())
     }
 
     pub(crate) fn size(&self) -> io::Result<Size> {
@@ -53,6 +62,7 @@ impl Screen {
         // What was asked of it is asked anew: nobody knows what became of it.
         leave();
         enter(self.preferences)?;
+        self.title.clear();
         execute!(io::stdout(), Clear(ClearType::All))?;
         // A new one knows of nothing that is drawn. To clear the old one would ask the terminal where its cursor is, and
         // whoever waits for keys would get the answer.
@@ -60,11 +70,15 @@ impl Screen {
         Ok(())
     }
 
-    /// Draws a frame.
-    pub(crate) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+    /// Draws a frame, under that title.
+    pub(crate) fn draw(&mut self, title: &str, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         // A panic of some other task ends that task, and not this screen.
         if PANICKED.swap(false, Ordering::Relaxed) {
             self.again()?;
+        }
+        if self.title != title {
+            execute!(io::stdout(), SetTitle(title)).ok(); // a courtesy
+            title.clone_into(&mut self.title);
         }
         self.terminal.draw(view).map(drop)
     }
@@ -95,7 +109,7 @@ impl Screen {
 
     /// Calls whoever looks elsewhere.
     pub(crate) fn notify(&mut self, words: &str) {
-        let words: String = words.chars().filter(|c| !c.is_control()).take(120).collect();
+        let words: String = visible_line(words).chars().take(120).collect();
         let ring = if self.preferences.notify.rings() { "\x07" } else { "" };
         let show =
             if self.preferences.notify.shows() { format!("\x1b]9;multitap: {words}\x07") } else { String::new() };
@@ -118,6 +132,9 @@ fn enter(preferences: Preferences) -> io::Result<()> {
     // Shift+Enter is told apart only by terminals that know this; others take no notice. They are not asked first: one
     // that does not answer would keep the first frame waiting for seconds.
     let mut out = io::stdout();
+    if !HAS_TITLE.swap(true, Ordering::Relaxed) {
+        execute!(out, Print(KEEP_TITLE)).ok();
+    }
     let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
     execute!(out, PushKeyboardEnhancementFlags(flags)).ok();
     if preferences.mouse {
@@ -131,6 +148,9 @@ fn enter(preferences: Preferences) -> io::Result<()> {
 /// Every step, whatever became of the one before.
 fn leave() {
     let mut out = io::stdout();
+    if HAS_TITLE.swap(false, Ordering::Relaxed) {
+        execute!(out, Print(TAKE_TITLE_BACK)).ok();
+    }
     execute!(out, PopKeyboardEnhancementFlags, DisableMouseCapture, Print(ARROWS)).ok();
     execute!(out, DisableFocusChange, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show).ok();
     terminal::disable_raw_mode().ok();

@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use multitap_event::{
     ClientRef, Event, EventKind, FileChange, MessageId, Prompt, PromptId, Question, QuestionId, Role, SessionEnd,
-    ToolId, TurnEnd,
+    ToolId, TurnEnd, UserMessage,
 };
 
 use multitap_hub::State;
@@ -57,6 +57,8 @@ pub(crate) struct Transcript {
     going: Option<Going>,
     /// Something else has begun since the first event: a message from before it cannot go on.
     is_cut: bool,
+    /// Somebody here cleared the conversation: what was before is not shown again.
+    is_cleared: bool,
     /// What is told of things that began before the first event.
     strays: Strays,
     /// How many cells have lines at hand.
@@ -186,6 +188,9 @@ impl Transcript {
                 self.add(Cell::Note(format!("the question needs no answer any more{why}")));
             }
             EventKind::UserMessage(message) => {
+                if self.is_cleared_by(message) {
+                    self.clear();
+                }
                 let (text, images, from) = (message.content.clone(), message.images.len(), self.other(&message.from));
                 self.add(Cell::User { text, from, images, nested: false });
             }
@@ -253,6 +258,22 @@ impl Transcript {
             | EventKind::RawDelta { .. }
             | EventKind::Unrecognized { .. } => {}
         }
+    }
+
+    /// Whether whoever sits here had the agent forget the conversation. What others do hides nothing.
+    pub(crate) fn is_cleared_by(&self, message: &UserMessage) -> bool {
+        message.content.trim() == "/clear" && self.other(&message.from).is_none()
+    }
+
+    /// Begins with an empty screen.
+    fn clear(&mut self) {
+        self.base = self.end();
+        self.cells.clear();
+        self.tools.clear();
+        self.opened.clear();
+        (self.plan, self.going, self.is_cut, self.is_cleared) = (None, None, true, true);
+        self.strays = Strays::default();
+        self.made.set(0);
     }
 
     /// The agent says or thinks something: it goes on with what it was at, or begins anew.

@@ -6,6 +6,7 @@ mod help;
 mod overlay;
 mod question;
 mod status;
+mod title;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -46,6 +47,11 @@ pub(crate) fn hidden_page(model: &Model) -> usize {
         Some(Overlay::Page(page)) => overlay::hidden(page, usize::from(model.columns), usize::from(model.rows)),
         Some(Overlay::Picker(_)) | None => 0,
     }
+}
+
+/// The title of the window.
+pub(crate) fn title(model: &Model) -> String {
+    title::title(model)
 }
 
 /// Draws everything.

@@ -133,7 +133,7 @@ impl Flavor {
                 let word = mode.native(AgentType::Gemini).map(|native| native.word);
                 word.and_then(|word| if offered.is_empty() { Some(word.to_owned()) } else { known(word) })
             }
-            (Mode::Unified(mode), Self::Plain) => usual_words(*mode).iter().find_map(|word| known(word)),
+            (Mode::Unified(mode), Self::Plain) => mode.usual_words().iter().find_map(|word| known(word)),
         };
         found.ok_or_else(|| {
             if offered.is_empty() { "it has no modes".to_owned() } else { format!("it offers {}", offered.join(", ")) }
@@ -146,20 +146,7 @@ impl Flavor {
             Self::Gemini => ApprovalMode::from_native(AgentType::Gemini, word),
             Self::Plain => ApprovalMode::ALL
                 .into_iter()
-                .find(|mode| usual_words(*mode).iter().any(|usual| usual.eq_ignore_ascii_case(word))),
+                .find(|mode| mode.usual_words().iter().any(|usual| usual.eq_ignore_ascii_case(word))),
         }
-    }
-}
-
-/// What agents usually call a mode. The first that an agent offers is taken. `auto` is not among them: to one agent it
-/// is a sandbox that is asked to leave, to another a model that says yes or no in your place. Who means it says it.
-fn usual_words(mode: ApprovalMode) -> &'static [&'static str] {
-    match mode {
-        ApprovalMode::Ask => &["ask", "default", "manual", "normal"],
-        ApprovalMode::AskDangerous => &["askDangerous", "on-request"],
-        ApprovalMode::AutoEdit => &["autoEdit", "acceptEdits", "auto_edit", "auto-edit", "accept-edits"],
-        ApprovalMode::AutoAll => &["autoAll", "bypassPermissions", "yolo", "full-access", "agent-full-access"],
-        ApprovalMode::Plan => &["plan", "read-only"],
-        ApprovalMode::DontAsk => &["dontAsk", "dont-ask"],
     }
 }

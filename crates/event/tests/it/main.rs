@@ -4,4 +4,5 @@
 
 mod mode;
 mod samples;
+mod visible;
 mod wire;

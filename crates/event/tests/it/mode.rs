@@ -1,4 +1,4 @@
-use multitap_event::{AgentKind, AgentType, ApprovalMode, Mode, SandboxMode, SessionConfig};
+use multitap_event::{AgentKind, AgentType, ApprovalMode, Mode, SandboxMode, SessionConfig, SessionStart};
 
 /// The mode table, row by row: R002-95, R002-112.
 #[test]
@@ -80,4 +80,31 @@ fn agents_are_named_as_on_the_command_line() {
     }
     assert!("acp:".parse::<AgentKind>().is_err());
     assert!("gpt".parse::<AgentKind>().is_err());
+}
+
+/// A running agent is switched only to what it can do: R002-95, R002-112.
+#[test]
+fn a_mode_works_as_the_agent_was_started() {
+    let start = |agent, transport: &str, native: &str| SessionStart {
+        transport: Some(transport.to_owned()),
+        native_mode: Some(native.to_owned()),
+        ..SessionStart::of(agent)
+    };
+    let works = |start: &SessionStart, offered: Option<&[&str]>| {
+        let offered: Option<Vec<String>> = offered.map(|words| words.iter().map(|word| (*word).to_owned()).collect());
+        let modes = ApprovalMode::ALL.into_iter().filter(|mode| mode.works_for(start, offered.as_deref()));
+        modes.map(ApprovalMode::option_word).collect::<Vec<_>>().join(" ")
+    };
+    let claude = |native| start(AgentType::Claude, "stream-json", native);
+    assert_eq!(works(&claude("default"), None), "ask auto-edit plan dont-ask");
+    assert_eq!(works(&claude("bypassPermissions"), None), "ask auto-edit auto-all plan dont-ask");
+    let codex = |transport| start(AgentType::Codex, transport, "untrusted");
+    assert_eq!(works(&codex("app-server"), None), "ask ask-dangerous auto-all plan dont-ask");
+    assert_eq!(works(&codex("exec"), None), "auto-all plan dont-ask");
+    let gemini = |transport| start(AgentType::Gemini, transport, "default");
+    assert_eq!(works(&gemini("stream-json"), None), "auto-edit auto-all plan");
+    assert_eq!(works(&gemini("acp"), Some(&["default", "autoEdit", "yolo"])), "ask auto-edit auto-all");
+    let acp = start(AgentType::Acp, "acp", "default");
+    assert_eq!(works(&acp, Some(&["default", "acceptEdits"])), "ask auto-edit");
+    assert_eq!(works(&acp, None), "ask ask-dangerous auto-edit auto-all plan dont-ask");
 }

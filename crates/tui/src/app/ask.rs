@@ -21,6 +21,10 @@ pub(crate) struct Asking {
     pub(crate) top: usize,
     /// Where the agent wants to know something.
     pub(crate) form: Option<Form>,
+    /// What an editor made of the command or the file: an option that allows goes out with it.
+    pub(crate) edited: Option<String>,
+    /// Somebody chose the option; else it was chosen here, and words do not go with it.
+    is_selected: bool,
     /// It came just now and nobody can have read it: a key that is on its way was meant for something else.
     pub(crate) is_fresh: bool,
     /// Somebody was typing when it came: letters may be the rest of that, so only figures and arrows choose.
@@ -39,6 +43,8 @@ impl Asking {
             words: None,
             top: 0,
             form,
+            edited: None,
+            is_selected: false,
             is_fresh: true,
             is_wary: is_typing,
             is_answered: false,
@@ -88,10 +94,25 @@ impl Asking {
         // All of it is looked at, and nothing more is to be said.
         if self.words.is_none() && self.form.as_ref().is_none_or(|form| form.part().is_some()) {
             self.words = Some(Composer::with(&said));
-            if let Some(form) = &self.form {
-                self.chosen = form.rows(&self.question).iter().position(|row| *row == Row::OwnWords);
+            match &self.form {
+                Some(form) => self.chosen = form.rows(&self.question).iter().position(|row| *row == Row::OwnWords),
+                // Who comments has a reason: nothing is allowed by it that nobody chose to allow.
+                None if !self.is_selected && self.chosen.is_some() => self.chosen = rejects(&self.question),
+                None => {}
             }
         }
+    }
+
+    /// The words are given up.
+    fn end_words(&mut self) {
+        self.words = None;
+        if self.form.is_none() && !self.is_selected && !self.is_wary {
+            self.chosen = Some(allows(&self.question).unwrap_or(0));
+        }
+    }
+
+    fn select(&mut self, at: usize) {
+        (self.chosen, self.is_selected) = (Some(at), true);
     }
 
     /// A part that only words can answer is answered at once.
@@ -111,7 +132,8 @@ impl Asking {
     fn decide(&self, at: usize) -> Option<Decide> {
         let choice = self.question.options.get(at)?;
         let words = self.words.as_ref().map(Composer::whole).filter(|words| !words.trim().is_empty());
-        Some(Decide { feedback: words, ..Decide::new(&self.question.question_id, choice.id.clone()) })
+        let new_content = self.edited.clone().filter(|_| choice.kind.allows());
+        Some(Decide { feedback: words, new_content, ..Decide::new(&self.question.question_id, choice.id.clone()) })
     }
 
     /// Everything that somebody wrote here.
@@ -126,19 +148,33 @@ impl Asking {
 
     /// What an editor would begin with.
     pub(crate) fn content(&self) -> Option<String> {
-        if !self.question.edits.contains(&Edit::NewContent) {
+        if !self.question.edits.contains(&Edit::NewContent) || allows(&self.question).is_none() {
             return None;
         }
+        self.edited.clone().or_else(|| self.original())
+    }
+
+    /// What would be run or written as it was asked.
+    fn original(&self) -> Option<String> {
         match &self.question.details {
             Details::Command { command, .. } => Some(command.clone()),
             Details::FileEdit { after, .. } => after.clone(),
             _ => None,
         }
     }
+
+    /// An editor was closed with that text: it is shown, and asked about again.
+    pub(super) fn edit(&mut self, text: String) {
+        self.edited = Some(text).filter(|text| Some(text) != self.original().as_ref());
+        (self.top, self.is_fresh, self.is_wary) = (0, true, false);
+        if self.words.is_none() {
+            (self.chosen, self.is_selected) = (allows(&self.question), false);
+        }
+    }
 }
 
 /// Shows the oldest question that is open; takes it down when it is not open any more.
-pub(super) fn follow(model: &mut Model) {
+pub(super) fn follow(model: &mut Model) -> Vec<Effect> {
     let open = model.state.questions.open();
     let is_over = |asking: &mut Asking| !open.iter().any(|open| open.question_id == asking.question.question_id);
     let mut over: Vec<Asking> = model.aside.extract_if(.., is_over).collect();
@@ -153,13 +189,15 @@ pub(super) fn follow(model: &mut Model) {
         asking.is_fresh = true;
         (model.asking, model.gone) = (Some(asking), None);
     }
-    written::closed(model, &over);
+    written::closed(model, over)
 }
 
 /// Whoever sits here answered it: what was written went with the answer.
 pub(super) fn answered(model: &mut Model, id: &QuestionId) {
     let written = model.aside.iter_mut().chain(&mut model.asking).filter(|asking| asking.question.question_id == *id);
-    written.for_each(|asking| (asking.words, asking.form, asking.is_answered) = (None, None, true));
+    written.for_each(|asking| {
+        (asking.words, asking.form, asking.edited, asking.is_answered) = (None, None, None, true);
+    });
 }
 
 /// A question that somebody turned away from, as it was left.
@@ -213,8 +251,7 @@ pub(super) fn pressed(model: &mut Model, key: KeyEvent, action: Action) -> Optio
             Action::Interrupt if asking.form.as_ref().is_some_and(Form::wants_words) && words.is_empty() => {
                 return Some(refuse(asking));
             }
-            Action::Interrupt => asking.words = None,
-            // What was said goes with what is allowed.
+            Action::Interrupt => asking.end_words(),
             Action::Editor => return Some(edit(asking)),
             // Not what it does where prompts are typed: that is not to be seen now.
             Action::Recall | Action::Complete => {}
@@ -323,11 +360,11 @@ fn turn_to(model: &mut Model, at: usize) {
 }
 
 fn choose(asking: &mut Asking, way: Move, options: usize) {
-    asking.chosen = match (way, asking.chosen) {
-        (_, None) => Some(0),
-        (Move::Up, Some(chosen)) => Some((chosen + options.saturating_sub(1)) % options.max(1)),
-        (_, Some(chosen)) => Some((chosen + 1) % options.max(1)),
-    };
+    asking.select(match (way, asking.chosen) {
+        (_, None) => 0,
+        (Move::Up, Some(chosen)) => (chosen + options.saturating_sub(1)) % options.max(1),
+        (_, Some(chosen)) => (chosen + 1) % options.max(1),
+    });
 }
 
 /// An option by its number, by the letter it begins with, or by yes and no. Where that leaves a choice, or the letter
@@ -362,7 +399,8 @@ fn by_letter(model: &mut Model, letter: char) -> Vec<Effect> {
         }
         [first, ..] => {
             let after = |at: &&usize| asking.chosen.is_some_and(|chosen| **at > chosen);
-            asking.chosen = Some(named.iter().find(after).copied().unwrap_or(first));
+            let to = named.iter().find(after).copied().unwrap_or(first);
+            asking.select(to);
             Vec::new()
         }
     }
@@ -377,9 +415,9 @@ fn answer(asking: &Asking, at: usize) -> Vec<Effect> {
 }
 
 fn edit(asking: &Asking) -> Vec<Effect> {
-    let decide = allows(&asking.question).and_then(|at| asking.decide(at));
-    let edited = decide.zip(asking.content()).map(|(decide, text)| {
-        let what = Edited::Answer { decide: Box::new(decide), before: text.clone() };
+    let question = asking.question.question_id.clone();
+    let edited = asking.content().map(|text| {
+        let what = Edited::Answer { question, before: text.clone() };
         Effect::Edit { what, text }
     });
     edited.into_iter().collect()

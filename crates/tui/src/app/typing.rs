@@ -5,7 +5,7 @@ use multitap_hub::Queued;
 
 use super::{Model, command, look, written};
 use crate::commands::{self, Own};
-use crate::complete::{self, Completion, Path, Wanted, What};
+use crate::complete::{self, Completion, Entered, Path, Wanted, What};
 use crate::composer::{Composer, Erase, Move};
 use crate::effect::Effect;
 use crate::keys::Action;
@@ -27,18 +27,20 @@ pub(super) fn pressed_in_completion(model: &mut Model, action: Action) -> Option
         }
         Action::Send | Action::Complete => {
             let item = completion.items.get(completion.chosen).cloned()?;
+            let entered = if action == Action::Send { completion.entered() } else { Entered::FillIn(item) };
             let from = completion.wanted.from;
-            let is_command = matches!(completion.wanted.what, What::Command { .. } | What::Path);
-            // What is typed in full is sent; what is not is filled in first, and sent if nothing needs to follow.
-            let is_typed = action == Action::Send && completion.is_meant_as_typed(&item);
-            if !is_typed {
-                model.composer.replace_from(from, &item.text);
-            }
+            let (item, sends) = match entered {
+                Entered::Nothing => return Some(Vec::new()),
+                Entered::AsTyped => return Some(send(model)),
+                Entered::Run(item) => {
+                    let is_whole = item.is_whole;
+                    (item, is_whole)
+                }
+                Entered::FillIn(item) => (item, false),
+            };
+            model.composer.replace_from(from, &item.text);
             model.completion = None;
-            if action == Action::Send && is_command && (is_typed || item.is_whole) {
-                return Some(send(model));
-            }
-            return Some(offer(model));
+            return Some(if sends { send(model) } else { offer(model) });
         }
         _ => return None,
     }
@@ -117,6 +119,12 @@ pub(super) fn send(model: &mut Model) -> Vec<Effect> {
         model.notice = Some(format!("not sent: {over}"));
         return Vec::new();
     }
+    if own.is_none()
+        && let Some(why) = not_a_command(model, &prompt.text)
+    {
+        model.notice = Some(why);
+        return Vec::new();
+    }
     model.composer.clear();
     (model.completion, model.dismissed) = (None, None);
     let mut effects = look::go(model, Scroll::Latest);
@@ -127,6 +135,23 @@ pub(super) fn send(model: &mut Model) -> Vec<Effect> {
         None => vec![Effect::Prompt(prompt)],
     });
     effects
+}
+
+/// Why a line that begins like a command is not sent: nobody has such a command, and it is not meant as words.
+fn not_a_command(model: &mut Model, text: &str) -> Option<String> {
+    if text.trim() == "/" {
+        return Some("type the name of a command behind the /".to_owned());
+    }
+    let name = commands::name(text)?;
+    match &model.commands {
+        Some(listed) if listed.iter().any(|offered| offered.name == name) => None,
+        Some(_) => Some(format!("unknown command \"/{name}\"; / lists the commands")),
+        None if model.unlisted.take().as_deref() == Some(text) => None,
+        None => {
+            model.unlisted = Some(text.to_owned());
+            Some(format!("the agent has not listed its commands: Enter again sends \"/{name}\" as it is"))
+        }
+    }
 }
 
 /// Puts a picture into the prompt, behind the words that follow its path.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use multitap_event::{Decide, Prompt};
+use multitap_event::{Decide, Prompt, QuestionId};
 
 use super::{Asking, Model};
 use crate::composer::Composer;
@@ -11,11 +11,13 @@ use crate::effect::Effect;
 pub(super) const NO_ANSWER: &str = "the question needs no answer any more";
 
 /// Somebody else answered these. Words that were to go with an answer are in the composer then, where the next letters
-/// go as well; or in the history, if something else is typed there.
-pub(super) fn closed(model: &mut Model, closed: &[Asking]) {
+/// go as well; or in the history, if something else is typed there. An edit goes into a file.
+pub(super) fn closed(model: &mut Model, mut closed: Vec<Asking>) -> Vec<Effect> {
+    let edits: Vec<String> = closed.iter_mut().filter_map(|asking| asking.edited.take()).collect();
+    let effects = edits.into_iter().map(|text| Effect::Keep { text, why: NO_ANSWER.to_owned() }).collect();
     let written: Vec<String> = closed.iter().map(Asking::written).filter(|words| !words.trim().is_empty()).collect();
     if written.is_empty() {
-        return;
+        return effects;
     }
     let written = written.join("\n");
     if model.composer.is_empty() {
@@ -25,6 +27,7 @@ pub(super) fn closed(model: &mut Model, closed: &[Asking]) {
     } else {
         put_by(model, written, NO_ANSWER);
     }
+    effects
 }
 
 /// What is typed was meant for a question: it is not sent to the agent by a key that was to answer.
@@ -43,18 +46,37 @@ fn begins_alike(text: &str, answer: &str) -> bool {
     2 * alike >= answer.len()
 }
 
-/// An editor was closed with what is to be allowed instead.
-pub(super) fn edited(model: &mut Model, decide: Decide, before: &str, text: String) -> Vec<Effect> {
-    if model.state.questions.question(&decide.question_id).is_none() && text == before {
-        model.notice = Some(NO_ANSWER.to_owned());
+/// An editor was closed on what a question is about. Nothing is allowed by that: what was changed is asked about again.
+pub(super) fn edited(model: &mut Model, question: &QuestionId, before: &str, text: String) -> Vec<Effect> {
+    // Editors end a file with a line end.
+    let text = match text.strip_suffix('\n') {
+        Some(bare) if !before.ends_with('\n') => bare.to_owned(),
+        _ => text,
+    };
+    let is_open = model.state.questions.question(question).is_some();
+    if text == before || text.trim().is_empty() {
+        let why = if text == before { "nothing was changed" } else { "nothing is left of it" };
+        let so = if is_open { "and nothing is allowed: answer the question, or edit again" } else { NO_ANSWER };
+        model.notice = Some(format!("{why}, {so}"));
         return Vec::new();
     }
-    vec![Effect::Decide(Decide { new_content: Some(text), ..decide })]
+    let asking = model.asking.iter_mut().chain(&mut model.aside);
+    let mut asking = asking.filter(|asking| asking.question.question_id == *question);
+    match asking.next() {
+        Some(asking) => {
+            asking.edit(text);
+            model.notice = Some("your edit is shown: nothing is allowed before you answer".to_owned());
+            Vec::new()
+        }
+        None => vec![Effect::Keep { text, why: NO_ANSWER.to_owned() }],
+    }
 }
 
-/// An answer was not taken. What was written in an editor for it goes into a file: it may be long, and is no prompt.
+/// An answer was refused. As long as the question is open its edit is too; otherwise it goes into a file: it may be
+/// long, and is no prompt.
 pub(super) fn not_decided(model: &mut Model, decide: Decide, why: String) -> Vec<Effect> {
-    match decide.new_content {
+    let is_open = model.state.questions.question(&decide.question_id).is_some();
+    match decide.new_content.filter(|_| !is_open) {
         Some(text) => vec![Effect::Keep { text, why }],
         None => {
             model.notice = Some(why);

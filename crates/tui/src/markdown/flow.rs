@@ -19,7 +19,7 @@ use ratatui::text::{Line, Span};
 
 use self::fence::Fence;
 use self::place::{Place, Within};
-use super::Page;
+use super::{Page, hidden};
 use crate::clean::clean;
 use crate::highlight::Code;
 use crate::theme::Theme;
@@ -247,13 +247,17 @@ impl Flow {
     fn begin_code(&mut self, text: &str) {
         let (false, Some(fence)) = (self.is_code(), &self.at.fence) else { return };
         let (from, code, indent) = (fence.from, fence.code, fence.indent);
-        let lexer = Code::new(&fence.language, self.theme);
+        let lexer = Code::new(hidden::language(&fence.language), self.theme);
+        let beside = hidden::beside_language(&fence.language).map(clean);
         if from > self.at.done {
             self.settle_page(text, from, true);
         }
         let Within::Page { apart } = self.at.within else { return };
         if apart {
             self.put(Line::default());
+        }
+        if let Some(beside) = beside {
+            self.put_code_line(Line::styled(beside, self.theme.quiet()), indent);
         }
         self.at.within = Within::Code { code: lexer, indent, blanks: 0 };
         (self.at.done, self.settled) = (code, self.lines.len());
@@ -270,18 +274,23 @@ impl Flow {
         for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
             let Within::Code { code, indent, blanks } = &mut self.at.within else { return };
             let spaces = line.len() - line.trim_start_matches(' ').len();
-            let line = clean(&line[spaces.min(*indent)..]);
+            let line = clean(line[spaces.min(*indent)..].trim_end_matches('\r'));
             if line.trim().is_empty() {
                 *blanks += 1;
                 continue;
             }
-            let (empty, before, line) = (std::mem::take(blanks), " ".repeat(*indent + 2), code.line(&line));
-            let columns = self.columns.saturating_sub(self.dress.indent + before.len());
-            (0..empty).for_each(|_| self.put(Line::raw(before.clone())));
-            for mut piece in wrap(line, columns, 2) {
-                piece.spans.insert(0, Span::raw(before.clone()));
-                self.put(piece);
-            }
+            let (empty, indent, line) = (std::mem::take(blanks), *indent, code.line(&line));
+            (0..empty).for_each(|_| self.put(Line::raw(" ".repeat(indent + 2))));
+            self.put_code_line(line, indent);
+        }
+    }
+
+    fn put_code_line(&mut self, line: Line<'static>, indent: usize) {
+        let before = " ".repeat(indent + 2);
+        let columns = self.columns.saturating_sub(self.dress.indent + before.len());
+        for mut piece in wrap(line, columns, 2) {
+            piece.spans.insert(0, Span::raw(before.clone()));
+            self.put(piece);
         }
     }
 

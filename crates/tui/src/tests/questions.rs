@@ -342,3 +342,24 @@ fn a_figure_is_a_number_also_where_names_begin_with_one() {
     let effects = play.press(KeyCode::Char('2'));
     assert!(matches!(&effects[..], [Effect::Decide(decide)] if json!(decide.option_id) == second), "{effects:?}");
 }
+
+#[test]
+fn an_edit_is_shown_as_what_would_be_done() {
+    let edited = |details: Value, text: &str| {
+        let mut question = asked("q", "make");
+        question["details"] = details;
+        question["edits"] = json!(["newContent"]);
+        let mut play = Play::new(60, 24);
+        play.tell(&question);
+        let mut effects = play.control('g');
+        let Some(Effect::Edit { what, .. }) = effects.pop() else { panic!("no editor") };
+        play.on(Msg::Edited { what, text: text.to_owned() });
+        play.on(Msg::Ripe);
+        play.press(KeyCode::Null);
+        play.screen()
+    };
+    let command = edited(json!({ "type": "command", "command": "make all" }), "make clean\u{1b}]");
+    let file = json!({ "type": "fileEdit", "filePath": "a.rs", "before": "one\ntwo\n", "after": "one\n2\n", "diff": "@@ -1,2 +1,2 @@\n one\n-two\n+2\n" });
+    let file = edited(file, "one\nthree\n");
+    insta::assert_snapshot!("edited_question", format!("{}\n{}", command.trim_start(), file.trim_start()));
+}

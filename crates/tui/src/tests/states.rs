@@ -232,3 +232,43 @@ fn tool(play: &mut Play, output: &str) {
         &json!({ "type": "toolCompleted", "toolId": "t", "success": true, "outcome": "completed", "result": output }),
     );
 }
+
+#[test]
+fn the_status_line_says_that_a_question_waits() {
+    let mut play = Play::new(100, 20);
+    play.tell(&json!({ "type": "turnStarted", "turnId": "t" }));
+    assert!(play.screen().contains("working"), "{}", play.screen());
+    play.tell(&asked("q", "ls"));
+    assert!(
+        play.screen().contains("waiting for your answer") && !play.screen().contains("working"),
+        "{}",
+        play.screen()
+    );
+}
+
+#[test]
+fn clearing_takes_what_was_said_off_the_screen() {
+    let mut play = Play::new(80, 12);
+    play.tell(&said("what was said before"));
+    play.tell(&json!({ "type": "userMessage", "content": "/clear" }));
+    play.tell(&said("forgotten"));
+    for _ in 0..3 {
+        assert!(!play.screen().contains("said before") && play.screen().contains("forgotten"), "{}", play.screen());
+        assert_eq!(play.press(KeyCode::PageUp), [], "nothing before it is fetched again");
+    }
+}
+
+#[test]
+fn the_title_of_the_window_says_how_the_session_is() {
+    let mut play = Play::new(80, 20);
+    let title = |play: &Play| crate::view::title(&play.model);
+    assert_eq!(title(&play), "app · multitap");
+    play.tell(&json!({ "type": "userMessage", "content": "fix\u{1b}]0;x\u{7} the tests \u{202e}that have failed since the day before" }));
+    play.tell(&json!({ "type": "turnStarted", "turnId": "t" }));
+    let about = title(&play);
+    assert!(about.starts_with("● fix␛]0;x␇ the tests \\u202e") && about.ends_with("… · app · multitap"), "{about}");
+    play.tell(&asked("q", "ls"));
+    assert!(title(&play).starts_with("? fix"), "{}", title(&play));
+    play.on(Msg::Over("the session is over".to_owned()));
+    assert!(title(&play).starts_with("■ fix"), "{}", title(&play));
+}

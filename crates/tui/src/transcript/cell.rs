@@ -5,7 +5,7 @@ use multitap_event::{
     ToolProgress, ToolStarted, TurnEnd,
 };
 
-use crate::clean::clean;
+use crate::clean::clean_line;
 
 /// How much of a tool's output is at hand; all of it is in the log.
 const OUTPUT: usize = 256 * 1024;
@@ -142,7 +142,7 @@ pub(super) fn taken_back(by: Option<&ClientRef>, begins: Option<&str>) -> String
 
 /// Who it was, marked with the door they came through.
 pub(crate) fn who(client: &ClientRef) -> String {
-    let name = clean(&client.client).replace('\n', " ");
+    let name = clean_line(&client.client);
     format!("[{}] {}", mark(client.door), name.trim()).trim_end().to_owned()
 }
 

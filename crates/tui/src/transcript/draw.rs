@@ -286,31 +286,54 @@ fn indented(mut line: Line<'static>, by: usize) -> Line<'static> {
     line
 }
 
-/// A unified diff with the numbers of its lines.
+/// A unified diff with the numbers of its lines. Each line of it is shown, except for the names of the files.
 pub(crate) fn diff_lines(diff: &str, columns: usize, limit: Option<usize>, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0_u64, 0_u64);
-    for text in clean(diff).lines() {
-        if let Some(at) = text.strip_prefix("@@") {
-            (old, new) = numbers(at).unwrap_or((old, new));
-            if !lines.is_empty() {
-                lines.push(Line::styled("      ⋮", theme.quiet()));
+    // How many lines the hunk still has, as its head says.
+    let (mut old_left, mut new_left) = (0_u64, 0_u64);
+    let mut rest = diff.split_terminator('\n').peekable();
+    while let Some(raw) = rest.next() {
+        if let Some(head) = raw.strip_prefix("@@") {
+            let section = match numbers(head) {
+                Some((hunk, section)) => {
+                    ((old, old_left), (new, new_left)) = hunk;
+                    section
+                }
+                None => head,
+            };
+            let section = section.trim();
+            if !lines.is_empty() || !section.is_empty() {
+                let line = Line::styled(format!("      ⋮ {}", clean(section)).trim_end().to_owned(), theme.quiet());
+                lines.extend(wrap(line, columns, 8));
             }
             continue;
         }
-        let (number, style) = match text.chars().next() {
-            _ if text.starts_with("--- ") || text.starts_with("+++ ") || text.starts_with('\\') => continue,
-            Some('+') => (&mut new, theme.good()),
-            Some('-') => (&mut old, theme.bad()),
+        // Inside a hunk these are lines that begin with `-- ` or `++ `.
+        let is_outside = old_left == 0 && new_left == 0;
+        if is_outside && raw.starts_with("--- ") && rest.next_if(|next| next.starts_with("+++ ")).is_some() {
+            continue;
+        }
+        if raw.trim_end() == "\\ No newline at end of file" {
+            continue;
+        }
+        let (number, style) = match raw.chars().next() {
+            Some('+') => {
+                new_left = new_left.saturating_sub(1);
+                (&mut new, theme.good())
+            }
+            Some('-') => {
+                old_left = old_left.saturating_sub(1);
+                (&mut old, theme.bad())
+            }
             _ => {
+                (old_left, new_left) = (old_left.saturating_sub(1), new_left.saturating_sub(1));
                 old += 1;
                 (&mut new, theme.quiet())
             }
         };
-        let line = Line::from(vec![
-            Span::styled(format!("{number:>5} "), theme.quiet()),
-            Span::styled(text.to_owned(), style),
-        ]);
+        let line =
+            Line::from(vec![Span::styled(format!("{number:>5} "), theme.quiet()), Span::styled(clean(raw), style)]);
         *number += 1;
         lines.extend(wrap(line, columns, 7));
     }
@@ -322,9 +345,18 @@ pub(crate) fn diff_lines(diff: &str, columns: usize, limit: Option<usize>, theme
     lines
 }
 
-/// The numbers with which a hunk begins: ` -1,3 +1,4 @@`.
-fn numbers(hunk: &str) -> Option<(u64, u64)> {
-    let mut parts = hunk.split_whitespace();
-    let number = |part: &str| part.get(1..)?.split(',').next()?.parse().ok();
-    Some((number(parts.next()?)?, number(parts.next()?)?))
+/// First line and number of lines, before and after.
+type Hunk = ((u64, u64), (u64, u64));
+
+/// The head of a hunk, ` -1,3 +1,4 @@ words`, and the words that follow it.
+fn numbers(head: &str) -> Option<(Hunk, &str)> {
+    let (numbers, section) = head.split_once("@@")?;
+    let mut parts = numbers.split_whitespace();
+    let mut next = |sign: char| {
+        let part = parts.next()?.strip_prefix(sign)?;
+        let (first, count) = part.split_once(',').unwrap_or((part, "1"));
+        Some((first.parse().ok()?, count.parse().ok()?))
+    };
+    let hunk = (next('-')?, next('+')?);
+    parts.next().is_none().then_some((hunk, section))
 }

@@ -8,7 +8,7 @@ use super::{Cell, Going, Strays, Transcript};
 impl Transcript {
     /// The event before which something is missing.
     pub(crate) fn first_known(&self) -> Option<u64> {
-        self.first.filter(|first| *first > 1)
+        self.first.filter(|first| *first > 1 && !self.is_cleared)
     }
 
     /// The same, if somebody who looks there is close to it.
@@ -23,6 +23,9 @@ impl Transcript {
 
     /// Puts the events before the first one in their place. None means that there are none.
     pub(crate) fn prepend(&mut self, events: &[Event]) {
+        if self.is_cleared {
+            return;
+        }
         let Some(first) = events.first().map(|event| event.seq) else {
             self.first = Some(1);
             return;
@@ -42,6 +45,7 @@ impl Transcript {
             self.strays.going = there(older.strays.going.take());
         }
         self.is_cut |= older.is_cut;
+        self.is_cleared = older.is_cleared;
         self.tools.extend(older.tools.into_iter().map(|(id, at)| (id, at + moved)));
         self.queued.extend(older.queued);
         self.questions.extend(older.questions);

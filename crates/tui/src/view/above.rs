@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use crate::app::Model;
-use crate::clean::clean;
+use crate::clean::clean_line;
 use crate::complete::Item;
 use crate::figures;
 use crate::theme::Theme;
@@ -34,7 +34,8 @@ fn lines(model: &Model) -> Vec<Line<'static>> {
     let mut lines = queued(model, columns);
     if let Some(search) = &model.history.search {
         let found = if search.is_found() { "" } else { " · nothing has these words" };
-        let words = format!("search: {}{found} · Ctrl+R older · Enter takes it · Esc gives up", search.words);
+        let words =
+            format!("search: {}{found} · Ctrl+R older · Enter takes it · Esc gives up", clean_line(&search.words));
         lines.push(Line::styled(fit(&words, columns), theme.accent()));
     } else if let Some(completion) = &model.completion {
         lines.extend(items(&completion.items, completion.chosen, OFFERED, columns, theme));
@@ -53,7 +54,7 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
     lines.extend(queue.iter().skip(first).map(|queued| {
         let whose = queued.from.as_ref().filter(|_| !model.is_mine(queued));
         let whose = whose.map(|from| format!("{}: ", who(from))).unwrap_or_default();
-        let text = clean(&queued.prompt.text).replace('\n', " ") + &figures::images(queued.prompt.images.len());
+        let text = clean_line(&queued.prompt.text) + &figures::images(queued.prompt.images.len());
         Line::styled(fit(&format!("  waits: {whose}{text}"), columns), theme.quiet())
     }));
     if queue.iter().any(|queued| model.is_mine(queued)) && model.composer.is_empty() {
@@ -65,22 +66,23 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
 /// A list of which one is chosen; so many rows of it, that one among them.
 pub(super) fn items(items: &[Item], chosen: usize, rows: usize, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let first = (chosen + 1).saturating_sub(rows);
-    let shown = items.iter().skip(first).take(rows);
+    let shown = items.iter().skip(first).take(rows).map(|item| (clean_line(&item.shown), clean_line(&item.does)));
+    let shown: Vec<(String, String)> = shown.collect();
     let share = columns * 2 / 3;
-    let names = shown.clone().map(|item| width(&item.shown));
+    let names = shown.iter().map(|(name, _)| width(name));
     let name = names.map(|wide| if wide <= share || columns >= NARROW { wide.min(share) } else { 0 }).max();
     let name = name.unwrap_or_default();
-    let line = |(at, item): (usize, &Item)| {
+    let line = |(at, (text, does)): (usize, &(String, String))| {
         // Where there is not room for both, a name is worth more than what it does.
-        let most = if columns < NARROW || item.does.is_empty() { columns.saturating_sub(2) } else { name };
-        let text = fit(&clean(&item.shown).replace('\n', " "), most);
+        let most = if columns < NARROW || does.is_empty() { columns.saturating_sub(2) } else { name };
+        let text = fit(text, most);
         let name = name.max(width(&text));
         let pad = " ".repeat(name.saturating_sub(width(&text)));
-        let does = fit(&clean(&item.does).replace('\n', " "), columns.saturating_sub(name + 4));
+        let does = fit(does, columns.saturating_sub(name + 4));
         let style = if at + first == chosen { theme.chosen() } else { theme.accent() };
         Line::from(vec![Span::styled(format!(" {text}{pad} "), style), Span::styled(format!(" {does}"), theme.quiet())])
     };
-    shown.enumerate().map(line).collect()
+    shown.iter().enumerate().map(line).collect()
 }
 
 /// As much of it as fits.

@@ -9,6 +9,7 @@ use ratatui::widgets::{Block, Borders, Paragraph};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::app::Model;
+use crate::clean::clean_line;
 use crate::composer::Composer;
 use crate::theme::Theme;
 use crate::wrap::width;
@@ -84,21 +85,16 @@ fn laid_out(composer: &Composer, columns: usize) -> (Vec<String>, (usize, usize)
     (lines, cursor)
 }
 
-/// What is typed as a screen can show it: a tab as blanks, other control characters by their pictures, so that what
+/// What is typed as a screen can show it: a tab as blanks, everything else that has no shape by its mark, so that what
 /// would be sent is seen, can be moved over and erased.
 fn visible(grapheme: &str) -> Cow<'_, str> {
-    if !grapheme.contains(char::is_control) {
-        return Cow::Borrowed(grapheme);
+    match grapheme {
+        "\n" => "".into(),
+        "\r\n" => "␍".into(),
+        "\t" => "    ".into(),
+        ascii if ascii.bytes().all(|byte| (b' '..=b'~').contains(&byte)) => ascii.into(),
+        other => clean_line(other).into(),
     }
-    let picture = |letter: char| match letter {
-        '\n' => String::new(),
-        '\t' => "    ".to_owned(),
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(letter)).unwrap_or('\u{fffd}').to_string(),
-        '\u{7f}' => '\u{2421}'.to_string(),
-        other if other.is_control() => '\u{fffd}'.to_string(),
-        other => other.to_string(),
-    };
-    Cow::Owned(grapheme.chars().map(picture).collect())
 }
 
 #[cfg(test)]
@@ -129,7 +125,7 @@ mod tests {
     fn tabs_and_control_characters_are_seen() {
         check("a\tb", 2, &["> a    b"], (0, 7));
         check("a\u{1b}[31mb", 6, &["> a␛[31mb"], (0, 8));
-        check("x\u{7f}\u{9b}y", 4, &["> x␡\u{fffd}y"], (0, 5));
+        check("x\u{7f}\u{9b}y", 4, &["> x␡\\u009by"], (0, 10));
         check("a\r\nb", 3, &["> a␍", "  b"], (1, 2));
     }
 }

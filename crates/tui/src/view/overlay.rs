@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
 use super::above::{fit, items};
 use crate::app::{Model, Overlay, Page, Picker};
-use crate::clean::clean;
+use crate::clean::{clean, clean_line};
 use crate::wrap::{width, wrap};
 
 /// From here on there is room for two columns.
@@ -34,13 +34,13 @@ fn draw_picker(model: &Model, picker: &Picker, frame: &mut Frame<'_>, area: Rect
     let theme = model.theme;
     let hint = " Enter chooses · Esc closes · type to narrow ";
     let block = Block::bordered()
-        .title(format!(" {} ", fit(&clean(&picker.title), usize::from(area.width).saturating_sub(4))))
+        .title(format!(" {} ", fit(&clean_line(&picker.title), usize::from(area.width).saturating_sub(4))))
         .title_bottom(fit(hint, usize::from(area.width).saturating_sub(2)))
         .border_style(theme.accent());
     let inner = block.inner(area);
     let mut lines = Vec::new();
     if !picker.filter.is_empty() {
-        lines.push(Line::styled(format!("> {}", picker.filter), theme.quiet()));
+        lines.push(Line::styled(format!("> {}", clean_line(&picker.filter)), theme.quiet()));
     }
     let (rows, columns) = (usize::from(inner.height).saturating_sub(lines.len()).max(1), usize::from(inner.width));
     let found = picker.items();

@@ -1,5 +1,7 @@
 //! The question that waits: exactly what is to be done, and the answers there are.
 
+mod changed;
+
 use multitap_event::{Details, Question, ToolId};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -7,10 +9,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
+use self::changed::changed_lines;
 use super::above::fit;
 use super::composer::field;
 use crate::app::{Asking, Form, Model, Row};
-use crate::clean::clean;
+use crate::clean::{clean, clean_line};
 use crate::theme::Theme;
 use crate::transcript::diff_lines;
 use crate::wrap::{width, wrap};
@@ -21,6 +24,8 @@ const DETAIL_ROWS: usize = 3;
 const BEGINNING: u16 = 2;
 /// The rows of the frame and of the last line.
 const AROUND: usize = 3;
+/// So many empty lines are counted rather than shown.
+const EMPTY: usize = 4;
 /// The rows that the list of questions that wait has at most: four of them, and a rule.
 const LIST: usize = 5;
 
@@ -70,12 +75,24 @@ pub(super) fn draw(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: 
     draw_details(model, asking, frame, above);
     draw_options(model, asking, frame, choices);
     match &asking.words {
+        Some(words) if asking.form.is_some() => field(words, "type your answer", theme, frame, last),
         Some(words) => {
-            let hint = if asking.form.is_some() { "type your answer" } else { "say something with the answer" };
-            field(words, hint, theme, frame, last);
+            let label = goes_with(asking, usize::from(last.width) / 2);
+            let wide = u16::try_from(width(&label)).unwrap_or(u16::MAX);
+            let [option, typed] = Layout::horizontal([Constraint::Length(wide), Constraint::Min(1)]).areas(last);
+            frame.render_widget(Paragraph::new(Line::styled(label, theme.warning())), option);
+            field(words, "your comment; ↑ ↓ choose another option", theme, frame, typed);
         }
         None => frame.render_widget(Paragraph::new(Line::styled(hint(model, asking, last.width), theme.quiet())), last),
     }
+}
+
+/// The option that a comment goes with.
+fn goes_with(asking: &Asking, columns: usize) -> String {
+    let chosen =
+        asking.chosen.and_then(|at| asking.names().get(at).map(|name| format!("{}. {}", at + 1, clean_line(name))));
+    let named = chosen.map_or_else(|| "choose an option: ↑ ↓".to_owned(), |option| format!("with {option}"));
+    fit(&named, columns.saturating_sub(1)) + " "
 }
 
 fn title(model: &Model, asking: &Asking) -> String {
@@ -85,6 +102,7 @@ fn title(model: &Model, asking: &Asking) -> String {
     let part = match &asking.form {
         Some(form) if form.parts().len() > 1 && form.part().is_none() => " · your answers".to_owned(),
         Some(form) if form.parts().len() > 1 => format!(" · part {} of {}", form.at() + 1, form.parts().len()),
+        None if asking.edited.is_some() => " · with your edit".to_owned(),
         _ => String::new(),
     };
     let room = usize::from(model.columns).saturating_sub(4 + width(&number) + width(&part));
@@ -162,7 +180,7 @@ fn options(model: &Model, asking: &Asking) -> Vec<(usize, Line<'static>)> {
     let mut lines = Vec::new();
     for (at, name) in asking.names().into_iter().enumerate() {
         let style = if Some(at) == asking.chosen { model.theme.chosen() } else { Style::new() };
-        let words = format!("{}. {}", at + 1, marked(asking, at, &clean(name).replace('\n', " ")));
+        let words = format!("{}. {}", at + 1, marked(asking, at, &clean_line(name)));
         lines.extend(wrap(Line::from(Span::styled(words, style)), columns, 3).into_iter().map(|line| (at, line)));
     }
     lines
@@ -231,12 +249,12 @@ fn details(model: &Model, asking: &Asking) -> Vec<Line<'static>> {
     let columns = columns(model);
     let mut lines = Vec::new();
     if let Some(parent) = asking.question.tool_id.as_ref().and_then(|tool| parent(model, tool)) {
-        let words = format!("for the sub-agent: {}", clean(&parent).replace('\n', " "));
+        let words = format!("for the sub-agent: {}", clean_line(&parent));
         lines.extend(wrap(Line::styled(words, model.theme.accent()), columns, 2));
     }
     match &asking.form {
         Some(form) => lines.extend(wanted(form, &asking.question, columns, model.theme)),
-        None => lines.extend(about(&asking.question, columns, model.theme)),
+        None => lines.extend(about(&asking.question, asking.edited.as_deref(), columns, model.theme)),
     }
     lines
 }
@@ -265,7 +283,26 @@ fn wanted(form: &Form, question: &Question, columns: usize, theme: Theme) -> Vec
 
 /// Words in lines that fit.
 fn text(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
-    clean(words).split('\n').flat_map(|line| wrap(Line::styled(line.to_owned(), style), columns, 2)).collect()
+    let words = clean(words);
+    let (mut lines, mut rest) = (Vec::new(), words.split('\n').peekable());
+    while let Some(line) = rest.next() {
+        let mut empty = vec![line];
+        if is_empty(line) {
+            empty.extend(std::iter::from_fn(|| rest.next_if(|next| is_empty(next))));
+        }
+        match empty.len() {
+            // Nobody puts what follows out of sight.
+            count @ EMPTY.. => lines.push(Line::styled(format!("⋮ {count} empty lines"), style)),
+            _ => {
+                lines.extend(empty.into_iter().flat_map(|line| wrap(Line::styled(line.to_owned(), style), columns, 2)))
+            }
+        }
+    }
+    lines
+}
+
+fn is_empty(line: &str) -> bool {
+    line.chars().all(char::is_whitespace)
 }
 
 /// What the sub-agent is for that called a tool.
@@ -275,19 +312,24 @@ fn parent(model: &Model, tool: &ToolId) -> Option<String> {
     Some(parent.map_or_else(|| "unknown".to_owned(), |call| call.title.clone().unwrap_or(call.tool_name.clone())))
 }
 
-/// What is asked about.
-fn about(question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+/// What is asked about, as it would be done: with what an editor made of it.
+fn about(question: &Question, edited: Option<&str>, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = |words: &str, style| text(words, columns, style);
     let mut lines = match &question.details {
         Details::Command { command, directory, description } => {
-            let mut lines = text(command, theme.code());
+            let mut lines = text(edited.unwrap_or(command), theme.code());
+            if edited.is_some() {
+                lines.extend(text("instead of", theme.quiet()));
+                lines.extend(text(command, theme.quiet()));
+            }
             lines.extend(directory.iter().flat_map(|directory| text(&format!("in {directory}"), theme.quiet())));
             lines.extend(description.iter().flat_map(|words| text(words, theme.quiet())));
             lines
         }
-        Details::FileEdit { file_path, diff, after, .. } => {
+        Details::FileEdit { file_path, before, diff, after } => {
             let mut lines = text(file_path, theme.accent());
-            match (diff, after) {
+            let edited = edited.map(|edited| changed_lines(before.as_deref().unwrap_or_default(), edited));
+            match (edited.as_ref().or(diff.as_ref()), after) {
                 (Some(diff), _) => lines.extend(diff_lines(diff, columns, None, theme)),
                 (None, Some(after)) => lines.extend(text(after, theme.quiet())),
                 (None, None) => {}

@@ -1,7 +1,7 @@
 //! The last line, or lines: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
 //! is searched for.
 
-use multitap_event::Timestamp;
+use multitap_event::{ClientRole, Timestamp};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;
@@ -10,7 +10,7 @@ use ratatui::widgets::Paragraph;
 
 use super::composer::field;
 use crate::app::{Context, Model, Search};
-use crate::clean::clean;
+use crate::clean::clean_line;
 use crate::figures;
 use crate::run::BEAT;
 use crate::wrap::{width, wrap};
@@ -32,7 +32,7 @@ fn told(model: &Model) -> Option<Vec<Line<'static>>> {
         (None, Some(notice)) => notice.clone(),
         (None, None) => return None,
     };
-    let line = Line::styled(clean(&words).replace('\n', " "), model.theme.warning());
+    let line = Line::styled(clean_line(&words), model.theme.warning());
     let mut lines = wrap(line, usize::from(model.columns).max(1), 0);
     lines.truncate(MOST.min(usize::from(model.rows)).max(1));
     Some(lines)
@@ -76,7 +76,7 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     if model.is_lost {
         say(0, Some("not connected, trying again".to_owned()));
     } else {
-        say(0, state.is_busy().then(|| working(model)));
+        say(0, waiting(model).or_else(|| state.is_busy().then(|| working(model))));
     }
     say(8, Some(format!("{}{branch}", model.folder)));
     say(2, agent);
@@ -88,6 +88,16 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     say(4, (others > 0 && !model.is_lost).then(|| format!("{others} connected")));
     say(5, model.door.clone());
     parts
+}
+
+/// That nothing goes on before somebody answers.
+fn waiting(model: &Model) -> Option<String> {
+    let whose = if model.me.role == Some(ClientRole::Observer) { "an" } else { "your" };
+    match model.state.questions.open().len() {
+        0 => None,
+        1 => Some(format!("waiting for {whose} answer")),
+        several => Some(format!("waiting for {whose} answer ({several} questions)")),
+    }
 }
 
 /// That it is at work, for how long, and that this screen is alive.
@@ -109,6 +119,7 @@ fn context(context: Context) -> String {
 
 /// As many of them as fit, those that matter most first, in their order.
 fn fitting(parts: Vec<(u8, String)>, columns: usize, style: Style) -> Line<'static> {
+    let parts: Vec<_> = parts.into_iter().map(|(matters, words)| (matters, clean_line(&words))).collect();
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by_key(|at| parts[*at].0);
     let (mut used, mut fits) = (0, vec![false; parts.len()]);
@@ -119,6 +130,6 @@ fn fitting(parts: Vec<(u8, String)>, columns: usize, style: Style) -> Line<'stat
             fits[at] = true;
         }
     }
-    let shown = parts.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|((_, words), _)| clean(&words));
+    let shown = parts.into_iter().zip(fits).filter(|(_, fits)| *fits).map(|((_, words), _)| words);
     Line::from(Span::styled(shown.collect::<Vec<_>>().join(BETWEEN), style))
 }

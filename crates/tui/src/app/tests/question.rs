@@ -88,8 +88,16 @@ fn an_editor_in_a_question_is_for_what_is_asked_about() {
     ask(&mut screen, "q1");
     update(&mut screen.model, Msg::Ripe);
     let effects = screen.keys("<tab>carefully<^g>");
-    let [Effect::Edit { what: Edited::Answer { decide, .. }, text }] = &effects[..] else { panic!("{effects:?}") };
-    assert_eq!((text.as_str(), decide.feedback.as_deref()), ("rm", Some("carefully")));
+    let [Effect::Edit { what, text }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(text, "rm");
+    update(&mut screen.model, Msg::Edited { what: what.clone(), text: "rm -i".to_owned() });
+    update(&mut screen.model, Msg::Ripe);
+    let effects = screen.keys("<up><enter>");
+    let [Effect::Decide(decide)] = &effects[..] else { panic!("{effects:?}") };
+    let sent = (decide.option_id.as_str(), decide.new_content.as_deref(), decide.feedback.as_deref());
+    assert_eq!(sent, ("proceed_once", Some("rm -i"), Some("carefully")));
+    let effects = screen.keys("<down><enter>");
+    assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.new_content.is_none()), "{effects:?}");
 }
 
 #[test]
@@ -144,19 +152,24 @@ fn editing() -> (Screen, Edited) {
 
 #[test]
 fn what_was_written_in_an_editor_outlives_the_question() {
+    let why = written::NO_ANSWER.to_owned();
+    let keep = [Effect::Keep { text: "rm -i".to_owned(), why: why.clone() }];
+    // Somebody else answers while the edit is looked at, or after it was sent.
+    let (mut screen, what) = editing();
+    update(&mut screen.model, Msg::Edited { what, text: "rm -i".to_owned() });
+    let settled = json!({ "questionId": "q1", "selectedOptionId": "proceed_once", "kind": "allowOnce", "settledBy": phone(), "at": Timestamp::from_millis(0), "edited": false });
+    assert_eq!(screen.tell("permissionSettled", &settled), keep);
+    let mut decide = multitap_event::Decide::new(&"q1".into(), "proceed_once");
+    decide.new_content = Some("rm -i".to_owned());
+    assert_eq!(update(&mut screen.model, Msg::NotDecided { decide, why: why.clone() }), keep);
+    // While the editor is open.
     let (mut screen, what) = editing();
     settle_by(&mut screen, "q1", &phone());
-    let mut effects = update(&mut screen.model, Msg::Edited { what, text: "rm -i".to_owned() });
-    // Who was first is known to the session.
-    let Some(Effect::Decide(decide)) = effects.pop() else { panic!("{effects:?}") };
-    assert_eq!(decide.new_content.as_deref(), Some("rm -i"));
-    let why = "[A2A] phone answered first".to_owned();
-    let effects = update(&mut screen.model, Msg::NotDecided { decide, why: why.clone() });
-    assert_eq!(effects, [Effect::Keep { text: "rm -i".to_owned(), why: why.clone() }]);
+    assert_eq!(update(&mut screen.model, Msg::Edited { what, text: "rm -i".to_owned() }), keep);
     let kept = |file| Msg::Kept { text: "rm -i".to_owned(), why: why.clone(), file };
     update(&mut screen.model, kept(Ok("/tmp/kept.md".into())));
     assert!(
-        told(&screen).contains("phone answered first: what you wrote is kept in /tmp/kept.md"),
+        told(&screen).contains("needs no answer any more: what you wrote is kept in /tmp/kept.md"),
         "{}",
         told(&screen)
     );
@@ -177,9 +190,6 @@ fn nothing_is_kept_where_nothing_was_written() {
     settle_by(&mut screen, "q1", &phone());
     assert_eq!(update(&mut screen.model, Msg::Edited { what, text: "rm".to_owned() }), []);
     assert!(screen.model.notice.as_ref().unwrap().contains("needs no answer"));
-    let (mut screen, what) = editing();
-    let effects = update(&mut screen.model, Msg::Edited { what, text: "rm".to_owned() });
-    assert!(matches!(effects[..], [Effect::Decide(_)]), "as it is, it is allowed: {effects:?}");
     let decide = multitap_event::Decide::new(&"q1".into(), "proceed_once");
     assert_eq!(update(&mut screen.model, Msg::NotDecided { decide, why: "too late".to_owned() }), []);
     assert_eq!(screen.model.notice.as_deref(), Some("too late"));
@@ -275,4 +285,60 @@ fn words_that_went_with_the_answer_are_not_left_over() {
     assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.feedback.as_deref() == Some("slowly")));
     settle(&mut screen, "q1");
     assert_eq!((screen.typed(), screen.model.notice.as_deref()), ("", None));
+}
+
+#[test]
+fn an_editor_that_is_left_without_a_change_allows_nothing() {
+    for left in ["rm", "rm\n"] {
+        let (mut screen, what) = editing();
+        assert_eq!(update(&mut screen.model, Msg::Edited { what, text: left.to_owned() }), [], "{left:?}");
+        assert!(screen.model.asking.is_some() && told(&screen).contains("nothing was changed"), "{}", told(&screen));
+    }
+    let (mut screen, _) = editing();
+    assert_eq!(update(&mut screen.model, Msg::NotEdited("vi ended with exit status: 1".to_owned())), []);
+    assert!(screen.model.asking.is_some());
+}
+
+#[test]
+fn what_was_edited_is_shown_and_asked_about_again() {
+    let (mut screen, what) = editing();
+    assert_eq!(
+        update(&mut screen.model, Msg::Edited { what, text: "rm -i\n".to_owned() }),
+        [],
+        "nothing is allowed yet"
+    );
+    assert_eq!(screen.keys("<enter>1"), [], "nobody can have read it");
+    update(&mut screen.model, Msg::Ripe);
+    let effects = screen.keys("<enter>");
+    let [Effect::Decide(decide)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((decide.new_content.as_deref(), decide.option_id.as_str()), (Some("rm -i"), "proceed_once"));
+    // Refused: the question is still there, with the edit.
+    let why = "the edited command is blocked".to_owned();
+    assert_eq!(update(&mut screen.model, Msg::NotDecided { decide: decide.clone(), why: why.clone() }), []);
+    assert!(told(&screen).contains(&why), "{}", told(&screen));
+    let mut effects = screen.keys("<^g>");
+    let Some(Effect::Edit { what, text }) = effects.pop() else { panic!("no editor") };
+    assert_eq!(text, "rm -i", "the edit goes on");
+    // Back to what it was: then it is no edit.
+    update(&mut screen.model, Msg::Edited { what, text: "rm".to_owned() });
+    update(&mut screen.model, Msg::Ripe);
+    let effects = screen.keys("<enter>");
+    assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.new_content.is_none()), "{effects:?}");
+    let effects = screen.keys("<esc>");
+    assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.option_id.as_str() == "cancel"), "{effects:?}");
+}
+
+#[test]
+fn words_go_with_the_option_that_the_line_names() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    ask(&mut screen, "q1");
+    update(&mut screen.model, Msg::Ripe);
+    let effects = screen.keys("<tab>not this one<enter>");
+    let option = |effects: &[Effect]| match effects {
+        [Effect::Decide(decide)] => decide.option_id.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(option(&effects), "cancel", "nobody chose to allow it");
+    screen.keys("<esc>");
+    assert_eq!(option(&screen.keys("<tab>go on<up><enter>")), "proceed_once", "somebody chose it now");
 }

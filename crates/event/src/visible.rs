@@ -1,0 +1,185 @@
+//! Text of others, made safe to show: nothing in it controls a terminal, reorders the writing or stays unseen.
+//!
+//! Agents, tools, clients and cloned folders write text that people read before they approve something. These functions
+//! never shorten it: each character that a screen would obey, or would show as nothing, becomes a visible mark, and all
+//! that follows stays. The screen, the command line and users of the libraries all call them. Pure, in linear time.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Text of several lines: line ends and tabs stay, everything else that has no shape of its own becomes a mark.
+///
+/// C0 controls and DEL become their Unicode pictures (`␛`), other characters their code (`\u202e`). A line end may be
+/// `\r\n`; it becomes `\n`. Joiners and variation selectors stay where an emoji or a script needs them.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    marked(text, Breaks::Stay)
+}
+
+/// Text for one line: line ends and tabs become marks as well, so that it cannot pretend to be another line.
+pub fn visible_line(text: &str) -> Cow<'_, str> {
+    marked(text, Breaks::Mark)
+}
+
+/// What a program printed: colours and erased line ends are left out, because they carry no text, and a line that was
+/// written over with `\r` is what it was in the end, after a `␍` that says so. All else is as with [`visible`].
+pub fn visible_output(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            shown.push('\n');
+        }
+        let line = without_colours(line);
+        let line = line.trim_end_matches('\r');
+        match line.rfind('\r') {
+            Some(at) => {
+                if line[..at].contains(|c| c != '\r') {
+                    shown.push('␍');
+                }
+                shown.push_str(&visible(&line[at + 1..]));
+            }
+            None => shown.push_str(&visible(line)),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// A character as a mark that is seen: a picture where Unicode has one, else its code.
+pub fn push_mark(shown: &mut String, c: char) {
+    let code = u32::from(c);
+    let picture = match c {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + code),
+        '\u{7f}' => Some('\u{2421}'),
+        _ => None,
+    };
+    // Writing to a string cannot fail.
+    match picture {
+        Some(picture) => shown.push(picture),
+        None if code <= 0xffff => write!(shown, "\\u{code:04x}").unwrap_or_default(),
+        None => write!(shown, "\\u{{{code:x}}}").unwrap_or_default(),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Breaks {
+    Stay,
+    Mark,
+}
+
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte) || byte == b'\n')
+}
+
+fn marked(text: &str, breaks: Breaks) -> Cow<'_, str> {
+    let is_break = |c| matches!(c, '\n' | '\t');
+    if !text.contains(|c| is_hidden(c) || (breaks == Breaks::Mark && is_break(c))) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars().peekable();
+    let mut before = Before::default();
+    while let Some(c) = rest.next() {
+        let after = rest.peek().copied();
+        let stays = match c {
+            '\n' | '\t' => breaks == Breaks::Stay,
+            '\r' if after == Some('\n') && breaks == Breaks::Stay => continue,
+            c => !is_hidden(c) || before.needs(c, after),
+        };
+        if stays {
+            shown.push(c)
+        } else {
+            push_mark(&mut shown, c)
+        }
+        before = Before { last: Some(c), is_emoji: stays && (is_pictograph(c) || (before.is_emoji && is_selector(c))) };
+    }
+    Cow::Owned(shown)
+}
+
+/// What stands before a character that may belong to it.
+#[derive(Default)]
+struct Before {
+    last: Option<char>,
+    /// An emoji, perhaps with its variation selector.
+    is_emoji: bool,
+}
+
+impl Before {
+    /// Whether writing needs this character here, though it has no shape of its own.
+    fn needs(&self, c: char, after: Option<char>) -> bool {
+        let is_joined = |is: fn(char) -> bool| self.last.is_some_and(is) && after.is_some_and(is);
+        match c {
+            '\u{200d}' => (self.is_emoji && after.is_some_and(is_pictograph)) || is_joined(joins),
+            '\u{200c}' => is_joined(joins),
+            '\u{fe0f}' if after == Some('\u{20e3}') => {
+                self.last.is_some_and(|last| matches!(last, '0'..='9' | '#' | '*'))
+            }
+            '\u{fe0e}' | '\u{fe0f}' => self.last.is_some_and(is_pictograph),
+            _ => false,
+        }
+    }
+}
+
+fn is_selector(c: char) -> bool {
+    matches!(c, '\u{fe0e}' | '\u{fe0f}')
+}
+
+/// Whether a terminal would obey a character, write others in another order because of it, or show nothing for it.
+fn is_hidden(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
+        ' '..='~' => false,
+        // Soft hyphen, combining grapheme joiner, Arabic letter mark, fillers, inherent vowels and free variations.
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
+        '\u{180b}'..='\u{180f}' | '\u{3164}' | '\u{ffa0}' => true,
+        // Without width, direction, line and paragraph separators, invisible operators.
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
+        // Variation selectors, interlinear annotation, shorthand and musical controls, tags.
+        '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        '\u{fdd0}'..='\u{fdef}' => true,
+        c => u32::from(c) & 0xfffe == 0xfffe,
+    }
+}
+
+/// Blocks whose characters emoji sequences are made of.
+fn is_pictograph(c: char) -> bool {
+    matches!(
+        c,
+        '©' | '®' | '‼' | '⁉' | '™' | 'ℹ' | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{2460}'..='\u{24ff}'
+            | '\u{25a0}'..='\u{27bf}' | '\u{2900}'..='\u{297f}' | '\u{2b00}'..='\u{2bff}' | '〰' | '〽' | '㊗' | '㊙'
+            | '\u{1f000}'..='\u{1faff}'
+    )
+}
+
+/// Arabic and the scripts of India, whose letters take another shape with a joiner between them.
+fn joins(c: char) -> bool {
+    matches!(c, '\u{620}'..='\u{6d3}' | '\u{750}'..='\u{77f}' | '\u{8a0}'..='\u{8b4}' | '\u{900}'..='\u{dff}')
+}
+
+/// The line without `ESC [ … m` and `ESC [ … K`: both carry digits, and no text that somebody could read.
+fn without_colours(line: &str) -> Cow<'_, str> {
+    const INTRODUCER: &str = "\u{1b}[";
+    if !line.contains(INTRODUCER) {
+        return Cow::Borrowed(line);
+    }
+    let mut kept = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find(INTRODUCER) {
+        let (before, sequence) = rest.split_at(at);
+        kept.push_str(before);
+        let after =
+            sequence[INTRODUCER.len()..].trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ';' | ':'));
+        rest = match after.strip_prefix(['m', 'K']) {
+            Some(after) => after,
+            None => {
+                kept.push_str(INTRODUCER);
+                &sequence[INTRODUCER.len()..]
+            }
+        };
+    }
+    kept.push_str(rest);
+    Cow::Owned(kept)
+}
