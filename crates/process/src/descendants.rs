@@ -2,62 +2,127 @@
 
 use std::collections::HashMap;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
-/// A process and its parent.
-type Kin = (Pid, Pid);
-
-/// Every process that descends from `root` right now, parents before their children.
-pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
-    tree(root, everyone())
+/// A process that is not confused with a later one that has the same process id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    /// When it started, in clock ticks since boot. Zero where the system does not say.
+    pub(crate) started: u64,
 }
 
-fn tree(root: Pid, everyone: Vec<Kin>) -> Vec<Pid> {
-    let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
-    for (pid, parent) in everyone.into_iter().filter(|(pid, _)| *pid != root) {
-        children.entry(parent).or_default().push(pid);
+impl Process {
+    /// The process that has this id now.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn find(pid: Pid) -> Option<Self> {
+        Some(stat(pid)?.process)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn find(pid: Pid) -> Option<Self> {
+        rustix::process::test_kill_process(pid).ok().map(|()| Self { pid, started: 0 })
+    }
+
+    /// Sends a signal, unless the process is gone: another that has its id by now gets none.
+    pub(crate) fn signal(self, signal: Signal) {
+        #[cfg(target_os = "linux")]
+        if let Ok(held) = rustix::process::pidfd_open(self.pid, rustix::process::PidfdFlags::empty()) {
+            // The descriptor holds one process; if that is still ours, it stays ours until the signal is sent.
+            if Self::find(self.pid) == Some(self) {
+                rustix::process::pidfd_send_signal(held, signal).ok();
+            }
+            return;
+        }
+        if Self::find(self.pid) == Some(self) {
+            // Fails only if the process ended meanwhile, or is not ours to signal.
+            kill_process(self.pid, signal).ok();
+        }
+    }
+
+    /// Whether it runs. One that is dead and not yet buried does not.
+    pub(crate) fn is_alive(self) -> bool {
+        #[cfg(target_os = "linux")]
+        return stat(self.pid).is_some_and(|kin| kin.process == self && !kin.is_dead);
+        #[cfg(not(target_os = "linux"))]
+        return Self::find(self.pid) == Some(self);
+    }
+
+    /// The environment it was started with; empty if it is gone or not ours to look at.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn environment(self) -> Vec<u8> {
+        std::fs::read(format!("/proc/{}/environ", self.pid.as_raw_nonzero())).unwrap_or_default()
+    }
+}
+
+/// A process and its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kin {
+    pub(crate) process: Process,
+    pub(crate) parent: Pid,
+    /// Ended, and not yet buried.
+    pub(crate) is_dead: bool,
+}
+
+/// Every process that descends from `root` right now, parents before their children.
+pub(crate) fn descendants(root: Pid) -> Vec<Process> {
+    tree(root, everyone()).into_iter().map(|kin| kin.process).collect()
+}
+
+/// The same, of a table that was read before, with the parents.
+pub(crate) fn tree(root: Pid, everyone: Vec<Kin>) -> Vec<Kin> {
+    let mut children: HashMap<Pid, Vec<Kin>> = HashMap::new();
+    for kin in everyone.into_iter().filter(|kin| kin.process.pid != root) {
+        children.entry(kin.parent).or_default().push(kin);
     }
     let mut found = children.remove(&root).unwrap_or_default();
     let mut next = 0;
-    while let Some(pid) = found.get(next) {
+    while let Some(kin) = found.get(next) {
         // Taken out, so that even a table that was read in mid-change has no circles.
-        found.extend(children.remove(pid).unwrap_or_default());
+        found.extend(children.remove(&kin.process.pid).unwrap_or_default());
         next += 1;
     }
     found
 }
 
 #[cfg(target_os = "linux")]
-fn everyone() -> Vec<Kin> {
+pub(crate) fn everyone() -> Vec<Kin> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw));
-    pids.filter_map(|pid| {
-        let stat = std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-        Some((pid, parent_in(&stat)?))
-    })
-    .collect()
+    pids.filter_map(stat).collect()
 }
 
-/// The parent in a line `PID (NAME) STATE PARENT …`; the name may hold anything, also spaces and brackets.
 #[cfg(target_os = "linux")]
-fn parent_in(stat: &[u8]) -> Option<Pid> {
+pub(crate) fn stat(pid: Pid) -> Option<Kin> {
+    read_stat(pid, &std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?)
+}
+
+/// Reads a line `PID (NAME) STATE PARENT …`; the name may hold anything, also spaces and brackets.
+#[cfg(target_os = "linux")]
+fn read_stat(pid: Pid, stat: &[u8]) -> Option<Kin> {
+    /// Where the start time stands, counted from the field after the name.
+    const STARTED: usize = 19;
     let name_end = memchr::memrchr(b')', stat)?;
-    let parent = stat[name_end + 1..].split(|byte| *byte == b' ').filter(|field| !field.is_empty()).nth(1)?;
-    Pid::from_raw(std::str::from_utf8(parent).ok()?.parse().ok()?)
+    let fields = std::str::from_utf8(&stat[name_end + 1..]).ok()?;
+    let fields: Vec<&str> = fields.split_ascii_whitespace().take(STARTED + 1).collect();
+    let parent = Pid::from_raw(fields.get(1)?.parse().ok()?)?;
+    let is_dead = matches!(*fields.first()?, "Z" | "X");
+    Some(Kin { process: Process { pid, started: fields.get(STARTED)?.parse().ok()? }, parent, is_dead })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn everyone() -> Vec<Kin> {
+pub(crate) fn everyone() -> Vec<Kin> {
     #[expect(clippy::disallowed_methods, reason = "it lists processes and ends at once")]
     let mut ps = std::process::Command::new("/bin/ps");
     let Ok(output) = ps.args(["-axo", "pid=,ppid="]).output() else { return Vec::new() };
     let text = String::from_utf8_lossy(&output.stdout);
     let kin = text.lines().filter_map(|line| {
         let mut fields = line.split_whitespace().map(|field| field.parse().ok().and_then(Pid::from_raw));
-        Some((fields.next()??, fields.next()??))
+        let (pid, parent) = (fields.next()??, fields.next()??);
+        // A process that is gone again, such as `ps` itself, is not worth a signal to its number.
+        Some(Kin { process: Process::find(pid)?, parent, is_dead: false })
     });
-    // A process that is gone again, such as `ps` itself, is not worth a signal to its number.
-    kin.filter(|(pid, _)| rustix::process::test_kill_process(*pid).is_ok()).collect()
+    kin.collect()
 }
 
 #[cfg(test)]
@@ -69,9 +134,13 @@ mod tests {
     }
 
     fn check(root: i32, kin: &[(i32, i32)], expected: &[i32]) {
-        let kin = kin.iter().map(|(child, parent)| (pid(*child), pid(*parent))).collect();
+        let kin = kin.iter().map(|(child, parent)| {
+            let process = Process { pid: pid(*child), started: 0 };
+            Kin { process, parent: pid(*parent), is_dead: false }
+        });
+        let found: Vec<Pid> = tree(pid(root), kin.collect()).iter().map(|kin| kin.process.pid).collect();
         let expected: Vec<Pid> = expected.iter().map(|raw| pid(*raw)).collect();
-        assert_eq!(tree(pid(root), kin), expected);
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -85,15 +154,28 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_name_cannot_disguise_the_parent() {
-        assert_eq!(parent_in(b"42 (sh) S 7 42 42 0"), Some(pid(7)));
-        assert_eq!(parent_in(b"42 (a) S 1 (b) R 7 42"), Some(pid(7)));
-        assert_eq!(parent_in(b"42 (kthreadd) S 0 0"), None);
-        assert_eq!(parent_in(b""), None);
+        let rest = " 42 42 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 7777 1 1";
+        let kin =
+            |parent| Kin { process: Process { pid: pid(42), started: 7777 }, parent: pid(parent), is_dead: false };
+        let read = |start: &str| read_stat(pid(42), format!("{start}{rest}").as_bytes());
+        assert_eq!(read("42 (sh) S 7"), Some(kin(7)));
+        assert_eq!(read("42 (a) S 1 (b) R 7"), Some(kin(7)));
+        assert_eq!(read("42 (kthreadd) S 0"), None);
+        assert_eq!(read_stat(pid(42), b""), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_later_process_with_the_same_id_gets_no_signal() {
+        let ours = Process::find(rustix::process::getpid()).unwrap();
+        let earlier = Process { started: ours.started - 1, ..ours };
+        earlier.signal(Signal::KILL);
+        assert_eq!(Process::find(ours.pid), Some(ours));
     }
 
     #[test]
     fn we_descend_from_our_parent() {
         let parent = rustix::process::getppid().unwrap();
-        assert!(descendants(parent).contains(&rustix::process::getpid()));
+        assert!(descendants(parent).iter().any(|process| process.pid == rustix::process::getpid()));
     }
 }

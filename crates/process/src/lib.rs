@@ -22,12 +22,16 @@
 //! Must not come in: events, agents, JSON of any agent.
 
 #[cfg(unix)]
+mod default_signals;
+#[cfg(unix)]
 mod descendants;
 mod foreground;
 mod kept;
 #[cfg(unix)]
 mod life_line;
 mod lines;
+#[cfg(unix)]
+mod mark;
 mod output;
 #[cfg(unix)]
 mod replace;
@@ -37,6 +41,8 @@ mod stdin;
 mod stop;
 mod supervisor;
 
+#[cfg(unix)]
+pub use default_signals::unblock_signals;
 pub use foreground::foreground;
 pub use lines::{Line, LineBuffer, Lines, MAX_LINE};
 #[cfg(unix)]

@@ -4,6 +4,11 @@
 //! pipes. It ends every descendant, also those in sessions and groups of their own, when the program has ended, when
 //! it is ordered to, and when the life line closes because we are gone, even by SIGKILL; then it ends itself.
 //!
+//! On Linux there are two of them, one above the other, both subreapers: the outer one started by us, the inner one by
+//! the outer one. The inner one has the life line and does the work. If it is killed, all that was below it comes to
+//! the outer one, which ends it; if the outer one is killed, the inner one ends all. Whoever was killed together with
+//! one of them does not matter. Elsewhere there are no subreapers, and one supervisor alone.
+//!
 //! Started for every agent, so it starts quickly. Must not come in: anything that the program says.
 
 #[cfg(unix)]
@@ -19,14 +24,19 @@ pub const SUPERVISE: &str = "__child";
 /// Called by somebody who is not us, or in a place where it cannot work.
 const MISUSE: u8 = 2;
 
+/// The option with the process id of the outer supervisor, by which the inner one knows what it is.
+const INNER: &str = "--inner";
+
 /// Supervises one program. `args` is what follows [`SUPERVISE`] on the command line: `-- PROGRAM [ARGS…]`.
 ///
 /// To be called first in `main`, before threads, a runtime or the parsing of the command line. It returns when nothing
 /// of the program is left, with the program's own code, or 128 and the signal that ended it.
 pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut args = args.peekable();
+    let outer = args.next_if(|arg| arg == INNER).and_then(|_| args.next());
     let mut args = args.skip_while(|arg| arg == "--");
     let program = args.next().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program was named"));
-    program.and_then(|program| run(program, args)).unwrap_or_else(|error| {
+    program.and_then(|program| run(outer, program, args)).unwrap_or_else(|error| {
         // Only a person can read this: we start it without a stderr.
         writeln!(io::stderr(), "{SUPERVISE} is how this program starts others, not for the command line: {error}").ok();
         ExitCode::from(MISUSE)
@@ -34,11 +44,17 @@ pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 #[cfg(unix)]
-fn run(program: OsString, args: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
-    run::run(program, args)
+fn run(outer: Option<OsString>, program: OsString, args: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
+    crate::unblock_signals()?;
+    let args: Vec<OsString> = args.collect();
+    match outer {
+        None if cfg!(target_os = "linux") => run::outer(program, args),
+        None => run::inner(None, program, args),
+        Some(outer) => run::inner(Some(&outer), program, args),
+    }
 }
 
 #[cfg(not(unix))]
-fn run(_: OsString, _: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
+fn run(_: Option<OsString>, _: OsString, _: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no life lines"))
 }

@@ -1,7 +1,7 @@
 //! A program that keeps its children itself: it is its own supervisor.
 //!
 //! `keeper PROGRAM [ARGS…]` runs a program, passes its output on, and ends as it ended. However `keeper` itself ends,
-//! nothing of the program is left.
+//! nothing of the program is left. With `KEEPER=group` it keeps the program in a process group instead.
 
 use std::env;
 use std::ffi::OsString;
@@ -29,7 +29,11 @@ async fn keep(program: OsString, args: Vec<OsString>) -> Result<ExitCode, Box<dy
         cwd: None,
         stdin: StdinMode::Null,
     };
-    let mut child = spawn(program, &Keeper::own_binary()?).await?;
+    let keeper = match env::var("KEEPER").as_deref() {
+        Ok("group") => Keeper::Group,
+        _ => Keeper::own_binary()?,
+    };
+    let mut child = spawn(program, &keeper).await?;
     while let Some(line) = child.stdout.next().await? {
         match line {
             Line::Text(text) => writeln!(io::stdout(), "{text}")?,

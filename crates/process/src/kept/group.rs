@@ -35,6 +35,8 @@ impl Group {
         });
         command.wrap(KillOnDrop);
         #[cfg(unix)]
+        crate::default_signals::for_children();
+        #[cfg(unix)]
         command.wrap(process_wrap::tokio::ProcessGroup::leader());
         #[cfg(windows)]
         command.wrap(process_wrap::tokio::JobObject);

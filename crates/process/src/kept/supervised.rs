@@ -7,21 +7,26 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::{Ending, Order, Pipes, surroundings};
-use crate::descendants::descendants;
+use crate::descendants::{Process, descendants};
 use crate::life_line::{Report, hand_over};
+use crate::mark::{MARK, Mark};
 use crate::spawn::{Program, StdinMode};
 use crate::supervisor::SUPERVISE;
 
 /// How long a supervisor may take to say whether the program runs. It takes milliseconds, or it is none.
 const START: Duration = Duration::from_secs(10);
+
+/// How long what was left behind may take to be gone once it is killed, when the supervisors were killed.
+const AFTER_KILL: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(10);
 
 /// Dropping it closes the life line, and the supervisor ends all.
 #[derive(Debug)]
@@ -29,8 +34,9 @@ pub(crate) struct Supervised {
     supervisor: Child,
     reports: Lines<BufReader<OwnedReadHalf>>,
     orders: OwnedWriteHalf,
+    mark: Mark,
     /// The program, once it runs.
-    pid: Option<Pid>,
+    program: Option<Process>,
     ending: Option<Ending>,
 }
 
@@ -40,14 +46,16 @@ impl Supervised {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         hand_over(&ours, &stdio)?;
         drop(stdio);
-        let supervisor = supervisor(program, binary, theirs.into())?;
+        let mark = Mark::new();
+        let supervisor = supervisor(program, binary, theirs.into(), &mark)?;
         ours.set_nonblocking(true)?;
         let (reports, orders) = UnixStream::from_std(ours)?.into_split();
         let reports = BufReader::new(reports).lines();
-        let mut supervised = Self { supervisor, reports, orders, pid: None, ending: None };
+        let mut supervised = Self { supervisor, reports, orders, mark, program: None, ending: None };
         let report = timeout(START, supervised.report()).await.map_err(|_| trouble("said nothing", binary))?;
         match report {
-            Some(Report::Started(pid)) => supervised.pid = Pid::from_raw(pid),
+            // It may have ended already; then its id may be another's by now.
+            Some(Report::Started(pid)) => supervised.program = Pid::from_raw(pid).and_then(Process::find),
             Some(Report::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
             Some(Report::Ended(_) | Report::Left(_)) | None => return Err(trouble("ended at its start", binary)),
         }
@@ -55,8 +63,8 @@ impl Supervised {
     }
 
     pub(super) fn pid(&self) -> Option<u32> {
-        let pid = self.pid.filter(|_| self.ending.is_none())?;
-        u32::try_from(pid.as_raw_nonzero().get()).ok()
+        let program = self.program.filter(|_| self.ending.is_none())?;
+        u32::try_from(program.pid.as_raw_nonzero().get()).ok()
     }
 
     pub(super) fn order(&self, order: Order) {
@@ -73,12 +81,28 @@ impl Supervised {
             }
         }
         self.supervisor.wait().await.ok();
-        *self.ending.get_or_insert_with(|| {
-            if let Some(program) = self.pid {
-                end_tree(program);
+        if self.ending.is_none() {
+            self.end_left().await;
+        }
+        *self.ending.get_or_insert(Ending::Unknown)
+    }
+
+    /// Somebody killed the supervisors, maybe all of them: ends what can still be found.
+    async fn end_left(&self) {
+        let begun = Instant::now();
+        loop {
+            let below =
+                self.program.into_iter().flat_map(|program| descendants(program.pid).into_iter().chain([program]));
+            let left: Vec<Process> = below.filter(|process| process.is_alive()).chain(self.mark.processes()).collect();
+            if left.is_empty() || begun.elapsed() > AFTER_KILL {
+                return;
             }
-            Ending::Unknown
-        })
+            tracing::warn!(count = left.len(), "a supervisor was killed; ending what it leaves");
+            for process in left {
+                process.signal(Signal::KILL);
+            }
+            sleep(POLL).await;
+        }
     }
 
     /// The next report; none when the supervisor is gone, or is no supervisor. Cancel safe.
@@ -87,20 +111,12 @@ impl Supervised {
     }
 }
 
-/// Somebody killed the supervisor: what can still be found is ended from here.
-fn end_tree(program: Pid) {
-    tracing::warn!(program = program.as_raw_nonzero(), "the supervisor was killed; ending its program");
-    for pid in std::iter::once(program).chain(descendants(program)) {
-        // What is gone already needs no killing.
-        kill_process(pid, Signal::KILL).ok();
-    }
-}
-
-fn supervisor(program: &Program, binary: &Path, life_line: OwnedFd) -> io::Result<Child> {
+fn supervisor(program: &Program, binary: &Path, life_line: OwnedFd, mark: &Mark) -> io::Result<Child> {
     #[expect(clippy::disallowed_methods, reason = "this is where children start")]
     let mut command = Command::new(binary);
     command.arg(SUPERVISE).arg("--").arg(&program.program).args(&program.args);
     surroundings(&mut command, program);
+    command.env(MARK, mark.value());
     // Whoever lists processes should see our name, not the way to our file.
     if let Some(name) = std::env::args_os().next().filter(|_| binary.starts_with("/proc")) {
         command.arg0(name);

@@ -1,7 +1,7 @@
 //! The supervisor's life: take over, start, watch, end all.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
@@ -11,13 +11,15 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, sleep};
 
-use crate::descendants::descendants;
+use super::{INNER, SUPERVISE};
+use crate::default_signals;
+use crate::descendants::{Process, descendants};
 use crate::kept::{Ending, Order};
 use crate::life_line::{self, Report};
 
@@ -29,19 +31,50 @@ const POLL: Duration = Duration::from_millis(5);
 /// What a shell says for a program that it cannot start.
 const NOT_STARTED: u8 = 127;
 
-pub(super) fn run(program: OsString, args: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
-    let line = take_line()?;
+/// The outer supervisor: has the inner one as its program, and no life line. If there is no way to start an inner one,
+/// it does the work itself.
+pub(super) fn outer(program: OsString, args: Vec<OsString>) -> io::Result<ExitCode> {
+    apart()?;
+    #[expect(clippy::disallowed_methods, reason = "this is where children start")]
+    let mut command = Command::new("/proc/self/exe");
+    // Whoever lists processes should see our name, not the way to our file.
+    if let Some(name) = std::env::args_os().next() {
+        command.arg0(name);
+    }
+    command.args([SUPERVISE, INNER, &getpid().as_raw_nonzero().to_string(), "--"]).arg(&program).args(&args);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let started = runtime.block_on(async {
+        let (deaths, ends) = (unix::signal(SignalKind::child())?, EndSignals::new()?);
+        let inner = command.spawn()?;
+        let_go_of_line()?;
+        Ok::<_, io::Error>(Supervisor::new(None, deaths, ends, Pid::from_child(&inner)))
+    });
+    match started {
+        Ok(supervisor) => Ok(runtime.block_on(supervisor.run())),
+        Err(_) => {
+            drop(runtime);
+            inner(None, program, args)
+        }
+    }
+}
+
+/// The supervisor that does the work.
+pub(super) fn inner(outer: Option<&OsStr>, program: OsString, args: Vec<OsString>) -> io::Result<ExitCode> {
+    let line = io::stdin().as_fd().try_clone_to_owned()?;
+    let_go_of_line()?;
+    let line = StdUnixStream::from(line);
     let stdio = life_line::take_over(&line)?;
-    // Fails only for the leader of a group, such as a shell's job; then it is apart from us already.
-    rustix::process::setsid().ok();
-    #[cfg(target_os = "linux")]
-    rustix::process::set_child_subreaper(Some(getpid()))?;
+    apart()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         line.set_nonblocking(true)?;
         let mut line = UnixStream::from_std(line)?;
         // Before the program starts, so that neither its death nor ours is missed.
         let (deaths, ends) = (unix::signal(SignalKind::child())?, EndSignals::new()?);
+        if let Some(outer) = outer {
+            end_with(outer)?;
+        }
+        default_signals::for_children();
         let program = match start(program, args, stdio) {
             Ok(program) => program,
             Err(error) => {
@@ -51,24 +84,56 @@ pub(super) fn run(program: OsString, args: impl Iterator<Item = OsString>) -> io
             }
         };
         report(&mut line, Report::Started(program.as_raw_nonzero().get())).await;
-        Ok(Supervisor { line, deaths, ends, program, ending: None }.run().await)
+        Ok(Supervisor::new(Some(line), deaths, ends, program).run().await)
     })
 }
 
-/// The life line comes as stdin. Nobody below us may hold it.
-fn take_line() -> io::Result<StdUnixStream> {
-    let line = io::stdin().as_fd().try_clone_to_owned()?;
-    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-    Ok(line.into())
+/// A session of our own, and orphans come to us.
+fn apart() -> io::Result<()> {
+    // Fails only for the leader of a group, such as a shell's job; then it is apart from us already.
+    rustix::process::setsid().ok();
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    Ok(())
+}
+
+/// Has the system send us one of [`EndSignals`] when our parent, the outer supervisor, dies.
+#[cfg(target_os = "linux")]
+fn end_with(outer: &OsStr) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
+    if parent.is_some_and(|parent| *parent == *outer) {
+        Ok(())
+    } else {
+        Err(io::Error::other("the outer supervisor is gone"))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with(_: &OsStr) -> io::Result<()> {
+    Ok(())
+}
+
+/// The life line comes as stdin. Nobody below us may hold it, and only one of us may.
+fn let_go_of_line() -> io::Result<()> {
+    Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
 }
 
 /// Starts the program in a group of its own; its stdio is its own alone afterwards.
-fn start(program: OsString, args: impl Iterator<Item = OsString>, stdio: life_line::Stdio) -> io::Result<Pid> {
+fn start(program: OsString, args: Vec<OsString>, stdio: life_line::Stdio) -> io::Result<Pid> {
     let [stdin, stdout, stderr] = stdio.map(Stdio::from);
     #[expect(clippy::disallowed_methods, reason = "this is where children start")]
     let mut command = Command::new(program);
     command.args(args).process_group(0).stdin(stdin).stdout(stdout).stderr(stderr);
     Ok(Pid::from_child(&command.spawn()?))
+}
+
+/// What comes down the life line; never anything where there is none.
+async fn read(line: &mut Option<UnixStream>, bytes: &mut [u8]) -> io::Result<usize> {
+    match line {
+        Some(line) => line.read(bytes).await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn report(line: &mut UnixStream, report: Report) {
@@ -85,7 +150,8 @@ enum Manner {
 }
 
 struct Supervisor {
-    line: UnixStream,
+    /// None for the outer one.
+    line: Option<UnixStream>,
     deaths: unix::Signal,
     ends: EndSignals,
     program: Pid,
@@ -93,6 +159,16 @@ struct Supervisor {
 }
 
 impl Supervisor {
+    fn new(line: Option<UnixStream>, deaths: unix::Signal, ends: EndSignals, program: Pid) -> Self {
+        Self { line, deaths, ends, program, ending: None }
+    }
+
+    async fn report(&mut self, about: Report) {
+        if let Some(line) = &mut self.line {
+            report(line, about).await;
+        }
+    }
+
     async fn run(mut self) -> ExitCode {
         let manner = self.watch().await;
         self.end_all(manner).await;
@@ -112,7 +188,7 @@ impl Supervisor {
         let mut order = [0];
         loop {
             tokio::select! {
-                read = self.line.read(&mut order) => match (read, Order::parse(order[0])) {
+                read = read(&mut self.line, &mut order) => match (read, Order::parse(order[0])) {
                     (Ok(0) | Err(_), _) => return Manner::Gentle,
                     (Ok(_), Some(Order::Interrupt)) => self.signal_group(Signal::INT),
                     (Ok(_), Some(Order::Terminate)) => self.signal_group(Signal::TERM),
@@ -142,15 +218,14 @@ impl Supervisor {
             }
             if begun.elapsed() > GIVE_UP {
                 let count = i32::try_from(left.len()).unwrap_or(i32::MAX);
-                return report(&mut self.line, Report::Left(count)).await;
+                return self.report(Report::Left(count)).await;
             }
             let gentle = manner == Manner::Gentle && begun.elapsed() < GRACE;
-            for pid in left {
-                // Who is gone meanwhile needs no signal.
+            for process in left {
                 if !gentle {
-                    kill_process(pid, Signal::KILL).ok();
-                } else if asked.insert(pid) {
-                    kill_process(pid, Signal::TERM).ok();
+                    process.signal(Signal::KILL);
+                } else if asked.insert(process) {
+                    process.signal(Signal::TERM);
                 }
             }
             sleep(POLL).await;
@@ -164,7 +239,7 @@ impl Supervisor {
                 Ok(Some((pid, status))) if pid == self.program => {
                     let ending = ending(status);
                     self.ending = Some(ending);
-                    report(&mut self.line, Report::Ended(ending)).await;
+                    self.report(Report::Ended(ending)).await;
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return Children::Alive,
@@ -174,13 +249,13 @@ impl Supervisor {
     }
 
     /// Who is left below us.
-    fn left(&self, children: Children) -> Vec<Pid> {
+    fn left(&self, children: Children) -> Vec<Process> {
         if cfg!(target_os = "linux") && children == Children::None {
             return Vec::new(); // an orphan further down would have become our child
         }
         let mut left = descendants(getpid());
         if left.is_empty() && self.ending.is_none() {
-            left.push(self.program); // the system does not let us look
+            left.extend(Process::find(self.program)); // the system does not let us look
         }
         left
     }

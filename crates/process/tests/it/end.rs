@@ -312,6 +312,72 @@ async fn a_program_does_not_outlive_its_murdered_supervisor() {
     gone(&scene).await;
 }
 
+/// The supervisors above a program, the nearest first.
+fn supervisors(program: Pid) -> Vec<Pid> {
+    let is_supervisor = |pid: &Pid| {
+        let command = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+        command.split(|byte| *byte == 0).nth(1) == Some(b"__child")
+    };
+    std::iter::successors(Some(parent(program)), |pid| Some(parent(*pid))).take_while(is_supervisor).collect()
+}
+
+/// Like [`DETACHED`], but nothing in the environment says where the process came from.
+const WITHOUT_ENVIRONMENT: &str =
+    "(setsid env -i sh -c 'exec >&3 3>&-; sleep 300 >/dev/null 2>&1 </dev/null & echo $!' 3>&1 &); sleep 300";
+
+#[tokio::test]
+async fn nothing_detached_survives_the_murder_of_a_supervisor() {
+    let scripts = DETACHED.into_iter().chain([("without environment", WITHOUT_ENVIRONMENT)]);
+    for (how, script) in scripts {
+        let scene = Scene::new();
+        let count = supervisors(program_of(&scene.sh("exec sleep 300", &supervisor()).await)).len();
+        assert!(count > 0);
+        for victim in 0..count {
+            let mut child = scene.sh(script, &supervisor()).await;
+            let sleeper = pid(&mut child).await;
+            assert!(alive(sleeper), "{how}");
+            kill_process(supervisors(program_of(&child))[victim], Signal::KILL).unwrap();
+            until(&format!("{how}: gone with supervisor {victim}"), LONG, || !alive(sleeper)).await;
+            within("its end", child.wait()).await;
+        }
+        gone(&scene).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_detached_survives_the_murder_of_all_its_supervisors() {
+    for (how, script) in DETACHED {
+        let scene = Scene::new();
+        let mut child = scene.sh(script, &supervisor()).await;
+        let sleeper = pid(&mut child).await;
+        assert!(alive(sleeper), "{how}");
+        for supervisor in supervisors(program_of(&child)) {
+            kill_process(supervisor, Signal::KILL).unwrap();
+        }
+        within("its end", child.wait()).await;
+        until(how, LONG, || !alive(sleeper)).await;
+        gone(&scene).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_detached_survives_the_murder_of_owner_and_supervisor() {
+    for (how, script) in DETACHED.into_iter().chain([("without environment", WITHOUT_ENVIRONMENT)]) {
+        let scene = Scene::new();
+        let script = format!("echo $$; {script}");
+        let owner = scene.program(keeper(), &["sh", "-c", &script]);
+        let mut owner = spawn(owner, &Keeper::Group).await.unwrap();
+        let program = pid(&mut owner).await;
+        let sleeper = pid(&mut owner).await;
+        assert!(alive(sleeper), "{how}");
+        let supervisor = supervisors(program)[0];
+        kill_process(program_of(&owner), Signal::KILL).unwrap();
+        kill_process(supervisor, Signal::KILL).unwrap();
+        until(how, LONG, || !alive(sleeper)).await;
+        gone(&scene).await;
+    }
+}
+
 #[tokio::test]
 async fn no_dead_supervisor_stays_unburied() {
     let scene = Scene::new();

@@ -167,6 +167,42 @@ async fn a_supervisor_has_a_session_of_its_own() {
     assert_eq!((group, session), (program, parent));
 }
 
+/// A shell starts what it puts into the background with SIGINT and SIGQUIT ignored, and `nohup` ignores SIGHUP.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_child_starts_with_default_signals_whatever_we_ignore() {
+    let scene = Scene::new();
+    let show = "exec grep -E 'Sig(Ign|Blk)' /proc/self/status";
+    for keeper in ["supervisor", "group"] {
+        let script = format!("trap '' HUP INT QUIT TERM USR1 USR2 ALRM TSTP CHLD; exec \"$0\" sh -c \"{show}\"");
+        let mut program = scene.program("sh", &["-c", &script, crate::scene::keeper().to_str().unwrap()]);
+        program.env.push(("KEEPER".into(), keeper.into()));
+        let mut child = spawn(program, &Keeper::Group).await.unwrap();
+        let (lines, _) = rest(&mut child).await;
+        // The C library has 32 and 33 for itself, and lets nobody change them.
+        let own = 0b11 << 31;
+        let masks = lines.iter().map(|line| {
+            let (name, mask) = line.split_once(":\t").unwrap();
+            (name, u64::from_str_radix(mask, 16).unwrap() & !own)
+        });
+        assert_eq!(masks.collect::<Vec<_>>(), [("SigBlk", 0), ("SigIgn", 0)], "{keeper}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_supervised_child_starts_with_no_signal_blocked() {
+    use nix::sys::signal::{SigSet, Signal};
+    let scene = Scene::new();
+    let mut blocked = SigSet::empty();
+    blocked.extend([Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD, Signal::SIGUSR1]);
+    blocked.thread_block().unwrap();
+    let mut child = scene.sh("grep SigBlk /proc/self/status", &crate::scene::supervisor()).await;
+    let (lines, _) = rest(&mut child).await;
+    blocked.thread_unblock().unwrap();
+    assert_eq!(lines, ["SigBlk:\t0000000000000000"]);
+}
+
 #[tokio::test]
 async fn a_person_who_calls_the_supervisor_is_told() {
     let scene = Scene::new();

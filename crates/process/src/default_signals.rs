@@ -1,0 +1,42 @@
+//! Gives the programs we start the signals' default actions, whatever our own parent made us ignore or block.
+//!
+//! A shell starts background jobs with SIGINT and SIGQUIT ignored, `nohup` with SIGHUP. Ignored signals stay ignored
+//! over `exec`, and a child that inherits them cannot be interrupted. A signal that has a *handler* gets its default
+//! action back at `exec`. So each ignored signal gets a handler here that does nothing.
+
+use std::io;
+
+use nix::sys::signal::SigSet;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Makes programs that this process starts from now on begin with default actions. Must run inside a runtime.
+///
+/// For this process nothing changes: what it ignored does nothing now. It keeps the default actions that it has.
+pub(crate) fn for_children() {
+    for number in ignored() {
+        // Fails for numbers that the C library has for itself; those are no program's business.
+        signal(SignalKind::from_raw(number)).ok();
+    }
+}
+
+/// Lets this thread get every signal, and with it the programs that it starts.
+pub fn unblock_signals() -> io::Result<()> {
+    Ok(SigSet::empty().thread_set_mask()?)
+}
+
+/// The signals that this process ignores and that can have a handler.
+#[cfg(target_os = "linux")]
+fn ignored() -> Vec<i32> {
+    /// `std` gives programs it starts the default action of this one itself; ours must stay ignored.
+    const PIPE: i32 = 13;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let mask = mask.unwrap_or_default();
+    (1..=64).filter(|number| *number != PIPE && mask & (1 << (number - 1)) != 0).collect()
+}
+
+/// Other systems do not say what a process ignores.
+#[cfg(not(target_os = "linux"))]
+fn ignored() -> Vec<i32> {
+    Vec::new()
+}
