@@ -202,6 +202,8 @@ pub struct ToolCallConfirmation {
     pub selected_option_id: String,
     /// The file's content as the user wants it, or the command.
     pub new_content: Option<String>,
+    /// The file, or the folder of the command, that the edit names. Only the one that was asked about can be meant.
+    pub edit_target: Option<String>,
     /// Words for the agent (ours).
     pub feedback: Option<String>,
     /// Question to answer, where the agent wants to know something (ours).

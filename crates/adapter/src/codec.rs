@@ -5,11 +5,13 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
-use multitap_event::{AgentError, Command, EventKind, Timestamp, Unsupported};
+use multitap_event::{AgentError, Command, Decide, EditedCall, EventKind, Timestamp, Unsupported};
 use multitap_process::Exit;
 use serde::Deserialize;
 
 use crate::line::{mended, unrecognized};
+
+const NO_EDITS: &str = "the agent takes no edited answers";
 
 /// One agent's dialect. May keep state, must not fail: what it does not understand it passes on as `unrecognized`.
 pub trait Codec: Send + 'static {
@@ -19,6 +21,10 @@ pub trait Codec: Send + 'static {
     fn decode(&mut self, line: &str, now: Timestamp) -> Step;
     /// A command for the agent. What it cannot do becomes an `error` event.
     fn encode(&mut self, command: Command, now: Timestamp) -> Step;
+    /// What an edited answer would make of the call it is about, or why the agent cannot run that. Changes nothing.
+    fn edited(&self, _decide: &Decide) -> Result<EditedCall, String> {
+        Err(NO_EDITS.to_owned())
+    }
     /// Nothing more comes: close what is open, end the turn and the session.
     fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;
     /// Of an agent that runs a process for each turn: this turn's is gone, and the session goes on.
@@ -52,6 +58,10 @@ pub(crate) trait Encode {
     fn greet(&mut self, now: Timestamp, out: &mut Step);
     /// A command for the agent. What it cannot do becomes an `error` event.
     fn command(&mut self, command: Command, now: Timestamp, out: &mut Step);
+    /// What an edited answer would make of the call it is about. Most agents run what they asked about and nothing else.
+    fn edited_call(&self, _decide: &Decide) -> Result<EditedCall, String> {
+        Err(NO_EDITS.to_owned())
+    }
 }
 
 /// The end of it all. Filled in `turn.rs`.
@@ -73,6 +83,10 @@ impl<C: Decode + Encode + Finish> Codec for C {
 
     fn encode(&mut self, command: Command, now: Timestamp) -> Step {
         Step::of(|out| self.command(command, now, out))
+    }
+
+    fn edited(&self, decide: &Decide) -> Result<EditedCall, String> {
+        self.edited_call(decide)
     }
 
     fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {

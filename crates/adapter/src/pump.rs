@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EventKind, SessionEndReason, Timestamp,
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EditReview, EventKind, SessionEndReason, Timestamp,
 };
 use multitap_process::{Child, Exit, Line, MAX_LINE, Patience, StdinClosed};
 use tempfile::TempPath;
@@ -72,6 +72,7 @@ pub(crate) struct Pump<C> {
     codec: C,
     events: mpsc::Sender<Draft>,
     commands: mpsc::Receiver<Command>,
+    reviews: mpsc::Receiver<EditReview>,
     keep_raw: bool,
     /// Told before the owner listens.
     early: Vec<Draft>,
@@ -104,13 +105,14 @@ impl<C: Codec> Pump<C> {
         keep_raw: bool,
         files: Vec<TempPath>,
     ) -> Self {
-        let AgentEnd { events, commands } = end;
+        let AgentEnd { events, commands, reviews } = end;
         Self {
             agent,
             child,
             codec,
             events,
             commands,
+            reviews,
             keep_raw,
             early: Vec::new(),
             stuck_told: false,
@@ -326,6 +328,10 @@ impl<C: Codec> Pump<C> {
                         self.cancelled_until.get_or_insert(Instant::now() + AFTER_CANCEL);
                     }
                     self.write(step, None).await
+                }
+                Some(EditReview { decide, reply, .. }) = self.reviews.recv() => {
+                    reply.send(self.codec.edited(&decide)).ok(); // whoever asked has gone: nothing was settled
+                    Vec::new()
                 }
                 () = self.events.closed() => return Over::OwnerGone,
                 () = sleep(LOOK) => {

@@ -100,7 +100,7 @@ impl<C: Codec> TurnPump<C> {
         end: AgentEnd,
         config: &SessionConfig,
     ) -> Self {
-        let AgentEnd { events, commands } = end;
+        let AgentEnd { events, commands, .. } = end;
         let TurnPlan { codec, files, .. } = plan;
         let (keep_raw, start_timeout) = (config.keep_raw, config.start_timeout);
         let (waiting, timed_out) = (VecDeque::new(), false);

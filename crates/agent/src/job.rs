@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use multitap_event::{AskedQuestion, Details, Edit};
+use serde_json::{Map, Value};
 
 use crate::tools::ask::Ask;
 use crate::tools::change::Change;
@@ -98,7 +99,7 @@ impl Job {
     pub(crate) fn details(&self) -> Details {
         match self {
             Self::Change(change) => change.details(),
-            Self::Look(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: serde_json::Map::new() },
+            Self::Look(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: Map::new() },
             Self::Ask(ask) => {
                 let asked = AskedQuestion {
                     question: ask.question.clone(),
@@ -123,6 +124,20 @@ impl Job {
             Self::Shell(_) => vec![Edit::NewContent, Edit::NewInput],
             Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => vec![Edit::NewInput],
             Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
+        }
+    }
+
+    /// Puts an answer's own content where the arguments of the call have theirs.
+    pub(crate) fn put_content(&self, arguments: &mut Map<String, Value>, content: String) {
+        match self {
+            Self::Shell(_) => drop(arguments.insert("command".to_owned(), content.into())),
+            Self::Change(change) => {
+                // The pieces that were to be replaced do not say what is written now.
+                arguments.clear();
+                arguments.insert("file_path".to_owned(), change.named().into());
+                arguments.insert("content".to_owned(), content.into());
+            }
+            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {}
         }
     }
 

@@ -4,7 +4,7 @@
 //! the model is asked (`model`), a call becomes a job (`tools`), the `policy` judges it, people are asked about it
 //! (`question`), it runs. What happens goes out as events.
 //!
-//! Beside it `shell_lines`: what the built-in agent makes of a line that begins with `!`, in front of any other agent.
+//! Beside it `edit_gate`, which judges edited answers for any other agent, and `shell_lines`: what the built-in agent makes of a line that begins with `!`, in front of any other agent.
 //!
 //! Must not come in: the hub, doors, terminals, other agents.
 
@@ -12,6 +12,7 @@ mod chat;
 mod command;
 mod conversation;
 mod diff;
+mod edit_gate;
 mod job;
 mod launch;
 mod mcp;
@@ -33,6 +34,7 @@ mod tools;
 mod turn;
 mod workspace;
 
+pub use edit_gate::edit_gate;
 pub use launch::{LaunchError, Save, Setup, default_model, launch};
 pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use shell_lines::{UserShell, shell_lines};

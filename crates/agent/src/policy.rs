@@ -3,6 +3,7 @@
 //! It judges a job by what the job would touch, never by what the model says about it. Pure, but for one look: where
 //! the words of a command lead that is said only to look.
 
+mod approved;
 mod rule;
 mod shell;
 
@@ -11,6 +12,7 @@ use std::path::Path;
 
 use multitap_event::{ApprovalMode, OptionId, option};
 
+pub(crate) use self::approved::{Approved, Consent};
 pub(crate) use self::rule::Rule;
 use self::shell::Blocked;
 use crate::command::{Script, Trust};
@@ -65,7 +67,11 @@ impl Policy {
 
     /// Judges one call of that tool.
     pub(crate) fn judge(&self, tool: &str, job: &Job) -> Verdict {
-        let access = job.access();
+        self.judge_access(tool, job.access())
+    }
+
+    /// Judges what one call of that tool would touch.
+    pub(crate) fn judge_access(&self, tool: &str, access: Access<'_>) -> Verdict {
         if let Some(rule) = self.block.iter().find(|rule| rule.touches(tool, access)) {
             return Verdict::Deny(format!("{tool} is blocked for this session (by the rule {rule})"));
         }

@@ -185,6 +185,7 @@ impl Runner {
                     None => return Ok(()),
                 },
                 Some(report) = self.reports.recv() => self.report(report).await?,
+                Some(review) = self.end.reviews.recv() => self.review(review),
                 Some(change) = self.servers.recv() => self.tell(EventKind::System(change.note())).await?,
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
@@ -292,7 +293,7 @@ impl Runner {
             Effect::Wait(time) => self.wait(time),
             Effect::Prepare(id, call) => self.prepare(id, call),
             Effect::Redo(id, call) => self.redo(id, call),
-            Effect::Run(id, job) => self.run_job(id, job),
+            Effect::Run { id, tool, job, consent } => return self.approve(id, &tool, job, consent).await,
             Effect::Always { option, tool, job } => self.always(&option, &tool, &job).await?,
             Effect::SumUp => self.sum_up(),
             Effect::Keep(keep) => self.keep(keep).await?,

@@ -18,8 +18,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentLink, COMMAND_QUEUE, Command, Draft, EventKind, Prompt, Timestamp,
-    TurnStatus, link as new_link,
+    AgentEnd, AgentError, AgentErrorKind, AgentLink, ApprovalMode, COMMAND_QUEUE, Command, Draft, EventKind, Prompt,
+    Timestamp, TurnStatus, link as new_link,
 };
 use multitap_process::Keeper;
 use tokio::sync::mpsc;
@@ -27,6 +27,7 @@ use tokio_util::task::TaskTracker;
 
 use self::line::{Line, News, news};
 use self::unheard::Unheard;
+use crate::policy::{Policy, Rule};
 use crate::tool::Outcome;
 use crate::tools::shell::{Shell, Surroundings};
 
@@ -43,6 +44,8 @@ pub struct UserShell {
     pub environment: BTreeMap<String, String>,
     /// Variables that they must not see.
     pub hidden_env: Vec<String>,
+    /// What must not run, as the agent spells it (`--block-tool`).
+    pub blocked: Vec<String>,
 }
 
 impl fmt::Debug for UserShell {
@@ -68,6 +71,7 @@ struct Lines {
     /// Dropped when the agent is to go.
     agent: Option<mpsc::Sender<Command>>,
     shell: Shell,
+    policy: Policy,
     line: Option<Line>,
     /// A turn of the agent, or its end, that came while a line ran. Nothing more is heard until that is told.
     held: Option<Draft>,
@@ -93,10 +97,12 @@ struct Gone;
 
 impl Lines {
     fn new(link: AgentLink, shell: UserShell) -> (Self, AgentLink) {
-        let AgentLink { events, commands, steers } = link;
+        let AgentLink { events, commands, steers, reviews } = link;
         let (mut owners, owner) = new_link();
         owners.steers = steers;
-        let UserShell { folder, keeper, environment, hidden_env } = shell;
+        owners.reviews = reviews;
+        let UserShell { folder, keeper, environment, hidden_env, blocked } = shell;
+        let block = blocked.iter().filter_map(|rule| Rule::of_agent(rule).ok()).collect();
         let shell = Shell::new(Surroundings {
             folders: vec![folder],
             keeper,
@@ -111,6 +117,7 @@ impl Lines {
             events,
             agent: Some(commands),
             shell,
+            policy: Policy::new(ApprovalMode::Ask, Vec::new(), block),
             line: None,
             held: None,
             handing: VecDeque::new(),
@@ -205,7 +212,7 @@ impl Lines {
             self.say(prompt, Command::Prompt);
             return Ok(());
         };
-        let (line, began) = Line::begin(command, &self.shell);
+        let (line, began) = Line::begin(command, &self.shell, &self.policy);
         self.line = Some(line);
         for kind in began {
             self.tell(kind).await?;

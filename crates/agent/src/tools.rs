@@ -1,6 +1,6 @@
 //! The tools: one file each, the same three parts in each: its spec, how a call becomes a job, how the job runs.
 //!
-//! Must not come in: models, turns, who may do what. A tool that is run has been allowed.
+//! Must not come in: models, turns, who may do what. A tool runs only what the policy has approved.
 
 mod argument;
 pub(crate) mod ask;
@@ -36,6 +36,7 @@ use self::look::Look;
 use crate::conversation::Call;
 use crate::job::Job;
 use crate::mcp::Servers;
+use crate::policy::Approved;
 use crate::tool::{Doing, Outcome, Spec};
 
 /// What our own tools are called.
@@ -137,9 +138,9 @@ impl Toolbox {
         BadCall(format!("there is no tool '{}': there are {known}", call.name))
     }
 
-    /// Does it. What it is given has been allowed.
-    pub(crate) async fn run(&self, job: Job, doing: Doing) -> Outcome {
-        match job {
+    /// Does it.
+    pub(crate) async fn run(&self, job: Approved<Job>, doing: Doing) -> Outcome {
+        match job.into_inner() {
             Job::Look(look) => self.files.run(look, &doing, Look::run).await,
             Job::Change(change) => self.files.run(change, &doing, Change::run).await,
             Job::Todos(todos) => todos.run(),

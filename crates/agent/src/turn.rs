@@ -19,12 +19,13 @@ use multitap_event::{
 };
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::call::Edited;
 use self::call::{Left, Work};
 use self::reply::Gathered;
 use crate::conversation::{Call, Conversation, Message, Said};
 use crate::job::Job;
 use crate::model::{Delta, ModelError, Reply};
-use crate::policy::Verdict;
+use crate::policy::{Consent, Verdict};
 use crate::tool::{Outcome, Progress};
 
 /// The same calls in a row that make a loop.
@@ -53,7 +54,7 @@ pub(crate) enum Input {
     Again,
     /// A call is ready, or cannot be run.
     Ready(ToolId, Readied),
-    /// The same for a call whose arguments the user gave; it is allowed.
+    /// The same for a call whose arguments the user gave, and so consents to.
     Redone(ToolId, Result<Job, String>),
     Decided(Decide),
     Progress(ToolId, Progress),
@@ -93,7 +94,13 @@ pub(crate) enum Effect {
     Prepare(ToolId, Call),
     /// Make a call ready whose arguments the user gave, then say [`Input::Redone`].
     Redo(ToolId, Call),
-    Run(ToolId, Job),
+    /// Run the job if the policy approves it, then say [`Input::Done`]; that it does not is [`Input::Done`] too.
+    Run {
+        id: ToolId,
+        tool: String,
+        job: Job,
+        consent: Consent,
+    },
     /// An answer holds for good, or for more than this once.
     Always {
         option: multitap_event::OptionId,

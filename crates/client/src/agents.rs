@@ -89,7 +89,9 @@ impl Launch for Agents {
             keeper: self.keeper.clone(),
             environment: config.environment.clone(),
             hidden_env: self.hidden_env.clone(),
+            blocked: config.blocked_tools.clone(),
         });
+        let blocked = config.blocked_tools.clone();
         let spec = LaunchSpec { config, keeper: self.keeper.clone(), hidden_env: self.hidden_env.clone() };
         let tasks = self.tasks.clone();
         Box::pin(async move {
@@ -97,6 +99,7 @@ impl Launch for Agents {
                 multitap_adapter::LaunchError::Unsupported(unsupported) => LaunchError::Unsupported(unsupported),
                 multitap_adapter::LaunchError::Agent(error) => LaunchError::Agent(error),
             })?;
+            let link = multitap_agent::edit_gate(link, &blocked, &tasks);
             Ok(match shell {
                 Some(shell) => multitap_agent::shell_lines(link, shell, &tasks),
                 None => link,

@@ -36,12 +36,12 @@ pub use item::{
     SystemNote, TextChunk, TodoItem, TodoList, TodoStatus, ToolCompleted, ToolKind, ToolOutcome, ToolProgress,
     ToolStarted, TurnEnd, TurnStatus, UserMessage,
 };
-pub use link::{AgentEnd, AgentLink, COMMAND_QUEUE, EVENT_QUEUE, link};
+pub use link::{AgentEnd, AgentLink, COMMAND_QUEUE, EVENT_QUEUE, EditReview, REVIEW_QUEUE, link};
 pub use mcp::{McpReach, McpServer};
 pub use mode::{ApprovalMode, Mode, NativeMode, UnknownMode};
 pub use permission::{
-    AskedQuestion, Choice, ChoiceKind, ClientRef, ClientRole, Decide, Details, Door, Edit, Question, Refused, Ruling,
-    Withdrawal, option,
+    AskedQuestion, Choice, ChoiceKind, ClientRef, ClientRole, Decide, Details, Door, Edit, EditedCall, Question,
+    Refused, Ruling, Withdrawal, option,
 };
 pub use schema::schema;
 pub use time::Timestamp;

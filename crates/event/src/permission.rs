@@ -67,13 +67,20 @@ impl Question {
             option: decide.option_id.clone(),
             offered: self.option_ids(),
         })?;
-        match self.misfit(decide).filter(|_| choice.kind.allows()) {
+        match self.misfit(choice, decide).filter(|_| choice.kind.allows()) {
             Some(why) => Err(Refused::DoesNotFit { question: self.question_id.clone(), why }),
             None => Ok(choice),
         }
     }
 
-    fn misfit(&self, decide: &Decide) -> Option<String> {
+    fn misfit(&self, choice: &Choice, decide: &Decide) -> Option<String> {
+        if decide.new_content.is_some() && decide.new_input.is_some() {
+            return Some("it brings newContent and newInput: send one of them".to_owned());
+        }
+        if decide.is_edited() && choice.kind == ChoiceKind::AllowAlways {
+            // The option names a rule about the call as it was asked, and the edit makes it another call.
+            return Some(format!("an edited answer allows this once: {} allows more", choice.id));
+        }
         if decide.new_content.is_some() && !self.edits.contains(&Edit::NewContent) {
             return Some("it takes no newContent".to_owned());
         }
@@ -143,7 +150,7 @@ impl ChoiceKind {
 }
 
 /// What a question is about.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Details {
     /// A shell command. An answer's `newContent` is another command.
@@ -233,6 +240,11 @@ impl Decide {
     pub fn with_feedback(mut self, text: impl Into<String>) -> Self {
         self.feedback = Some(text.into());
         self
+    }
+
+    /// Whether it brings its own content or arguments.
+    pub fn is_edited(&self) -> bool {
+        self.new_content.is_some() || self.new_input.is_some()
     }
 }
 
@@ -324,6 +336,52 @@ pub struct Ruling {
     /// The answer brought its own content or arguments.
     #[serde(default)]
     pub edited: bool,
+    /// The content that an edited answer brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_content: Option<String>,
+    /// The arguments that an edited answer brought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_input: Option<Map<String, Value>>,
+    /// What runs by an edited answer, in place of what the question asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Box<EditedCall>>,
+}
+
+impl Ruling {
+    /// Who ruled and how, without the content of an edit: for what is held in memory for long.
+    #[must_use]
+    pub fn without_edit(self) -> Self {
+        Self { new_content: None, new_input: None, runs: None, ..self }
+    }
+}
+
+/// A call as an edited answer made it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EditedCall {
+    /// One line for people.
+    pub title: String,
+    /// The tool's arguments.
+    pub arguments: Map<String, Value>,
+    /// What a question about it would show. Of a file only the path and the diff: the question has the text before,
+    /// and the answer the text after.
+    pub details: Details,
+}
+
+impl EditedCall {
+    pub fn new(title: impl Into<String>, arguments: Map<String, Value>, mut details: Details) -> Self {
+        if let Details::FileEdit { before, after, .. } = &mut details {
+            (*before, *after) = (None, None);
+        }
+        Self { title: title.into(), arguments, details }
+    }
+}
+
+impl fmt::Debug for EditedCall {
+    /// Commands and file contents are not for logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EditedCall").finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Ruling {
@@ -355,6 +413,9 @@ pub enum Refused {
     NotOffered { question: QuestionId, option: OptionId, offered: Vec<OptionId> },
     #[error("this answer does not fit question {question}: {why}")]
     DoesNotFit { question: QuestionId, why: String },
+    /// The question stays open.
+    #[error("the edit of this answer to question {question} is refused: {why}")]
+    EditRefused { question: QuestionId, why: String, offered: Vec<OptionId> },
     #[error("an observer may not answer")]
     Observer,
     #[error(

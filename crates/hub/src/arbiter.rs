@@ -81,7 +81,7 @@ impl Arbiter {
     /// Somebody below us ruled already, such as a rule the agent keeps.
     pub(crate) fn settled(&mut self, ruling: Ruling) {
         let tool = self.close(&ruling.question_id).and_then(|closed| closed.tool_id);
-        self.remember(Over { end: End::Settled(ruling), tool });
+        self.remember(Over { end: End::Settled(ruling.without_edit()), tool });
     }
 
     /// Judges an answer: the first valid one wins, every other is refused with its reason. The ruling counts once it is
@@ -93,6 +93,8 @@ impl Arbiter {
         let id = &decide.question_id;
         let question = self.question(id).ok_or_else(|| self.why_not(id))?;
         let choice = question.check(decide)?;
+        // A refusal runs nothing, so what it would edit does not matter.
+        let edit = decide.is_edited() && choice.kind.allows();
         Ok(Ruling {
             question_id: id.clone(),
             selected_option_id: choice.id.clone(),
@@ -100,7 +102,10 @@ impl Arbiter {
             settled_by: by,
             at: now,
             feedback: decide.feedback.clone(),
-            edited: decide.new_content.is_some() || decide.new_input.is_some(),
+            edited: edit,
+            new_content: decide.new_content.clone().filter(|_| edit),
+            new_input: decide.new_input.clone().filter(|_| edit),
+            runs: None,
         })
     }
 

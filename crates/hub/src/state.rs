@@ -268,6 +268,10 @@ impl State {
 
     fn settled(&mut self, ruling: &Ruling) {
         let status = if ruling.kind.allows() { ToolStatus::Running } else { ToolStatus::Refused };
+        let tool = self.questions.question(&ruling.question_id).and_then(|question| question.tool_id.clone());
+        if let (Some(tool), Some(runs)) = (tool, &ruling.runs) {
+            self.tool(&tool, |tool| tool.edited(runs));
+        }
         self.set_tool(&ruling.question_id, status);
         self.questions.settled(ruling.clone());
     }

@@ -89,10 +89,12 @@ fn answer(problem: Problem, decide: &Decide) -> DecideError {
     let refused = match code {
         NOT_CONTROLLER => Some(Refused::Observer),
         QUESTION_SETTLED => serde_json::from_value(data).ok().map(Refused::AlreadySettled),
-        INVALID_PARAMS => offered(&data).map(|offered| Refused::NotOffered {
-            question: decide.question_id.clone(),
-            option: decide.option_id.clone(),
-            offered,
+        INVALID_PARAMS => offered(&data).map(|offered| {
+            let (question, option) = (decide.question_id.clone(), decide.option_id.clone());
+            match data.get("editRefused").and_then(Value::as_str) {
+                Some(why) => Refused::EditRefused { question, why: why.to_owned(), offered },
+                None => Refused::NotOffered { question, option, offered },
+            }
         }),
         _ => None,
     };

@@ -61,6 +61,14 @@ fn from_refused(refused: &Refused) -> Error {
             let offered: Vec<&str> = offered.iter().map(|option| option.as_str()).collect();
             Error::invalid_params(message).with("questionId", question.as_str()).with("offered", offered)
         }
+        // The question waits: any of its options still counts.
+        Refused::EditRefused { question, why, offered } => {
+            let offered: Vec<&str> = offered.iter().map(|option| option.as_str()).collect();
+            Error::invalid_params(message)
+                .with("questionId", question.as_str())
+                .with("editRefused", why.as_str())
+                .with("offered", offered)
+        }
         Refused::UnknownQuestion { question }
         | Refused::DoesNotFit { question, .. }
         | Refused::Withdrawn { question, .. } => Error::invalid_params(message).with("questionId", question.as_str()),

@@ -19,8 +19,8 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use multitap_event::{
-    ClientRef, Event, EventKind, FileChange, MessageId, Prompt, PromptId, Question, QuestionId, Role, SessionEnd,
-    ToolId, TurnEnd, UserMessage,
+    ClientRef, EditedCall, Event, EventKind, FileChange, MessageId, Prompt, PromptId, Question, QuestionId, Role,
+    SessionEnd, ToolId, TurnEnd, UserMessage,
 };
 
 use multitap_hub::State;
@@ -174,6 +174,10 @@ impl Transcript {
             EventKind::PermissionSettled(ruling) => {
                 let (id, own) = (&ruling.question_id, self.me.is(&ruling.settled_by));
                 let question = self.close(id).map(Box::new);
+                let tool = question.as_ref().and_then(|question| question.tool_id.clone());
+                if let (Some(tool), Some(runs)) = (tool, &ruling.runs) {
+                    self.edited(&tool, runs);
+                }
                 let is_stray = question.is_none();
                 let at = self.add(Cell::Ruled { ruling: Box::new(ruling.clone()), question, own });
                 if is_stray {
@@ -365,6 +369,17 @@ impl Transcript {
         self.change(at, |cell| {
             if let Cell::Tool(tool) = cell {
                 change(&mut tool.run);
+            }
+        });
+    }
+
+    /// A call that an answer edited is shown as what runs.
+    fn edited(&mut self, id: &ToolId, runs: &EditedCall) {
+        let Some(at) = self.tools.get(id).copied() else { return };
+        self.change(at, |cell| {
+            if let Cell::Tool(tool) = cell {
+                tool.call.title = Some(runs.title.clone());
+                tool.call.arguments.clone_from(&runs.arguments);
             }
         });
     }

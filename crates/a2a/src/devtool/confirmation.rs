@@ -16,6 +16,8 @@ const CORRELATION: [&str; 2] = ["correlation_id", "correlationId"];
 const CONTENT: [&str; 2] = ["new_content", "newContent"];
 const FILE: [&str; 2] = ["file_details", "fileDetails"];
 const EXECUTE: [&str; 2] = ["execute_details", "executeDetails"];
+const PATH: [&str; 2] = ["file_path", "filePath"];
+const FOLDER: [&str; 2] = ["working_directory", "workingDirectory"];
 const MODIFIED: [&str; 2] = ["modified_details", "modifiedDetails"];
 
 impl ToolCallConfirmation {
@@ -30,6 +32,7 @@ impl ToolCallConfirmation {
             tool_call_id: named(&node, &CALL, call)?,
             selected_option_id: named(&node, &OPTION, option)?,
             new_content: new_content(&node)?,
+            edit_target: edit_target(&node)?,
             feedback: node.opt_string("feedback")?,
             answers: node.get("answers").map(|_| node.map("answers")).transpose()?,
             correlation_id: node.any_string(&CORRELATION)?,
@@ -42,8 +45,13 @@ impl ToolCallConfirmation {
         let mut map = Map::new();
         map.insert("tool_call_id".to_owned(), json!(self.tool_call_id));
         map.insert("selected_option_id".to_owned(), json!(self.selected_option_id));
-        let content = self.new_content.as_ref();
-        map.extend(content.map(|text| ("file_details".to_owned(), json!({ "new_content": text }))));
+        if let Some(text) = &self.new_content {
+            let mut details = json!({ "new_content": text });
+            if let Some(target) = &self.edit_target {
+                details["file_path"] = target.as_str().into();
+            }
+            map.insert("file_details".to_owned(), details);
+        }
         map.extend(self.feedback.as_ref().map(|text| ("feedback".to_owned(), json!(text))));
         map.extend(self.answers.as_ref().map(|answers| ("answers".to_owned(), json!(answers))));
         map.extend(self.correlation_id.as_ref().map(|id| ("correlation_id".to_owned(), json!(id))));
@@ -83,6 +91,26 @@ fn new_content(node: &Node<'_>) -> Result<Option<String>, Error> {
             inner.any_string(&CONTENT)?.ok_or_else(|| inner.wrong("must hold file_details with new_content"))
         })?;
         add(node, key, content)?;
+    }
+    Ok(found)
+}
+
+/// Where an edit says that it goes; the same if it says so in several places.
+fn edit_target(node: &Node<'_>) -> Result<Option<String>, Error> {
+    let mut found: Option<String> = None;
+    let mut look = |node: &Node<'_>| -> Result<(), Error> {
+        for key in FILE.into_iter().chain(EXECUTE) {
+            let keys: &[&str] = if EXECUTE.contains(&key) { &FOLDER } else { &PATH };
+            let Some(Some(target)) = node.opt_inside(key, |inner| inner.any_string(keys))? else { continue };
+            if found.get_or_insert_with(|| target.clone()) != &target {
+                return Err(node.wrong_field(key, "names another file or folder than before"));
+            }
+        }
+        Ok(())
+    };
+    look(node)?;
+    for key in MODIFIED {
+        node.opt_inside(key, &mut look)?;
     }
     Ok(found)
 }

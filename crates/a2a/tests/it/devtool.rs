@@ -85,6 +85,14 @@ fn a_decision_is_read_from_every_shape() {
         json!({ "tool_call_id": "call", "selected_option_id": "proceed_once", "modified_details": command }),
         ToolCallConfirmation { new_content: Some("ls -l".to_owned()), ..decision() },
     );
+    let file = json!({ "new_content": "new", "file_path": "/w/a" });
+    for details in [json!({ "file_details": file }), json!({ "modified_details": { "file_details": file } })] {
+        let mut value = json!({ "tool_call_id": "call", "selected_option_id": "proceed_once" });
+        value.as_object_mut().unwrap().extend(details.as_object().unwrap().clone());
+        check(value.clone(), ToolCallConfirmation { edit_target: Some("/w/a".to_owned()), ..edited.clone() });
+        value["fileDetails"] = json!({ "newContent": "new", "filePath": "/w/b" });
+        assert!(ToolCallConfirmation::read(&value).unwrap_err().to_string().contains("another file"), "{value}");
+    }
     check(
         json!({ "callId": "call", "outcome": "proceed_once", "newContent": "new" }),
         ToolCallConfirmation { is_coder: true, ..edited },
@@ -156,7 +164,8 @@ proptest! {
         correlation_id in proptest::option::of("[a-z]{1,4}"),
     ) {
         let decision = ToolCallConfirmation {
-            tool_call_id, selected_option_id, new_content, feedback, correlation_id, answers: None, is_coder: false,
+            tool_call_id, selected_option_id, new_content, feedback, correlation_id, answers: None, edit_target: None,
+            is_coder: false,
         };
         prop_assert_eq!(ToolCallConfirmation::read(&decision.write()).unwrap(), decision);
     }

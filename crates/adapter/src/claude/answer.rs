@@ -1,6 +1,6 @@
 //! Answers: what somebody decided, as Claude wants to hear it.
 
-use multitap_event::{AgentType, ChoiceKind, Decide, Details, EventKind, option};
+use multitap_event::{AgentType, ChoiceKind, Decide, Details, EditedCall, EventKind, option};
 use serde_json::{Map, Value, json};
 
 use super::approve::Rule;
@@ -8,7 +8,7 @@ use super::change::Wanted;
 use super::control::success;
 use super::decode::ClaudeCodec;
 use super::encode::refused;
-use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, answer_option, kind, saves_rules};
+use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, answer_option, headline, kind, saves_rules};
 use super::wire::AskedTool;
 use crate::codec::Step;
 
@@ -59,6 +59,15 @@ impl ClaudeCodec {
         }
         self.questions.settle(&decide);
     }
+
+    /// What an edited answer would make of the call it is about.
+    pub(super) fn edit(&self, decide: &Decide) -> Result<EditedCall, String> {
+        let (open, _) = self.questions.answered(decide, AgentType::Claude).map_err(|refused| refused.message)?;
+        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
+        let asked = AskedTool { input: input(open, decide, read)?, ..open.native.asked.clone() };
+        let details = self.details(&asked);
+        Ok(EditedCall::new(headline(&asked, &details), asked.input, details))
+    }
 }
 
 /// The line that carries a decision the way the question came.
@@ -87,7 +96,7 @@ fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
     let mut decision = json!({ "behavior": "allow", "updatedInput": input });
     // Asked through our tool, rules are ours to keep; the mode after a plan is Claude's.
     let tells_claude = open.native.via == Via::Control || matches!(open.question.details, Details::Plan { .. });
-    let updates = if tells_claude { updates(open, decide, input) } else { Vec::new() };
+    let updates = if tells_claude { updates(open, decide) } else { Vec::new() };
     if let Some(object) = decision.as_object_mut().filter(|_| !updates.is_empty()) {
         object.insert("updatedPermissions".to_owned(), updates.into());
     }
@@ -95,9 +104,9 @@ fn allow(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Value {
 }
 
 /// What Claude is to allow from now on: of its own suggestions only those that the chosen option stands for.
-fn updates(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Vec<Value> {
+fn updates(open: &Open, decide: &Decide) -> Vec<Value> {
+    // They are about the call as it was asked: an edited answer chooses no option that makes a rule.
     let suggestions = open.native.asked.permission_suggestions.as_deref().unwrap_or_default();
-    let suggestions: Vec<Value> = suggestions.iter().filter_map(|one| about(one, &open.native.asked, input)).collect();
     let set_mode = |mode: &str| vec![json!({ "type": "setMode", "mode": mode, "destination": "session" })];
     match (decide.option_id.as_str(), &open.question.details) {
         (option::PROCEED_ONCE, Details::Plan { .. }) => set_mode("default"),
@@ -116,20 +125,6 @@ fn updates(open: &Open, decide: &Decide, input: &Map<String, Value>) -> Vec<Valu
         (option::PROCEED_ALWAYS_AND_SAVE, _) => suggestions.iter().filter(|one| saves_rules(one)).cloned().collect(),
         _ => Vec::new(),
     }
-}
-
-/// A suggestion as it stands for what was decided. Rules about a call that somebody changed are rules about
-/// something nobody agreed to: one about a command is made one about the new command, others are left out.
-fn about(suggestion: &Value, asked: &AskedTool, input: &Map<String, Value>) -> Option<Value> {
-    let mut suggestion = suggestion.clone();
-    if kind(&suggestion) == Some("addRules") && *input != asked.input {
-        for rule in suggestion.get_mut("rules")?.as_array_mut()? {
-            if let Some(content) = rule.get_mut("ruleContent") {
-                *content = input.get("command")?.clone();
-            }
-        }
-    }
-    Some(suggestion)
 }
 
 fn for_session(suggestion: &Value) -> Value {
@@ -156,7 +151,14 @@ fn input(open: &Open, decide: &Decide, read: impl Fn(&Wanted) -> Option<String>)
     if let Details::Input { .. } = open.question.details {
         return answers(open, decide);
     }
-    let mut input = decide.new_input.clone().unwrap_or_else(|| open.native.asked.input.clone());
+    let asked = &open.native.asked;
+    let mut input = match &decide.new_input {
+        Some(input) => {
+            only_content(&asked.tool_name, &asked.input, input)?;
+            input.clone()
+        }
+        None => asked.input.clone(),
+    };
     let Some(text) = &decide.new_content else { return Ok(input) };
     match open.native.asked.tool_name.as_str() {
         "Bash" | "PowerShell" => input.insert("command".to_owned(), text.as_str().into()),
@@ -166,6 +168,35 @@ fn input(open: &Open, decide: &Decide, read: impl Fn(&Wanted) -> Option<String>)
         name => return Err(format!("{name} takes no new content; give its arguments as newInput")),
     };
     Ok(input)
+}
+
+/// The arguments of a tool that say what is written or run, rather than where or how. Claude checks the call that it
+/// asked about against its own rules, and runs an edited one unchecked.
+fn content_arguments(tool: &str) -> &'static [&'static str] {
+    match tool {
+        "Bash" | "PowerShell" => &["command", "description", "timeout"],
+        "Write" => &["content"],
+        "Edit" => &["old_string", "new_string", "replace_all"],
+        "MultiEdit" => &["edits"],
+        "NotebookEdit" => &["new_source"],
+        _ => &[],
+    }
+}
+
+/// Refuses other arguments that change more than content.
+fn only_content(tool: &str, asked: &Map<String, Value>, new: &Map<String, Value>) -> Result<(), String> {
+    let content = content_arguments(tool);
+    let names = asked.keys().chain(new.keys().filter(|name| !asked.contains_key(*name)));
+    for name in names.filter(|name| asked.get(*name) != new.get(*name)) {
+        if !content.contains(&name.as_str()) {
+            let may = match content {
+                [] => format!("the arguments of {tool} cannot be edited"),
+                names => format!("an edit of {tool} may change {} alone", names.join(", ")),
+            };
+            return Err(format!("newInput changes \"{name}\": {may}"));
+        }
+    }
+    Ok(())
 }
 
 /// An edit that leaves the file with just that text.

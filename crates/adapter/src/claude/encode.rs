@@ -1,7 +1,8 @@
 //! Commands to Claude's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, Timestamp,
+    AgentError, AgentErrorKind, AgentType, Command, Decide, EditedCall, EventKind, Image, Mode, Prompt, Query,
+    Timestamp,
 };
 use serde_json::{Map, Value, json};
 
@@ -40,6 +41,10 @@ impl Encode for ClaudeCodec {
             Command::SetThinking { tokens } => out.lines.push(self.requests.ask(Asked::Thinking(tokens))),
             Command::Query { what } => self.query(what, out),
         }
+    }
+
+    fn edited_call(&self, decide: &Decide) -> Result<EditedCall, String> {
+        self.edit(decide)
     }
 }
 

@@ -52,7 +52,7 @@ impl ClaudeCodec {
         self.questions.withdraw("the agent no longer asks", |open| taken_back(&open.native), out);
     }
 
-    fn details(&self, asked: &AskedTool) -> Details {
+    pub(super) fn details(&self, asked: &AskedTool) -> Details {
         let text = |key: &str| asked.input.get(key).and_then(Value::as_str).map(str::to_owned);
         if let Some(wanted) = Wanted::of(&asked.tool_name, &asked.input) {
             let (before, after, diff) = wanted.preview(self.files.as_ref(), self.session.cwd.as_deref());
@@ -90,7 +90,7 @@ impl ClaudeCodec {
     }
 }
 
-fn headline(asked: &AskedTool, details: &Details) -> String {
+pub(super) fn headline(asked: &AskedTool, details: &Details) -> String {
     match details {
         Details::Command { command, .. } => format!("Run {}", one_line(command)),
         Details::Plan { .. } => "Go ahead with this plan?".to_owned(),
@@ -115,12 +115,12 @@ fn asked_questions(input: &Map<String, Value>) -> Vec<AskedQuestion> {
     input.get("questions").and_then(Value::as_array).into_iter().flatten().filter_map(one).collect()
 }
 
-/// What an answer may bring: Claude runs what it is told, not what it asked for.
+/// What an answer may bring: Claude runs what it is told, not what it asked for. Of other tools nobody can tell which
+/// arguments are content and which say where it goes.
 fn edits(details: &Details) -> Vec<Edit> {
     match details {
         Details::Command { .. } | Details::FileEdit { .. } => vec![Edit::NewContent, Edit::NewInput],
-        Details::Mcp { .. } | Details::Text { .. } => vec![Edit::NewInput],
-        Details::Plan { .. } | Details::Input { .. } => Vec::new(),
+        Details::Mcp { .. } | Details::Text { .. } | Details::Plan { .. } | Details::Input { .. } => Vec::new(),
     }
 }
 

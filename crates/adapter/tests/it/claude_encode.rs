@@ -5,8 +5,8 @@ use std::path::Path;
 
 use multitap_adapter::{ClaudeCodec, Codec, Files, Step};
 use multitap_event::{
-    AgentKind, Command, Decide, Details, EventKind, Image, PermissionPath, Prompt, Query, Question, SessionConfig,
-    option,
+    AgentKind, Command, Decide, Details, EventKind, Image, PermissionPath, Prompt, Query, Question, QuestionId,
+    SessionConfig, option,
 };
 use serde_json::{Value, json};
 
@@ -296,25 +296,63 @@ fn requests_nobody_here_serves_are_answered_all_the_same() {
 }
 
 #[test]
-fn a_rule_is_about_what_was_decided() {
-    // Somebody changed the command and then allowed it for good: the old one is not allowed by that.
-    let mut codec = codec_for(PermissionPath::Stream);
-    let asked = ask(&mut codec, "Bash", &json!({ "command": "rm -rf /" }), &bash_suggestions());
-    let mut answer = Decide::new(&asked.question_id, option::PROCEED_ALWAYS);
-    answer.new_content = Some("ls".into());
-    insta::assert_snapshot!(decide(&mut codec, answer));
+fn an_edited_answer_makes_no_rule() {
+    for path in [PermissionPath::Stream, PermissionPath::Mcp] {
+        let mut codec = codec_for(path);
+        let bash = |command: &str| json!({ "tool_name": "Bash", "input": { "command": command } });
+        let id: QuestionId = match path {
+            PermissionPath::Mcp => {
+                question(call(&mut codec, &bash("rm -rf /")));
+                "q1".into()
+            }
+            _ => ask(&mut codec, "Bash", &json!({ "command": "rm -rf /" }), &bash_suggestions()).question_id,
+        };
+        let edited = Decide { new_content: Some("ls".into()), ..Decide::new(&id, option::PROCEED_ALWAYS) };
+        let refused = codec.encode(Command::Decide(edited.clone()), now());
+        assert!(refused.lines.is_empty(), "Claude waits on: {refused:?}");
+        assert!(matches!(&refused.events[..], [EventKind::Error(error)] if error.message.contains("once")));
+        let once = Decide { option_id: option::PROCEED_ONCE.into(), ..edited };
+        let allowed = codec.encode(Command::Decide(once), now());
+        assert!(allowed.lines[0].contains("ls") && !allowed.lines[0].contains("updatedPermissions"), "{allowed:?}");
+    }
 }
 
+/// R002-44: an edit may change what is written or run, never where it goes or how.
 #[test]
-fn our_own_rule_is_about_what_was_decided() {
-    let mut codec = codec_for(PermissionPath::Mcp);
-    let bash = |command: &str| json!({ "tool_name": "Bash", "input": { "command": command } });
-    question(call(&mut codec, &bash("rm -rf /")));
-    let mut answer = Decide::new(&"q1".into(), option::PROCEED_ALWAYS);
-    answer.new_content = Some("ls".into());
-    decide(&mut codec, answer);
-    assert_eq!(call(&mut codec, &bash("ls")).lines.len(), 1);
-    question(call(&mut codec, &bash("rm -rf /")));
+fn an_edit_changes_content_and_nothing_else() {
+    let edited = |tool: &str, input: &Value, new: &Value| {
+        let mut codec = codec_for(PermissionPath::Stream);
+        let asked = ask(&mut codec, tool, input, &json!(null));
+        let decide =
+            Decide { new_input: new.as_object().cloned(), ..Decide::new(&asked.question_id, option::PROCEED_ONCE) };
+        let edited = codec.edited(&decide);
+        // What is refused here does not reach Claude either.
+        let line = codec.encode(Command::Decide(decide), now()).lines.join("");
+        assert_eq!(line.contains("updatedInput"), edited.is_ok(), "{line}");
+        edited
+    };
+    let bash = json!({ "command": "make", "description": "d" });
+    let runs = edited("Bash", &bash, &json!({ "command": "make all", "timeout": 5 })).unwrap();
+    assert!(matches!(&runs.details, Details::Command { command, .. } if command == "make all"));
+    assert_eq!(runs.arguments["timeout"], 5);
+    let write = json!({ "file_path": "/w/a", "content": "x" });
+    let runs = edited("Write", &write, &json!({ "file_path": "/w/a", "content": "y" })).unwrap();
+    assert!(matches!(&runs.details, Details::FileEdit { file_path, .. } if file_path == "/w/a"));
+    let edit = json!({ "file_path": "/w/exist.txt", "old_string": "beta", "new_string": "B" });
+    for (tool, input, new, name) in [
+        ("Write", &write, json!({ "file_path": "/etc/passwd", "content": "x" }), "file_path"),
+        ("Write", &write, json!({ "content": "x" }), "file_path"),
+        ("Write", &write, json!({ "file_path": "/w/a", "content": "x", "mode": 1 }), "mode"),
+        ("Edit", &edit, json!({ "file_path": "/w/b", "old_string": "beta", "new_string": "B" }), "file_path"),
+        ("Bash", &bash, json!({ "command": "x", "dangerouslyDisableSandbox": true }), "dangerouslyDisableSandbox"),
+        ("Bash", &bash, json!({ "command": "x", "run_in_background": true }), "run_in_background"),
+    ] {
+        let why = edited(tool, input, &new).unwrap_err();
+        assert!(why.contains(name), "{why}");
+    }
+    let mut codec = codec_for(PermissionPath::Stream);
+    let fetch = ask(&mut codec, "WebFetch", &json!({ "url": "u" }), &json!(null));
+    assert!(fetch.edits.is_empty(), "nobody can tell what is content there");
 }
 
 #[test]

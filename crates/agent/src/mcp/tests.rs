@@ -69,7 +69,12 @@ fn call(name: &str, arguments: Value) -> Call {
 async fn run(toolbox: &Toolbox, name: &str, arguments: Value) -> Outcome {
     let (progress, _nobody) = mpsc::channel(64);
     let job = toolbox.prepare(&call(name, arguments)).await.unwrap();
-    timeout(LONG, toolbox.run(job, Doing { progress, stop: CancellationToken::new() })).await.unwrap()
+    timeout(
+        LONG,
+        toolbox.run(crate::policy::Approved::in_a_test(job), Doing { progress, stop: CancellationToken::new() }),
+    )
+    .await
+    .unwrap()
 }
 
 fn change<'a>(changes: &'a [Change], name: &str) -> &'a Change {
@@ -192,7 +197,10 @@ async fn a_call_tells_how_it_gets_on_and_can_be_stopped() {
         assert_eq!(told.recv().await.unwrap().message.as_deref(), Some("a word on the way"));
         stop.cancel();
     };
-    let (outcome, ()) = timeout(LONG, async { tokio::join!(toolbox.run(job, doing), watch) }).await.unwrap();
+    let (outcome, ()) =
+        timeout(LONG, async { tokio::join!(toolbox.run(crate::policy::Approved::in_a_test(job), doing), watch) })
+            .await
+            .unwrap();
     assert_eq!(outcome.outcome, ToolOutcome::Cancelled);
     // The server is told, and goes on to serve.
     assert_eq!(run(&toolbox, "mcp__test__echo", json!({ "message": "x" })).await.text, "echo: x");

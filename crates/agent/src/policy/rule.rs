@@ -142,6 +142,23 @@ fn shell_line(line: &str) -> bool {
 }
 
 impl Rule {
+    /// A rule as another agent's settings spell it, where it can be read: `Bash(git push *)` is
+    /// `run_shell_command(git push:*)`.
+    pub(crate) fn of_agent(text: &str) -> Result<Self, BadRule> {
+        let text = text.trim();
+        let spelled = match text.strip_suffix(" *)") {
+            Some(begin) if text.split_once('(').is_some_and(|(name, _)| is_shell(name.trim())) => {
+                format!("{begin}{BEGINS})")
+            }
+            _ => text.to_owned(),
+        };
+        match spelled.parse()? {
+            // A star that stands anywhere else is a pattern, and no line begins with it.
+            Self::Line(line) if line.contains('*') => Err(BadRule { rule: text.to_owned(), why: "it is a pattern" }),
+            rule => Ok(rule),
+        }
+    }
+
     /// Whether what the job would do is all covered, so that it is allowed by this rule alone. A line for the shell is
     /// covered as a whole by [`covers_line`].
     pub(super) fn allows(&self, tool: &str, access: Access<'_>) -> bool {

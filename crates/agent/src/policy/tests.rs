@@ -197,3 +197,21 @@ fn git_is_not_believed_in_a_folder_that_is_not_trusted() {
     assert_eq!(policy.judge(SHELL, &line("git status")), Verdict::Ask);
     assert_eq!(policy.judge(SHELL, &line("ls")), Verdict::Run);
 }
+
+#[test]
+fn only_what_is_not_denied_is_approved_whoever_consents() {
+    use ApprovalMode::{Ask, AutoAll, Plan};
+    let blocks = ["shell(touch:*)"];
+    for (mode, command, unasked, given) in [
+        (Ask, "make", false, true),
+        (AutoAll, "make", true, true),
+        (Plan, "make", false, false),
+        (Plan, "ls", false, true),
+        (AutoAll, "touch x", false, false),
+        (AutoAll, "env touch x", false, false),
+    ] {
+        let policy = Policy::new(mode, Vec::new(), rules(&blocks));
+        let approves = |consent| policy.approve(SHELL, line(command), consent).is_ok();
+        assert_eq!((approves(Consent::Unasked), approves(Consent::Given)), (unasked, given), "{mode} {command}");
+    }
+}

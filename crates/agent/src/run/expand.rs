@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Runner;
 use crate::conversation::{Call, Said};
+use crate::policy::Consent;
 use crate::tool::Doing;
 
 /// The most files that one prompt takes along.
@@ -21,6 +22,8 @@ impl Runner {
                 let arguments = json!({ argument: path });
                 let call = Call { id: String::new(), name: name.to_owned(), arguments, signature: None };
                 let Ok(job) = self.toolbox.prepare(&call).await else { continue };
+                // The user wants it read, and a rule may still forbid it.
+                let Ok(job) = self.policy.approve(name, job, Consent::Given) else { continue };
                 let (progress, _nobody) = tokio::sync::mpsc::channel(1);
                 let outcome = self.toolbox.run(job, Doing { progress, stop: CancellationToken::new() }).await;
                 if outcome.outcome == multitap_event::ToolOutcome::Completed {

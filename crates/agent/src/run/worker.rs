@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use multitap_event::{ModelUsage, OptionId, ToolId, ToolKind};
+use multitap_event::{EditReview, EditedCall, ModelUsage, OptionId, ToolId, ToolKind};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{Gone, Runner};
 use crate::conversation::{Call, Message};
 use crate::job::Job;
 use crate::model::{Delta, Model, ModelError, Reply, Request};
-use crate::policy::Verdict;
-use crate::tool::{Doing, Progress};
-use crate::turn::{Input, Readied, Summary};
+use crate::policy::{Approved, Consent, Verdict};
+use crate::tool::{Doing, Outcome, Progress};
+use crate::turn::{Edited, Input, Readied, Summary};
 
 /// How many pieces of a reply or of a tool's output may wait.
 const PIECES: usize = 64;
@@ -28,6 +29,8 @@ pub(super) enum Report {
     Model(u64, Input),
     Tool(Input),
     Prepared(ToolId, Call, Result<Job, String>),
+    /// What an edited answer would run, ready to be judged.
+    Edited(EditReview, Call, Result<Job, String>),
 }
 
 impl Runner {
@@ -39,6 +42,11 @@ impl Runner {
             }
             Report::Model(..) => Ok(()),
             Report::Tool(input) => self.step(input).await,
+            Report::Edited(review, call, job) => {
+                let judged = job.and_then(|job| self.judge_edit(&call.name, &job, call.arguments));
+                review.reply.send(judged).ok(); // whoever asked has gone: nothing was settled
+                Ok(())
+            }
             Report::Prepared(id, call, job) => {
                 let spec = self.toolbox.spec(&call.name);
                 let job = job.map(|job| {
@@ -159,7 +167,20 @@ impl Runner {
         });
     }
 
-    pub(super) fn run_job(&mut self, id: ToolId, job: Job) {
+    /// Runs a job in the form it has now, if the policy of this moment approves it.
+    pub(super) async fn approve(&mut self, id: ToolId, tool: &str, job: Job, consent: Consent) -> Result<(), Gone> {
+        // Nobody is asked about what they do themselves.
+        let consent = if self.by_user { Consent::Given } else { consent };
+        match self.policy.approve(tool, job, consent) {
+            Ok(job) => {
+                self.run_job(id, job);
+                Ok(())
+            }
+            Err(why) => Box::pin(self.step(Input::Done(id, Outcome::denied(why)))).await,
+        }
+    }
+
+    fn run_job(&mut self, id: ToolId, job: Approved<Job>) {
         let (toolbox, to_us, stop) = (self.toolbox.clone(), self.to_us.clone(), self.stop.clone());
         self.workers.spawn(async move {
             let (progress, mut told) = mpsc::channel::<Progress>(PIECES);
@@ -173,8 +194,38 @@ impl Runner {
         });
     }
 
+    /// Judges an edited answer as what it makes of the call. Its ruling comes later, as a command.
+    pub(super) fn review(&mut self, review: EditReview) {
+        let judged = match self.machine.edited(&review.decide) {
+            Ok((tool, Edited::Job { job, arguments })) => self.judge_edit(&tool, &job, Value::Object(arguments)),
+            Ok((_, Edited::Call(call))) => {
+                let (toolbox, to_us) = (self.toolbox.clone(), self.to_us.clone());
+                self.workers.spawn(async move {
+                    let job = toolbox.prepare(&call).await.map_err(|error| error.to_string());
+                    to_us.send(Report::Edited(review, call, job)).await.ok();
+                });
+                return;
+            }
+            Err(why) => Err(why),
+        };
+        review.reply.send(judged).ok(); // whoever asked has gone: nothing was settled
+    }
+
+    /// Whoever edits a call allows it as it then is. What is denied to everybody is denied to them.
+    fn judge_edit(&self, tool: &str, job: &Job, arguments: Value) -> Result<EditedCall, String> {
+        if let Verdict::Deny(why) = self.policy.judge(tool, job) {
+            return Err(why);
+        }
+        let Value::Object(arguments) = arguments else { return Err("its arguments are no JSON object".to_owned()) };
+        Ok(EditedCall::new(job.title(), arguments, job.details()))
+    }
+
     /// An answer for good becomes a rule.
     pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), Gone> {
+        // What is denied by now runs not even once.
+        if matches!(self.policy.judge(tool, job), Verdict::Deny(_)) {
+            return Ok(());
+        }
         let Some(always) = self.policy.answered(option, tool, job) else { return Ok(()) };
         if !always.save {
             return Ok(());

@@ -11,6 +11,8 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::job::Job;
+use crate::policy::{Consent, Policy};
 use crate::tool::{Doing, Outcome, Progress};
 use crate::tools::shell::{NAME, Shell};
 
@@ -47,18 +49,20 @@ pub(super) async fn news(line: &mut Option<Line>) -> News {
 }
 
 impl Line {
-    /// Begins it; what is told of that.
-    pub(super) fn begin(command: &str, shell: &Shell) -> (Self, [EventKind; 2]) {
+    /// Begins it, if the policy approves it; what is told of that.
+    pub(super) fn begin(command: &str, shell: &Shell, policy: &Policy) -> (Self, [EventKind; 2]) {
         let (to_us, progress) = mpsc::channel(PIECES);
         let stop = CancellationToken::new();
         let doing = Doing { progress: to_us, stop: stop.clone() };
         let prepared = shell.line(command);
         let title = prepared.as_ref().ok().map(|ready| ready.title());
-        let run: Pin<Box<dyn Future<Output = Outcome> + Send>> = match prepared {
-            Ok(prepared) => {
+        let approved = prepared.map(|ready| policy.approve(NAME, Job::Shell(ready), Consent::Given));
+        let run: Pin<Box<dyn Future<Output = Outcome> + Send>> = match approved {
+            Ok(Ok(line)) => {
                 let shell = shell.clone();
-                Box::pin(async move { shell.run(prepared, doing).await })
+                Box::pin(async move { shell.run_line(line, doing).await })
             }
+            Ok(Err(why)) => Box::pin(ready(Outcome::denied(why))),
             Err(why) => Box::pin(ready(Outcome::failed(why.to_string()))),
         };
         let id = || uuid::Uuid::now_v7().to_string();

@@ -35,7 +35,8 @@ impl Scene {
         let (name, value) = mark.variable();
         let environment = BTreeMap::from([(name, value), ("OWN".to_owned(), "mine".to_owned())]);
         let hidden_env = vec!["CARGO_MANIFEST_DIR".to_owned()];
-        let shell = UserShell { folder: folder.path().to_owned(), keeper, environment, hidden_env };
+        let blocked = vec!["Bash(mkfs *)".to_owned()];
+        let shell = UserShell { folder: folder.path().to_owned(), keeper, environment, hidden_env, blocked };
         let owner = shell_lines(theirs, shell, &tasks);
         Self { folder, mark, owner, agent, tasks }
     }
@@ -443,4 +444,17 @@ async fn an_agent_that_takes_nothing_keeps_no_line_from_being_stopped() {
     drop(std::mem::replace(&mut scene.agent, new_link().1));
     assert_eq!(scene.word().await, "the end");
     assert!(scene.owner.commands.is_closed());
+}
+
+#[tokio::test]
+async fn a_line_that_a_rule_blocks_does_not_run() {
+    let mut scene = Scene::new();
+    for line in ["!mkfs made", "!touch made; env mkfs made"] {
+        scene.prompt(line).await;
+        let (done, _) = scene.end_of_turn().await;
+        assert_eq!(done.outcome, ToolOutcome::Denied, "{line}");
+        assert!(done.error.as_deref().unwrap().contains("blocked"), "{done:?}");
+    }
+    assert!(!scene.folder.path().join("made").exists());
+    scene.over().await;
 }

@@ -105,6 +105,11 @@ impl Change {
         }
     }
 
+    /// The path as the model named it.
+    pub(crate) fn named(&self) -> &str {
+        &self.named
+    }
+
     pub(crate) fn access(&self) -> Access<'_> {
         Access::Change { file: self.file.path() }
     }

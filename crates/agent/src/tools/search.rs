@@ -374,7 +374,8 @@ mod tests {
         let (progress, _told) = tokio::sync::mpsc::channel(1);
         let stop = CancellationToken::new();
         stop.cancel();
-        let outcome = scene.tools.run(job, crate::tool::Doing { progress, stop }).await;
+        let outcome =
+            scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::Doing { progress, stop }).await;
         assert_eq!(outcome.outcome, ToolOutcome::Cancelled);
     }
 }

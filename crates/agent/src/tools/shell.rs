@@ -20,6 +20,8 @@ use tokio::time::{Instant, sleep_until};
 use self::background::Background;
 use self::output::Output;
 use super::BadCall;
+use crate::job::Job;
+use crate::policy::Approved;
 use crate::sandbox::Sandbox;
 use crate::tool::{Doing, Outcome, Progress, Spec};
 
@@ -186,7 +188,15 @@ impl Shell {
         Ok(Command { command, directory, description, time, background })
     }
 
-    pub(crate) async fn run(&self, command: Command, doing: Doing) -> Outcome {
+    /// Runs a line that the user typed.
+    pub(crate) async fn run_line(&self, line: Approved<Job>, doing: Doing) -> Outcome {
+        match line.into_inner() {
+            Job::Shell(command) => self.run(command, doing).await,
+            other => Outcome::failed(format!("{} is no command", other.title())),
+        }
+    }
+
+    pub(super) async fn run(&self, command: Command, doing: Doing) -> Outcome {
         let started = tokio::select! {
             biased;
             child = spawn(self.program(&command), &self.surroundings.keeper) => child,

@@ -6,12 +6,12 @@ use multitap_event::{
     ChoiceKind, Decide, Denial, Details, EventKind, Question, QuestionId, Timestamp, ToolCompleted, ToolId, ToolKind,
     ToolOutcome, ToolProgress, ToolStarted, TurnStatus, Withdrawal,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Effect, Machine, Now, Readied, STOPPED, Stage};
 use crate::conversation::{Answer, Call, Message};
 use crate::job::Job;
-use crate::policy::Verdict;
+use crate::policy::{Consent, Verdict};
 use crate::question::{answer, question};
 use crate::tool::{Outcome, Progress};
 
@@ -37,6 +37,15 @@ struct Active {
     told: bool,
     asked: Option<(Question, Job)>,
     runs: bool,
+}
+
+/// What an answer makes of a call.
+#[derive(Debug)]
+pub(crate) enum Edited {
+    /// The same call with its job as it is now, and the arguments that say so.
+    Job { job: Job, arguments: Map<String, Value> },
+    /// Another call of the same tool, which has to be made ready.
+    Call(Call),
 }
 
 /// What a turn that was stopped still waits for.
@@ -131,7 +140,7 @@ impl Machine {
         let title = job.as_ref().ok().map(|(job, _)| job.title());
         out.push(Effect::Tell(started(active, kind, server, title)));
         match job {
-            Ok((job, Verdict::Run)) => out.push(Effect::Run(id.clone(), job)),
+            Ok((job, Verdict::Run)) => out.push(run(active, job, Consent::Unasked)),
             Ok((job, Verdict::Ask)) => {
                 let question = question(QuestionId::from((now.id)()), id.clone(), &active.call.name, &job);
                 active.asked = Some((question.clone(), job));
@@ -145,7 +154,7 @@ impl Machine {
     /// An answer that the owner of the session has found to fit the question.
     pub(super) fn decided(&mut self, decide: &Decide, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let Some(active) = self.work().and_then(|work| work.asking(&decide.question_id)) else { return };
-        let Some((question, mut job)) = active.asked.take() else { return };
+        let Some((question, job)) = active.asked.take() else { return };
         let (id, call) = (active.tool_id.clone(), active.call.clone());
         let Ok(choice) = question.check(decide) else {
             // Nothing that was not offered approves anything.
@@ -161,36 +170,43 @@ impl Machine {
         if matches!(question.details, Details::Input { .. }) {
             return self.done(&id, Outcome::done(answer(&question, decide)), now, out);
         }
-        if choice.kind == ChoiceKind::AllowAlways {
+        // An edit allows this once, so a rule is always about the job as it was asked.
+        if choice.kind == ChoiceKind::AllowAlways && !decide.is_edited() {
             let (option, tool) = (decide.option_id.clone(), call.name.clone());
             out.push(Effect::Always { option, tool, job: job.clone() });
         }
-        if let Some(content) = decide.new_content.clone() {
-            job = match job.with_content(content) {
-                Ok(job) => job,
-                Err(error) => return self.done(&id, Outcome::denied(error.to_string()), now, out),
-            };
-        }
-        if let Some(active) = self.work().and_then(|work| work.find(&id)) {
-            active.runs = true;
-        }
-        match decide.new_input.clone() {
-            // Other arguments are another call: it is made ready from the start, and allowed as it then is.
-            Some(input) => {
-                let arguments = Value::Object(input);
-                out.push(Effect::Redo(id, Call { arguments, ..call }));
+        let edited = match edit(&call, job, decide) {
+            Ok(edited) => edited,
+            Err(why) => return self.done(&id, Outcome::denied(why), now, out),
+        };
+        let Some(active) = self.work().and_then(|work| work.find(&id)) else { return };
+        active.runs = true;
+        match edited {
+            Edited::Job { job, arguments } => {
+                active.call.arguments = Value::Object(arguments);
+                out.push(run(active, job, Consent::Given));
             }
-            None => out.push(Effect::Run(id, job)),
+            // Other arguments are another call: it is made ready from the start.
+            Edited::Call(call) => {
+                active.call.arguments.clone_from(&call.arguments);
+                out.push(Effect::Redo(id, call));
+            }
         }
     }
 
-    /// A call with other arguments, which the user gave and so allowed.
+    /// What an edited answer would make of the call that its question is about. Changes nothing.
+    pub(crate) fn edited(&mut self, decide: &Decide) -> Result<(String, Edited), String> {
+        let active = self.work().and_then(|work| work.asking(&decide.question_id));
+        let asked = active.and_then(|active| Some((active.call.clone(), active.asked.as_ref()?.1.clone())));
+        let (call, job) = asked.ok_or("the question is over")?;
+        Ok((call.name.clone(), edit(&call, job, decide)?))
+    }
+
+    /// A call with other arguments, which the user gave.
     pub(super) fn redone(&mut self, id: &ToolId, job: Result<Job, String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        if self.work().and_then(|work| work.find(id)).is_none() {
-            return;
-        }
+        let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
         match job {
-            Ok(job) => out.push(Effect::Run(id.clone(), job)),
+            Ok(job) => out.push(run(active, job, Consent::Given)),
             Err(why) => self.done(id, Outcome::failed(why), now, out),
         }
     }
@@ -272,6 +288,22 @@ impl Machine {
         }
         self.keep_answers(out);
     }
+}
+
+fn run(active: &Active, job: Job, consent: Consent) -> Effect {
+    Effect::Run { id: active.tool_id.clone(), tool: active.call.name.clone(), job, consent }
+}
+
+/// The call or its job with what the answer brings in it.
+fn edit(call: &Call, job: Job, decide: &Decide) -> Result<Edited, String> {
+    if let Some(input) = decide.new_input.clone() {
+        return Ok(Edited::Call(Call { arguments: Value::Object(input), ..call.clone() }));
+    }
+    let mut arguments = call.arguments.as_object().cloned().unwrap_or_default();
+    let Some(content) = decide.new_content.clone() else { return Ok(Edited::Job { job, arguments }) };
+    let job = job.with_content(content.clone()).map_err(|error| error.to_string())?;
+    job.put_content(&mut arguments, content);
+    Ok(Edited::Job { job, arguments })
 }
 
 fn started(active: &Active, kind: ToolKind, server: Option<String>, title: Option<String>) -> EventKind {

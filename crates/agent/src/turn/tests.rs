@@ -186,7 +186,7 @@ fn only_an_offered_answer_runs_anything() {
         table.step(Input::Decided(Decide::new(&QuestionId::from("another"), option)));
         assert!(table.effects.is_empty(), "an answer to something else");
         table.step(Input::Decided(Decide::new(&question.question_id, option).with_feedback("because")));
-        let started = table.effects.iter().any(|effect| matches!(effect, Effect::Run(..)));
+        let started = table.effects.iter().any(|effect| matches!(effect, Effect::Run { consent: Consent::Given, .. }));
         assert_eq!(started, runs, "{option}");
         let always = table.effects.iter().any(|effect| matches!(effect, Effect::Always { .. }));
         let kind = question.choice(&option.into()).map(|choice| choice.kind);
@@ -196,6 +196,42 @@ fn only_an_offered_answer_runs_anything() {
         }
         table.step(Input::Decided(Decide::new(&question.question_id, option::PROCEED_ONCE)));
         assert!(table.effects.is_empty(), "a second answer");
+    }
+}
+
+#[test]
+fn an_edit_is_another_job_and_no_rule() {
+    let edits = [(Some("echo bye".to_owned()), None), (None, json!({ "command": "echo bye" }).as_object().cloned())];
+    for (new_content, new_input) in edits {
+        let mut table = working(&["change"]);
+        let id = table.prepared()[0].clone();
+        table.ready(&id, Verdict::Ask);
+        let question = table.question();
+        let once = Decide {
+            new_content: new_content.clone(),
+            new_input: new_input.clone(),
+            ..Decide::new(&question.question_id, option::PROCEED_ONCE)
+        };
+        let (tool, edited) = table.machine.edited(&once).unwrap();
+        assert_eq!(tool, "change");
+        assert!(table.machine.edited(&Decide::new(&"another".into(), option::PROCEED_ONCE)).is_err());
+        table.step(Input::Decided(once));
+        match edited {
+            Edited::Job { job, arguments } => {
+                assert_eq!(arguments["command"], "echo bye");
+                assert_eq!(table.effects, [Effect::Run { id, tool, job, consent: Consent::Given }]);
+            }
+            Edited::Call(call) => assert_eq!(table.effects, [Effect::Redo(id, call)]),
+        }
+        // With an option that makes a rule it does not fit.
+        let mut table = working(&["change"]);
+        let id = table.prepared()[0].clone();
+        table.ready(&id, Verdict::Ask);
+        let always =
+            Decide { new_content, new_input, ..Decide::new(&table.question().question_id, option::PROCEED_ALWAYS) };
+        table.step(Input::Decided(always));
+        assert_eq!(table.outcomes(), [ToolOutcome::Denied]);
+        assert!(!table.effects.iter().any(|effect| matches!(effect, Effect::Always { .. })));
     }
 }
 

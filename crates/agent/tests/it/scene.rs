@@ -1,16 +1,18 @@
 //! A session with the built-in agent and its rehearsal model, in a place of its own.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use multitap_agent::{Setup, launch};
 use multitap_event::{
-    AgentKind, AgentLink, ApprovalMode, Command, Decide, EventKind, McpServer, Mode, Prompt, Question, SessionConfig,
-    SystemSubtype, ToolCompleted, ToolProgress,
+    AgentKind, AgentLink, ApprovalMode, Command, Decide, EditReview, EditedCall, EventKind, McpServer, Mode, Prompt,
+    Question, SessionConfig, SystemSubtype, ToolCompleted, ToolProgress,
 };
 use multitap_process::Keeper;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -20,7 +22,7 @@ const LONG: Duration = Duration::from_secs(60);
 pub(crate) struct Scene {
     link: Option<AgentLink>,
     tasks: TaskTracker,
-    _folder: TempDir,
+    folder: TempDir,
     /// Everything so far.
     pub(crate) told: Vec<EventKind>,
 }
@@ -32,8 +34,18 @@ impl Scene {
     }
 
     pub(crate) async fn in_mode<const N: usize>(mode: ApprovalMode, servers: [(&str, McpServer); N]) -> Self {
+        Self::blocking(&[], mode, servers).await
+    }
+
+    /// A session in which these rules block.
+    pub(crate) async fn blocking<const N: usize>(
+        rules: &[&str],
+        mode: ApprovalMode,
+        servers: [(&str, McpServer); N],
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = SessionConfig::new(AgentKind::Builtin);
+        config.blocked_tools = rules.iter().map(|rule| (*rule).to_owned()).collect();
         config.model = Some("rehearsal".to_owned());
         config.mode = Some(Mode::Unified(mode));
         config.working_directory = Some(folder.path().to_owned());
@@ -50,7 +62,19 @@ impl Scene {
         };
         let tasks = TaskTracker::new();
         let link = launch(config, setup, &tasks).await.unwrap();
-        Self { link: Some(link), tasks, _folder: folder, told: Vec::new() }
+        Self { link: Some(link), tasks, folder, told: Vec::new() }
+    }
+
+    /// What the agent says of an edited answer, before it counts.
+    pub(crate) async fn review(&self, question: &Question, decide: &Decide) -> Result<EditedCall, String> {
+        let (reply, verdict) = oneshot::channel();
+        let review = EditReview { question: Box::new(question.clone()), decide: decide.clone(), mode: None, reply };
+        self.link.as_ref().unwrap().reviews.send(review).await.unwrap();
+        timeout(LONG, verdict).await.unwrap().unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     pub(crate) async fn send(&mut self, command: Command) {

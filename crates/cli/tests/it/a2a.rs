@@ -4,6 +4,7 @@ mod bad;
 mod card;
 mod commands;
 mod core;
+mod edited;
 mod queue;
 mod restart;
 mod resume;

@@ -77,6 +77,7 @@ suite! {
         a_written_file_gets_other_content a_tool_fails two_tools_run_in_one_reply an_mcp_tool_is_called
         a_long_tool_tells_its_progress;
     questions: an_answer_that_was_not_offered_approves_nothing an_answer_that_does_not_fit_is_refused
+        an_edit_that_must_not_run_is_refused no_command_is_edited_in_plan_mode
         nobody_to_ask_is_a_refusal
         a_question_times_out the_agent_asks_something_back a_plan_is_approved permission_goes_through_an_mcp_tool
         always_holds_for_the_mcp_tool_too;

@@ -17,6 +17,8 @@ mod crash;
 #[cfg(unix)]
 mod decode;
 #[cfg(unix)]
+mod edited;
+#[cfg(unix)]
 mod headless;
 #[cfg(unix)]
 mod interop;

@@ -1,5 +1,5 @@
 use multitap_event::*;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::samples::{eight, others, stamped, usage};
 
@@ -129,4 +129,38 @@ fn pictures_are_known_by_their_first_bytes() {
     assert_eq!(Image::media_type_of(b"\x89PNG\r\n\x1a\n"), Ok("image/png"));
     assert_eq!(Image::media_type_of(b"RIFF1234WEBPVP8 "), Ok("image/webp"));
     assert_eq!(Image::media_type_of(b"hello"), Err(ImageError));
+}
+
+/// What an edited answer brought is in its ruling, and of what ran only what no other event has.
+#[test]
+fn an_edited_ruling_fits_our_own_schema() {
+    let file = Details::FileEdit {
+        file_path: "/w/a".to_owned(),
+        before: Some("old".to_owned()),
+        after: Some("new".to_owned()),
+        diff: Some("-old\n+new\n".to_owned()),
+    };
+    let arguments = Map::from_iter([("content".to_owned(), json!("new"))]);
+    let ruling = Ruling {
+        question_id: "q".into(),
+        selected_option_id: option::PROCEED_ONCE.into(),
+        kind: ChoiceKind::AllowOnce,
+        settled_by: ClientRef::new("ann", Door::Terminal),
+        at: Timestamp::from_millis(1),
+        feedback: None,
+        edited: true,
+        new_content: Some("new".to_owned()),
+        new_input: None,
+        runs: Some(Box::new(EditedCall::new("Write /w/a", arguments, file))),
+    };
+    let event =
+        Draft::new(Timestamp::from_millis(1), EventKind::PermissionSettled(ruling.clone())).stamp("s".into(), 1);
+    check(&schema(), &event);
+    let json = serde_json::to_value(&event).unwrap();
+    assert_eq!((&json["newContent"], json.get("newInput")), (&json!("new"), None));
+    let details = json!({ "type": "fileEdit", "filePath": "/w/a", "diff": "-old\n+new\n" });
+    assert_eq!(json["runs"], json!({ "title": "Write /w/a", "arguments": { "content": "new" }, "details": details }));
+    assert_eq!(serde_json::from_value::<Event>(json).unwrap(), event);
+    let short = serde_json::to_value(ruling.without_edit()).unwrap();
+    assert!(short["edited"] == true && short.get("runs").is_none() && short.get("newContent").is_none());
 }

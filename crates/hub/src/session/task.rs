@@ -6,6 +6,7 @@
 
 mod agent;
 mod asked;
+mod decide;
 mod due;
 
 use std::future::pending;
@@ -22,6 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use self::agent::{Agent, Ear, news};
+use self::decide::Reviews;
 use super::ask::{Ask, Reply};
 use super::log::Log;
 use super::outbox::{Effect, Item, Landed, Outbox};
@@ -104,6 +106,7 @@ pub(crate) struct SessionTask {
     launch: Arc<dyn Launch>,
     agent: Agent,
     rights: Rights,
+    reviews: Reviews,
     /// Who asked for the next change of mode, and of model.
     mode_by: Option<ClientRef>,
     model_by: Option<ClientRef>,
@@ -159,6 +162,7 @@ impl SessionTask {
             launch: beginning.launch,
             agent: Agent::Gone,
             rights,
+            reviews: Reviews::default(),
             said: None,
             is_line: false,
             mode_by: None,
@@ -203,6 +207,7 @@ impl SessionTask {
                     Some(ask) => self.on_ask(ask),
                     None => self.close_now(),
                 },
+                reviewed = self.reviews.next() => self.on_reviewed(reviewed),
                 landed = self.outbox.landed(&self.state) => self.on_landed(landed),
                 () = self.tail.moved.notified() => self.sweep(),
                 () = at(due) => self.on_due(),

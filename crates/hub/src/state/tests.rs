@@ -172,6 +172,9 @@ fn a_tool_call_is_one_thing() {
         at: Timestamp::from_millis(1),
         feedback: None,
         edited: false,
+        new_content: None,
+        new_input: None,
+        runs: None,
     });
     let state = after(begun.into_iter().chain([settled]));
     assert_eq!((state.tools[0].status, state.questions.open().len()), (ToolStatus::Refused, 0));

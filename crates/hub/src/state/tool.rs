@@ -1,6 +1,6 @@
 //! A tool call as one thing, put together from what was told of it.
 
-use multitap_event::{ToolCompleted, ToolOutcome, ToolProgress, ToolStarted};
+use multitap_event::{EditedCall, ToolCompleted, ToolOutcome, ToolProgress, ToolStarted};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -66,6 +66,12 @@ impl ToolCall {
         if !self.is_over() {
             self.status = status;
         }
+    }
+
+    /// It is another call now: whoever allowed it edited it.
+    pub(super) fn edited(&mut self, runs: &EditedCall) {
+        self.started.title = Some(runs.title.clone());
+        self.started.arguments.clone_from(&runs.arguments);
     }
 
     pub(super) fn progressed(&mut self, progress: &ToolProgress) {

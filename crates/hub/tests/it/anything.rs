@@ -7,10 +7,13 @@ use std::time::Duration;
 use multitap_event::{Decide, Event, EventKind, Prompt, option};
 use multitap_hub::{Feed, Join, JoinFrom, STUCK, State, Told, WhenBusy};
 use proptest::prelude::*;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::memory::Memory;
-use crate::scene::{Scene, asked, client, ended, soon, text, turn_ended, turn_started};
+use crate::scene::{
+    Scene, asked, asked_about_command, client, edited, edited_call, ended, soon, text, turn_ended, turn_started,
+};
 
 #[derive(Debug, Clone)]
 enum Happening {
@@ -28,6 +31,10 @@ enum Happening {
         question: u8,
         option: u8,
     },
+    /// An answer that brings another command.
+    Edit(u8),
+    /// The agent judges the oldest edit that waits: it may run, or not.
+    Judge(bool),
     Cancel,
     /// Time goes by.
     Wait(u64),
@@ -44,6 +51,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         4 => (0..6_usize, 1..20_usize).prop_map(|(who, count)| Happening::Read(who, count)),
         2 => (0..3_u8).prop_map(Happening::Prompt),
         4 => (0..4_u8, 0..3_u8).prop_map(|(question, option)| Happening::Answer { question, option }),
+        4 => (0..4_u8).prop_map(Happening::Edit),
+        4 => any::<bool>().prop_map(Happening::Judge),
         1 => Just(Happening::Cancel),
         1 => (0..12_000_u64).prop_map(Happening::Wait),
         1 => (0..50_u64).prop_map(Happening::Slow),
@@ -94,13 +103,15 @@ async fn play(happenings: Vec<Happening>) {
     let journal = Memory::new();
     let mut scene = Scene::lingering(&journal).await;
     let mut seats: Vec<Seat> = Vec::new();
+    let mut edits = JoinSet::new();
     for happening in happenings {
         match happening {
             Happening::Told(0) => scene.tells(turn_started()).await,
             Happening::Told(1) => scene.tells(turn_ended()).await,
             Happening::Told(2) => scene.tells(text(&"x".repeat(200_000))).await,
             Happening::Told(_) => scene.tells(text("x")).await,
-            Happening::Asked(id) => scene.tells(asked(&id.to_string())).await,
+            Happening::Asked(0) => scene.tells(asked("0")).await,
+            Happening::Asked(id) => scene.tells(asked_about_command(&id.to_string())).await,
             Happening::Join { from, at } if seats.len() < 6 => seats.push(join(&scene, from, at).await),
             Happening::Join { .. } => {}
             Happening::Leave(who) if who < seats.len() => seats.swap_remove(who).check(),
@@ -119,6 +130,17 @@ async fn play(happenings: Vec<Happening>) {
                 let decide = Decide::new(&question.to_string().as_str().into(), option);
                 scene.session.decide(decide, client("ann")).await.ok();
             }
+            Happening::Edit(question) => {
+                let (session, decide) = (scene.session.clone(), edited(&question.to_string(), "echo bye"));
+                edits.spawn(async move { session.decide(decide, client("bob")).await });
+                tokio::task::yield_now().await;
+            }
+            Happening::Judge(may_run) => {
+                if let Ok(review) = scene.agent.reviews.try_recv() {
+                    let verdict = if may_run { Ok(edited_call("echo bye")) } else { Err("blocked".to_owned()) };
+                    review.reply.send(verdict).ok();
+                }
+            }
             Happening::Cancel => drop(scene.session.cancel(client("ann")).await),
             Happening::Wait(millis) => sleep(Duration::from_millis(millis)).await,
             Happening::Slow(millis) => journal.takes(Duration::from_millis(millis)),
@@ -126,6 +148,8 @@ async fn play(happenings: Vec<Happening>) {
         // The agent takes what it is given.
         while scene.agent.commands.try_recv().is_ok() {}
     }
+    // What nobody judges is refused in time.
+    let answers = soon(edits.join_all()).await;
     scene.session.snapshot().await.unwrap();
     let live = *scene.session.snapshot().await.unwrap();
     let log: Vec<Event> = journal.log(scene.session.id()).iter().map(|entry| entry.event().unwrap().clone()).collect();
@@ -151,6 +175,8 @@ async fn play(happenings: Vec<Happening>) {
         assert_eq!(event.seq, number);
     }
     rulings(&log);
+    let edited = log.iter().filter(|event| matches!(&event.kind, EventKind::PermissionSettled(it) if it.edited));
+    assert_eq!(edited.count(), answers.iter().filter(|answer| answer.is_ok()).count());
 }
 
 /// Between a question and the next of its name there is at most one ruling, and none after it was withdrawn.
@@ -161,6 +187,7 @@ fn rulings(log: &[Event]) {
             EventKind::PermissionAsked(question) => drop(open.insert(question.question_id.as_str(), true)),
             EventKind::PermissionSettled(ruling) => {
                 assert_eq!(open.insert(ruling.question_id.as_str(), false), Some(true), "a second ruling");
+                assert_eq!(ruling.edited, ruling.runs.is_some(), "an edit that nobody judged");
             }
             EventKind::PermissionWithdrawn(gone) => drop(open.insert(gone.question_id.as_str(), false)),
             _ => {}

@@ -5,6 +5,7 @@
 mod anything;
 mod aside;
 mod durable;
+mod edits;
 mod far;
 mod join;
 mod memory;

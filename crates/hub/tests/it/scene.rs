@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use multitap_event::{
     AgentEnd, AgentError, AgentErrorKind, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Command,
-    Details, Door, Draft, Event, EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId,
-    SessionStart, TextChunk, Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
+    Decide, Details, Door, Draft, Edit, EditReview, EditedCall, Event, EventKind, Prompt, Question, SessionConfig,
+    SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnId, TurnStatus, link,
+    option,
 };
 use multitap_hub::{
     Feed, Hub, Join, JoinFrom, Launch, LaunchError, Launching, Linger, Open, Session, Told, WhenBusy, Which,
@@ -107,6 +108,11 @@ impl Scene {
 
     pub(crate) async fn hears(&mut self) -> Command {
         soon(self.agent.commands.recv()).await.unwrap()
+    }
+
+    /// The next edited answer that the agent is to judge.
+    pub(crate) async fn reviews(&mut self) -> EditReview {
+        soon(self.agent.reviews.recv()).await.unwrap()
     }
 
     pub(crate) async fn hears_prompt(&mut self) -> Prompt {
@@ -223,7 +229,17 @@ pub(crate) fn text(content: &str) -> EventKind {
 }
 
 pub(crate) fn asked(id: &str) -> EventKind {
-    EventKind::PermissionAsked(Question {
+    EventKind::PermissionAsked(question(id))
+}
+
+/// A question about a command, whose answer may bring another.
+pub(crate) fn asked_about_command(id: &str) -> EventKind {
+    let details = Details::Command { command: "echo hi".into(), directory: None, description: None };
+    EventKind::PermissionAsked(Question { details, edits: vec![Edit::NewContent], ..question(id) })
+}
+
+fn question(id: &str) -> Question {
+    Question {
         question_id: id.into(),
         tool_id: None,
         tool_name: Some("shell".into()),
@@ -236,5 +252,16 @@ pub(crate) fn asked(id: &str) -> EventKind {
         details: Details::Text { text: String::new(), arguments: serde_json::Map::new() },
         edits: Vec::new(),
         reason: None,
-    })
+    }
+}
+
+/// An answer that allows another command.
+pub(crate) fn edited(question: &str, command: &str) -> Decide {
+    Decide { new_content: Some(command.into()), ..Decide::new(&question.into(), option::PROCEED_ONCE) }
+}
+
+/// What the agent says of an edit that may run.
+pub(crate) fn edited_call(command: &str) -> EditedCall {
+    let details = Details::Command { command: command.into(), directory: None, description: None };
+    EditedCall::new(command, serde_json::Map::from_iter([("command".to_owned(), command.into())]), details)
 }

@@ -7,7 +7,7 @@ use multitap_hub::{About, Batch, Checkpoint, Entry, JournalError};
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 
 use super::error::Trouble;
-use super::record::{number, signed, word};
+use super::record::{json, number, signed, word};
 
 /// How many entries one statement adds: for each statement SQLite looks anew for the ends of the table and its index.
 const ROWS: usize = 16;
@@ -164,7 +164,7 @@ fn settled(connection: &Connection, session: &SessionId, ruling: &Ruling) -> rus
     };
     let by = &ruling.settled_by;
     let update = "UPDATE rulings SET option_id = ?, kind = ?, client = ?, door = ?, client_id = ?, role = ?, \
-                  settled = ?, feedback = ?, edited = ? WHERE id = ?";
+                  settled = ?, feedback = ?, edited = ?, new_content = ?, new_input = ?, runs = ? WHERE id = ?";
     connection.prepare_cached(update)?.execute(params![
         ruling.selected_option_id.as_str(),
         word(&ruling.kind),
@@ -175,6 +175,9 @@ fn settled(connection: &Connection, session: &SessionId, ruling: &Ruling) -> rus
         ruling.at.as_millis(),
         ruling.feedback,
         ruling.edited,
+        ruling.new_content,
+        ruling.new_input.as_ref().and_then(json),
+        ruling.runs.as_ref().and_then(json),
         id,
     ])?;
     Ok(())

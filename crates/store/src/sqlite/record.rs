@@ -80,7 +80,7 @@ pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<Found> 
 
 /// The columns of a ruling that was made, for [`ruling`] to read.
 pub(super) const RULINGS: &str = "SELECT question_id, option_id, kind, client, door, client_id, role, settled, \
-     feedback, edited FROM rulings WHERE session_id = ?1 AND option_id IS NOT NULL ORDER BY id";
+     feedback, edited, new_content, new_input, runs FROM rulings WHERE session_id = ?1 AND option_id IS NOT NULL ORDER BY id";
 
 /// Reads a row of [`RULINGS`].
 pub(super) fn ruling(row: &Row<'_>) -> rusqlite::Result<Ruling> {
@@ -101,7 +101,20 @@ pub(super) fn ruling(row: &Row<'_>) -> rusqlite::Result<Ruling> {
         at: time(row, "settled")?,
         feedback: row.get("feedback")?,
         edited: row.get("edited")?,
+        new_content: row.get("new_content")?,
+        new_input: from_json(row, "new_input")?,
+        runs: from_json(row, "runs")?,
     })
+}
+
+/// A value as JSON text; nothing if it cannot be one.
+pub(super) fn json(value: &impl Serialize) -> Option<String> {
+    serde_json::to_string(value).ok()
+}
+
+fn from_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<T>> {
+    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
+    serde_json::from_str(&text).map(Some).map_err(|error| unreadable(row, column, error))
 }
 
 /// The word that stands for it in JSON: `allowOnce`, `a2a`.

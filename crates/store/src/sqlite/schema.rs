@@ -10,8 +10,11 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::error::{Trouble, is_full, journal_error};
 
 /// Each step once, in order; `user_version` counts those that were taken.
-const MIGRATIONS: &[&str] =
-    &[include_str!("../../migrations/sqlite/0001_init.sql"), include_str!("../../migrations/sqlite/0002_tasks.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/sqlite/0001_init.sql"),
+    include_str!("../../migrations/sqlite/0002_tasks.sql"),
+    include_str!("../../migrations/sqlite/0003_edits.sql"),
+];
 
 /// The form this version writes.
 const FORM: u32 = MIGRATIONS.len() as u32;

@@ -121,7 +121,8 @@ pub(super) fn remove(connection: &Connection, this: &Process, id: &SessionId) ->
     check_not_live(&found, this)?;
     let Found { key, lease: left, .. } = found;
     connection.prepare_cached("INSERT INTO removed (session) VALUES (?)")?.execute([key])?;
-    let words = "UPDATE rulings SET title = NULL, feedback = NULL WHERE session_id = ?";
+    let words = "UPDATE rulings SET title = NULL, feedback = NULL, new_content = NULL, new_input = NULL, runs = NULL \
+                 WHERE session_id = ?";
     connection.prepare_cached(words)?.execute([id.as_str()])?;
     // Its row in "logs", its checkpoint and its tasks go with it.
     connection.prepare_cached("DELETE FROM sessions WHERE key = ?")?.execute([key])?;

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use multitap_event::{
-    AgentKind, Choice, ChoiceKind, ClientRef, ClientRole, Details, Door, Draft, EventKind, Question, Ruling, SessionId,
-    Timestamp, option,
+    AgentKind, Choice, ChoiceKind, ClientRef, ClientRole, Details, Door, Draft, EditedCall, EventKind, Question,
+    Ruling, SessionId, Timestamp, option,
 };
 use multitap_hub::{Batch, Claim, Edge, Entry, Flush, Journal, NewSession, Owner, Part};
 use multitap_store::Store;
+use serde_json::json;
 
 /// Somewhere a journal is kept: empty at first, and whoever opens it again finds what was kept.
 pub(crate) trait Place {
@@ -130,5 +131,12 @@ pub(crate) fn ruling(id: &str, by: &str) -> Ruling {
         at: Timestamp::from_millis(1_700_000_001_456),
         feedback: Some("go on".to_owned()),
         edited: true,
+        new_content: Some("make all".to_owned()),
+        new_input: json!({ "command": "make all" }).as_object().cloned(),
+        runs: Some(Box::new(EditedCall::new(
+            "Run make all",
+            serde_json::Map::new(),
+            Details::Command { command: "make all".to_owned(), directory: None, description: None },
+        ))),
     }
 }

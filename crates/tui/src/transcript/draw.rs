@@ -105,7 +105,11 @@ impl Draw {
         let option = question.and_then(|question| question.choice(&ruling.selected_option_id));
         let option = option.map_or(by_kind(ruling.kind), |choice| choice.name.as_str());
         let by = if own { String::new() } else { format!(" by {}", cell::who(&ruling.settled_by)) };
-        let edited = if ruling.edited { ", edited" } else { "" };
+        let edited = match &ruling.runs {
+            Some(runs) => format!(", edited to {}", runs.title),
+            None if ruling.edited => ", edited".to_owned(),
+            None => String::new(),
+        };
         let why = ruling.feedback.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         self.marked(sign, style, &format!("answered{by}: {option}{edited}{why}"), self.theme.quiet())
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use multitap_client::{AgentSession, CancelError, DecideError, WhenBusy};
 use multitap_event::{
-    AgentErrorKind, ClientRef, Decide, Door, Draft, Event, EventKind, Question, QuestionId, SessionEndReason, Timestamp,
+    AgentErrorKind, ClientRef, Decide, Door, Draft, Event, EventKind, Question, QuestionId, Refused, SessionEndReason,
+    Timestamp,
 };
 use multitap_process::Line;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -275,7 +276,13 @@ impl<'a> Headless<'a> {
             }
             Request::Decide(decide) => {
                 let ruled = self.session.decide(decide).await;
-                ruled.map(drop).map_err(|error| refused(format!("the answer does not count: {error}")))
+                ruled.map(drop).map_err(|error| match error {
+                    // The line is right, and what it wants is forbidden: the question waits for another answer.
+                    DecideError::Refused(Refused::EditRefused { .. }) => {
+                        BadLine::new(AgentErrorKind::PermissionDenied, error.to_string(), line)
+                    }
+                    error => refused(format!("the answer does not count: {error}")),
+                })
             }
             Request::Cancel => match self.session.cancel().await {
                 Ok(()) => Ok(()),

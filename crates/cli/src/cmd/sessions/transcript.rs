@@ -3,8 +3,8 @@
 //! Pure: event in, text out.
 
 use multitap_event::{
-    EventKind, FileChangeType, Role, SystemSubtype, TodoStatus, ToolCompleted, ToolId, ToolOutcome, ToolStarted,
-    TurnEnd, TurnStatus,
+    EventKind, FileChangeType, Question, QuestionId, Role, Ruling, SystemSubtype, TodoStatus, ToolCompleted, ToolId,
+    ToolOutcome, ToolStarted, TurnEnd, TurnStatus,
 };
 
 use crate::words::short;
@@ -13,6 +13,8 @@ use crate::words::short;
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     tools: Vec<(ToolId, String)>,
+    /// Open questions about tool calls.
+    asked: Vec<(QuestionId, ToolId)>,
 }
 
 impl Transcript {
@@ -36,6 +38,11 @@ impl Transcript {
                 self.tools.push((tool.tool_id.clone(), line(tool)));
                 String::new()
             }
+            EventKind::PermissionAsked(Question { question_id, tool_id: Some(tool_id), .. }) => {
+                self.asked.push((question_id.clone(), tool_id.clone()));
+                String::new()
+            }
+            EventKind::PermissionSettled(ruling) => self.settled(ruling),
             EventKind::ToolCompleted(done) => self.tool_ended(done),
             EventKind::FileChanged(change) => {
                 let what = match change.change_type {
@@ -79,12 +86,23 @@ impl Transcript {
             | EventKind::PromptQueued { .. }
             | EventKind::PromptWithdrawn { .. }
             | EventKind::PermissionAsked(_)
-            | EventKind::PermissionSettled(_)
             | EventKind::PermissionWithdrawn(_)
             | EventKind::ModeChanged { .. }
             | EventKind::ClientJoined { .. }
             | EventKind::ClientLeft { .. } => String::new(),
         }
+    }
+
+    /// A call that an answer edited is shown as what ran.
+    fn settled(&mut self, ruling: &Ruling) -> String {
+        let at = self.asked.iter().position(|(question, _)| *question == ruling.question_id);
+        let tool = at.map(|at| self.asked.swap_remove(at).1);
+        let Some(runs) = &ruling.runs else { return String::new() };
+        if let Some((_, line)) = self.tools.iter_mut().find(|(id, _)| Some(id) == tool.as_ref()) {
+            let name = line.split(' ').next().unwrap_or_default();
+            *line = format!("{name} {}", short(&runs.title));
+        }
+        format!("  [edited by {}] {}\n", ruling.settled_by.client, short(&runs.title))
     }
 
     fn tool_ended(&mut self, done: &ToolCompleted) -> String {

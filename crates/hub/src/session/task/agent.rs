@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use multitap_event::{AgentError, AgentLink, Command, Draft, EventKind, Resume, SessionConfig};
+use multitap_event::{AgentError, AgentLink, Command, Draft, EditReview, EventKind, Resume, SessionConfig};
 use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 use tokio::time::Instant;
 
@@ -25,11 +25,21 @@ pub(super) enum Agent {
         /// Dropped when the agent is to go.
         commands: Option<mpsc::Sender<Command>>,
         steers: bool,
+        reviews: mpsc::Sender<EditReview>,
         /// It had its last words.
         ended: bool,
         /// Until its first words: the log of a session begins with them.
         when_up: Option<WhenUp>,
     },
+}
+
+/// Why nobody judges an edited answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotReviewed {
+    NoAgent,
+    Busy,
+    /// The agent takes no edited answers.
+    TakesNone,
 }
 
 /// What is heard of an agent.
@@ -82,6 +92,15 @@ impl Agent {
         commands.clone().try_reserve_owned().map_err(|error| match error {
             TrySendError::Full(_) => CommandError::Busy,
             TrySendError::Closed(_) => CommandError::NoAgent,
+        })
+    }
+
+    /// Hands an edited answer to whoever judges it for this agent.
+    pub(super) fn review(&self, review: EditReview) -> Result<(), NotReviewed> {
+        let Self::Up { reviews, commands: Some(_), ended: false, .. } = self else { return Err(NotReviewed::NoAgent) };
+        reviews.try_send(review).map_err(|error| match error {
+            TrySendError::Full(_) => NotReviewed::Busy,
+            TrySendError::Closed(_) => NotReviewed::TakesNone,
         })
     }
 
@@ -144,9 +163,9 @@ impl SessionTask {
     fn on_started(&mut self, started: Result<AgentLink, LaunchError>) {
         let Agent::Starting { when_up, .. } = std::mem::replace(&mut self.agent, Agent::Gone) else { return };
         match started {
-            Ok(AgentLink { events, commands, steers }) => {
+            Ok(AgentLink { events, commands, steers, reviews }) => {
                 let (commands, when_up) = (Some(commands), Some(when_up));
-                self.agent = Agent::Up { events, commands, steers, ended: false, when_up };
+                self.agent = Agent::Up { events, commands, steers, reviews, ended: false, when_up };
                 self.wanted = false;
             }
             Err(error) => {

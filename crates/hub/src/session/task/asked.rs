@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
-use multitap_event::{
-    ClientId, ClientRef, Command, Decide, EventKind, Prompt, PromptId, Ruling, SessionConfig, Timestamp, UserMessage,
-};
+use multitap_event::{ClientId, ClientRef, Command, EventKind, Prompt, PromptId, SessionConfig, UserMessage};
 use tokio::time::Instant;
 
 use super::agent::{Agent, WhenUp};
 use super::{Linger, SWEEP, SessionTask, spoken};
 use crate::feed::Feed;
-use crate::rule::Rule;
 use crate::session::ask::{Ask, Reply};
 use crate::session::error::{
-    CancelError, CommandError, DecideError, JoinError, KickError, PromptError, RestartError, RevokeError, WithdrawError,
+    CancelError, CommandError, JoinError, KickError, PromptError, RestartError, RevokeError, WithdrawError,
 };
 use crate::session::right::Rights;
 use crate::session::{Join, Joined, Place, WhenBusy};
@@ -39,10 +36,7 @@ impl SessionTask {
                 let withdrawn = self.withdraw(prompt, by);
                 self.reply(reply, withdrawn);
             }
-            Ask::Decide { decide, by, reply } => {
-                let ruling = self.decide(decide, by);
-                self.reply(reply, ruling);
-            }
+            Ask::Decide { decide, by, reply } => self.answer(decide, by, reply),
             Ask::Cancel { by, reply } => {
                 let cancelled = self.cancel(&by);
                 self.reply(reply, cancelled);
@@ -189,7 +183,7 @@ impl SessionTask {
     }
 
     /// Whether more can be told: not while nobody keeps or reads what was.
-    fn room(&self) -> Result<(), CommandError> {
+    pub(super) fn room(&self) -> Result<(), CommandError> {
         if self.outbox.has_room() && !self.tail.is_full() { Ok(()) } else { Err(CommandError::Busy) }
     }
 
@@ -200,24 +194,6 @@ impl SessionTask {
         }
         self.tell(EventKind::PromptWithdrawn { prompt_id: prompt, by: Some(by) });
         Ok(())
-    }
-
-    pub(super) fn decide(&mut self, decide: Decide, by: ClientRef) -> Result<Ruling, DecideError> {
-        self.rights.may_act(&by)?;
-        let ruling = self.state.questions.judge(&decide, by, Timestamp::now())?;
-        self.room()?;
-        // A place in the agent's queue first: a ruling that the agent never hears of would be a lie.
-        let permit = self.agent.permit()?;
-        let rule = self.state.questions.question(&decide.question_id).and_then(|asked| Rule::of(asked, &ruling));
-        self.deadlines.retain(|(question, _)| *question != decide.question_id);
-        // What follows is what was answered, whoever began it.
-        self.said = None;
-        self.tell(EventKind::PermissionSettled(ruling.clone()));
-        if let Some(rule) = rule {
-            self.tell(EventKind::System(rule.added()));
-        }
-        self.hand(permit, Command::Decide(decide));
-        Ok(ruling)
     }
 
     fn cancel(&mut self, by: &ClientRef) -> Result<(), CancelError> {

@@ -278,7 +278,12 @@ impl Tools {
         let call = self.asked_about(&ruling.question_id)?;
         let asked = call.view.asked.take()?;
         call.view.answered = Some(asked.clone());
-        call.view.ruling = Some(Arc::new(ruling.clone()));
+        if let Some(runs) = &ruling.runs {
+            // Whoever allowed it edited it: from here on it is shown as what runs.
+            let (title, arguments) = (Some(runs.title.clone()), runs.arguments.clone());
+            call.view.call = Arc::new(ToolStarted { title, arguments, ..(*call.view.call).clone() });
+        }
+        call.view.ruling = Some(Arc::new(ruling.clone().without_edit()));
         call.at = at;
         Some(match (ruling.kind.allows(), asked.tool_id.is_some()) {
             (true, true) => call.executing(),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use multitap_a2a::devtool::{self, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Prompt, PromptId, Question, QuestionId, Refused, Ruling,
-    SessionId, Severity, ToolId,
+    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId, Refused,
+    Ruling, SessionId, Severity, ToolId,
 };
 use multitap_hub::{DecideError, Journal, Session, WhenBusy};
 use serde_json::{Map, Value, json};
@@ -349,6 +349,19 @@ pub(super) async fn decision(
     if is_wrong {
         let why = format!("correlationId: the question about tool call {tool} is {question}");
         return Err(Error::invalid_params(why).with("questionId", question.as_str()));
+    }
+    if let Some(target) = &answer.edit_target {
+        let asked = state.questions.question(&question).and_then(|asked| match &asked.details {
+            Details::FileEdit { file_path, .. } => Some(file_path.as_str()),
+            Details::Command { directory, .. } => directory.as_deref(),
+            _ => None,
+        });
+        if let Some(asked) = asked.filter(|asked| asked != target) {
+            let why = format!("an edit cannot go to {target}: the question is about {asked}");
+            return Err(Error::invalid_params(why.clone())
+                .with("questionId", question.as_str())
+                .with("editRefused", why));
+        }
     }
     let mut decide = Decide::new(&question, answer.selected_option_id.as_str());
     decide.new_content.clone_from(&answer.new_content);

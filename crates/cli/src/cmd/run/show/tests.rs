@@ -109,6 +109,9 @@ fn a_denial_by_the_host_is_told_with_its_reason() {
         at: Timestamp::from_millis(0),
         feedback: Some("nobody is there".into()),
         edited: false,
+        new_content: None,
+        new_input: None,
+        runs: None,
     };
     let denied = ToolCompleted {
         tool_id: "t".into(),

@@ -55,6 +55,68 @@ pub(crate) fn an_answer_that_does_not_fit_is_refused(agent: Agent) {
     assert!(told.iter().any(|result| result.text.contains("Big")), "{told:?}");
 }
 
+/// R002-44: a blocked command and another path are refused and leave the question open; what may run is in the log.
+pub(crate) fn an_edit_that_must_not_run_is_refused(agent: Agent) {
+    if !agent.takes_other_content() {
+        return; // `a_command_is_edited_before_it_runs` shows that it refuses every edit
+    }
+    let place = Place::new(agent, [Reply::call(Tool::shell("mkdir asked"))]);
+    let (asked, other) = (place.path("asked.txt"), place.path("other.txt"));
+    place.model.push(Reply::call(Tool::write(&asked, "theirs\n")));
+    place.model.push(Reply::text("done"));
+    let mut stage = place.open(&["--approval-mode", "ask", "--block-tool", "Bash(touch:*)"]);
+    stage.prompt("work");
+    let question = stage.question();
+    let edits = [
+        json!({"newContent": "touch made.txt"}),
+        json!({"newContent": "mkdir asked; env touch made.txt"}),
+        json!({"newInput": {"command": "touch made.txt"}}),
+    ];
+    for edit in edits {
+        stage.decide(&question, "proceed_once", &edit);
+        let refused = stage.next("error");
+        assert_eq!(refused["kind"], "permissionDenied", "{refused:#}");
+        assert!(refused["message"].as_str().unwrap().contains("touch"), "{refused:#}");
+    }
+    stage.decide(&question, "proceed_once", &json!({"newContent": "mkdir edited"}));
+    let settled = stage.next("permissionSettled");
+    assert_eq!((&settled["edited"], &settled["newContent"]), (&json!(true), &json!("mkdir edited")));
+    assert_eq!(settled["runs"]["details"]["command"], "mkdir edited", "{settled:#}");
+    let question = stage.question();
+    let elsewhere = json!({"newInput": {"file_path": other, "content": "ours\n"}});
+    stage.decide(&question, "proceed_once", &elsewhere);
+    let refused = stage.next("error");
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("file_path") || message.contains("newInput"), "{refused:#}");
+    stage.decide(&question, "proceed_once", &json!({"newContent": "ours\n"}));
+    assert_eq!(stage.turn()["status"], "completed");
+    let run = stage.finish();
+    run.exits(0);
+    assert_eq!(run.all("permissionSettled").len(), 2, "{}", run.story());
+    let there = ["made.txt", "asked", "edited", "other.txt"].map(|name| place.scratch.path(name).exists());
+    assert_eq!(there, [false, false, true, false]);
+    assert_eq!(place.scratch.read("asked.txt").unwrap(), "ours\n");
+}
+
+pub(crate) fn no_command_is_edited_in_plan_mode(agent: Agent) {
+    // What a mode lets the built-in agent ask about, only looks.
+    let command = if matches!(agent, Agent::Builtin(_)) { "ls" } else { "mkdir asked" };
+    if !agent.takes_other_content() {
+        return;
+    }
+    let place = Place::new(agent, [Reply::call(Tool::shell(command)), Reply::text("ok")]);
+    let mut stage = place.open(&["--approval-mode", "plan"]);
+    stage.prompt("plan it");
+    let question = stage.question();
+    stage.decide(&question, "proceed_once", &json!({"newContent": "mkdir made"}));
+    let refused = stage.next("error");
+    assert!(refused["message"].as_str().unwrap().contains("plan mode"), "{refused:#}");
+    stage.decide(&question, "cancel", &json!({}));
+    assert_eq!(stage.turn()["status"], "completed");
+    stage.finish();
+    assert!(!place.scratch.path("made").exists());
+}
+
 /// In a plain `-p` nobody can answer: denied at once, visible, exit code 4.
 pub(crate) fn nobody_to_ask_is_a_refusal(agent: Agent) {
     let place = Place::new(agent, touch());

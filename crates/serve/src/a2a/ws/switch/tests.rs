@@ -72,6 +72,9 @@ impl Session {
             at: Timestamp::from_millis(1),
             feedback: None,
             edited: false,
+            new_content: None,
+            new_input: None,
+            runs: None,
         }))
     }
 

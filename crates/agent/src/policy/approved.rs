@@ -1,0 +1,43 @@
+//! What the policy lets run. Nothing else makes an [`Approved`], and tools run nothing else.
+
+use super::{Policy, Verdict};
+use crate::job::Job;
+
+/// A job that the policy judged in the form in which it runs, at the moment it runs.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Approved<T>(T);
+
+/// Who wants a job to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Consent {
+    /// The model alone: a rule or the mode has to allow it.
+    Unasked,
+    /// Somebody saw the job as it is and said yes, or wants it themselves. What is denied stays denied.
+    Given,
+}
+
+impl Policy {
+    /// Lets a job run, or says why it must not.
+    pub(crate) fn approve(&self, tool: &str, job: Job, consent: Consent) -> Result<Approved<Job>, String> {
+        match (self.judge(tool, &job), consent) {
+            (Verdict::Run, _) | (Verdict::Ask, Consent::Given) => Ok(Approved(job)),
+            (Verdict::Ask, Consent::Unasked) => Err(format!("{tool} needs somebody's leave now, and nobody gave it")),
+            (Verdict::Deny(why), _) => Err(why),
+        }
+    }
+}
+
+impl<T> Approved<T> {
+    /// What to run.
+    pub(crate) fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+#[cfg(test)]
+impl Approved<Job> {
+    /// For tests of tools, which are about what tools do and not about who may do it.
+    pub(crate) fn in_a_test(job: Job) -> Self {
+        Self(job)
+    }
+}
