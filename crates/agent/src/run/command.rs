@@ -1,6 +1,8 @@
 //! What clients ask: prompts, answers, cancel, mode, model, questions about the agent itself.
 
-use multitap_event::{AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, SystemSubtype};
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, Setting, SystemSubtype,
+};
 use serde_json::json;
 
 use super::{Gone, Runner, WAITING};
@@ -34,18 +36,24 @@ impl Runner {
             }
             Command::SetMode { mode } => match self.set_mode(&mode, None).await? {
                 Ok(_) => Ok(()),
-                Err(why) => self.warn(why).await,
+                Err(why) => self.refuse(Setting::Mode, why).await,
             },
             Command::SetModel { model } => match self.set_model(&model).await? {
                 Ok(()) => Ok(()),
-                Err(why) => self.warn(why).await,
+                Err(why) => self.refuse(Setting::Model, why).await,
             },
             Command::SetThinking { tokens } => {
                 self.thinking = tokens;
-                Ok(())
+                self.note("thinkingLimit", None, json!({ "tokens": tokens })).await
             }
             Command::Query { what } => self.query(what).await,
         }
+    }
+
+    /// A setting stays as it is.
+    async fn refuse(&mut self, setting: Setting, why: String) -> Result<(), Gone> {
+        let error = AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Builtin).warning();
+        self.tell(EventKind::Error(error.about(setting))).await
     }
 
     async fn prompted(&mut self, prompt: Prompt) -> Result<(), Gone> {

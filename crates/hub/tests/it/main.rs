@@ -13,4 +13,5 @@ mod recover;
 mod rights;
 mod scene;
 mod session;
+mod setting;
 mod stalled;

@@ -204,6 +204,9 @@ impl SessionTask {
 
     pub(super) fn decide(&mut self, decide: Decide, by: ClientRef) -> Result<Ruling, DecideError> {
         self.rights.may_act(&by)?;
+        if let Some(question) = self.state.questions.question(&decide.question_id) {
+            self.rights.may_answer(question, &decide, &by)?;
+        }
         let ruling = self.state.questions.judge(&decide, by, Timestamp::now())?;
         self.room()?;
         // A place in the agent's queue first: a ruling that the agent never hears of would be a lie.
@@ -247,26 +250,11 @@ impl SessionTask {
         if self.linger == Linger::WithAgent && self.state.agent == Presence::Gone {
             return Err(CommandError::SessionEnded);
         }
-        let permit = self.agent.permit()?;
-        match &command {
-            Command::SetMode { mode } => {
-                self.rights.choose(mode, &by)?;
-                let agent = self.config.agent.agent_type();
-                // What the agent does not know it refuses itself.
-                self.config.mode = multitap_event::Mode::parse(agent, mode).ok().or(self.config.mode.take());
-                self.mode_by = Some(by);
-            }
-            Command::SetModel { model } => {
-                self.config.model = Some(model.clone());
-                self.model_by = Some(by);
-            }
-            Command::Prompt(_)
-            | Command::Steer(_)
-            | Command::Decide(_)
-            | Command::Cancel
-            | Command::SetThinking { .. }
-            | Command::Query { .. } => {}
+        if let Command::SetMode { mode } = &command {
+            self.rights.may_choose(mode, &by)?;
         }
+        let permit = self.agent.permit()?;
+        self.pending.sent(&command, self.config.agent.agent_type(), by);
         self.hand(permit, command);
         Ok(())
     }
