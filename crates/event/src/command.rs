@@ -73,6 +73,9 @@ pub struct Prompt {
     /// the owner of the session when it hands the prompt over, never by who sends it; absent where that is one and the same.
     #[serde(skip)]
     pub within: Option<ApprovalMode>,
+    /// The name of the token that its sender came with. Set with `within`.
+    #[serde(skip)]
+    pub account: Option<String>,
 }
 
 impl Prompt {

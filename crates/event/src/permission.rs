@@ -274,11 +274,15 @@ pub struct ClientRef {
     pub client_id: Option<ClientId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<ClientRole>,
+    /// The name of the token it came with. Unlike `client`, nobody chooses it for themselves. It is in no log: what
+    /// depends on it is decided while the client is there.
+    #[serde(skip)]
+    pub account: Option<String>,
 }
 
 impl ClientRef {
     pub fn new(client: impl Into<String>, door: Door) -> Self {
-        Self { client: client.into(), door, client_id: None, role: None }
+        Self { client: client.into(), door, client_id: None, role: None, account: None }
     }
 
     /// Whether a session is theirs: they may loosen it, and run commands in it.

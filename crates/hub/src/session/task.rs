@@ -443,6 +443,7 @@ impl SessionTask {
 
     fn hand_over(&mut self, permit: mpsc::OwnedPermit<Command>, mut prompt: Prompt, from: ClientRef) {
         prompt.within = self.rights.within(&from);
+        prompt.account.clone_from(&from.account);
         self.is_line = prompt.within.is_none() && prompt.shell_line().is_some();
         self.said = prompt.text.trim_start().starts_with('/').then(|| from.clone());
         let message = spoken(&mut prompt, from);

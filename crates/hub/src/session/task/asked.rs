@@ -137,6 +137,7 @@ impl SessionTask {
             WhenBusy::Steer if self.state.turn.is_some() => {
                 let permit = self.agent.permit()?;
                 prompt.within = self.rights.within(&from);
+                prompt.account.clone_from(&from.account);
                 let message = UserMessage { steering: true, ..spoken(&mut prompt, from) };
                 self.tell(EventKind::UserMessage(message));
                 self.hand(permit, Command::Steer(prompt));
