@@ -3,10 +3,12 @@
 //! They keep the promises that every agent's events hold: one end for each turn and each tool call, and no question
 //! that outlives its turn. No wire shape comes in here.
 
+mod awaited;
 mod question;
 mod tool;
 mod turn;
 
+pub(crate) use awaited::Awaited;
 pub(crate) use question::{Open, Questions};
 pub(crate) use tool::{Forgotten, OpenTool, Tools};
 pub(crate) use turn::{Known, Turns, died};

@@ -3,10 +3,11 @@
 //! A line is a message, or the model that answers from there on, or says that what stood before it no longer counts. A
 //! line that was cut off in the middle does not count; what is said later begins on a line of its own.
 
+use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use multitap_event::Timestamp;
+use multitap_event::{Prompt, Timestamp};
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 
@@ -56,6 +57,35 @@ pub(crate) enum ChatError {
 pub(crate) struct Shelf {
     /// Nothing is kept without one.
     home: Option<PathBuf>,
+}
+
+/// Whose named chats are meant. Nobody lists, resumes or deletes those of somebody else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ChatOwner {
+    /// The user whose program this is, or an owner without a name.
+    User,
+    /// Whoever came with a token of that name.
+    Account(String),
+    /// Everybody who is no owner and has no name.
+    Guests,
+}
+
+impl ChatOwner {
+    pub(crate) fn of(prompt: &Prompt) -> Self {
+        match &prompt.account {
+            Some(name) => Self::Account(name.clone()),
+            None if prompt.within.is_none() => Self::User,
+            None => Self::Guests,
+        }
+    }
+
+    fn folder(&self) -> String {
+        match self {
+            Self::User => "user".to_owned(),
+            Self::Account(name) => format!("account-{}", plain(name)),
+            Self::Guests => "guests".to_owned(),
+        }
+    }
 }
 
 /// The file of the conversation that runs.
@@ -115,21 +145,27 @@ impl Shelf {
         Ok(None)
     }
 
-    /// Keeps a copy under a name that people chose.
-    pub(crate) async fn save(&self, name: &str, chat: &Chat, talk: &Conversation) -> Result<(), ChatError> {
-        let path = self.saved(name)?;
+    /// Stores a copy under a name that its owner chose.
+    pub(crate) async fn save(
+        &self,
+        name: &str,
+        (owner, root): (&ChatOwner, &Path),
+        chat: &Chat,
+        talk: &Conversation,
+    ) -> Result<(), ChatError> {
+        let path = self.saved(name, owner, root)?;
         let (id, folder, model) = (name.to_owned(), chat.folder.clone(), chat.model.clone());
         let copy = Chat { id, path: Some(path), folder, began: chat.began, begun: false, torn: false, model };
         copy.write(talk.messages(), Mode::Over).await
     }
 
-    pub(crate) async fn load(&self, name: &str) -> Result<Conversation, ChatError> {
-        let read = read(&self.saved(name)?).await?.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
+    pub(crate) async fn load(&self, name: &str, owner: &ChatOwner, root: &Path) -> Result<Conversation, ChatError> {
+        let read = read(&self.saved(name, owner, root)?).await?.ok_or_else(|| ChatError::NotFound(name.to_owned()))?;
         Ok(Conversation::new(read.messages))
     }
 
-    pub(crate) async fn delete(&self, name: &str) -> Result<(), ChatError> {
-        let path = self.saved(name)?;
+    pub(crate) async fn delete(&self, name: &str, owner: &ChatOwner, root: &Path) -> Result<(), ChatError> {
+        let path = self.saved(name, owner, root)?;
         match tokio::fs::remove_file(&path).await {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ChatError::NotFound(name.to_owned())),
@@ -137,17 +173,45 @@ impl Shelf {
         }
     }
 
-    pub(crate) async fn list(&self) -> Result<Vec<String>, ChatError> {
+    pub(crate) async fn list(&self, owner: &ChatOwner, root: &Path) -> Result<Vec<String>, ChatError> {
         let Some(home) = &self.home else { return Ok(Vec::new()) };
-        let mut names = names(&home.join(SAVED)).await?;
+        let mut names = names(&drawer(home, owner, root)).await?;
+        // Folders below this one have a mark that no name has.
+        names.retain(|name| is_name(name));
         names.sort_unstable();
         Ok(names)
     }
 
-    fn saved(&self, name: &str) -> Result<PathBuf, ChatError> {
+    fn saved(&self, name: &str, owner: &ChatOwner, root: &Path) -> Result<PathBuf, ChatError> {
         let home = self.home.as_ref().filter(|_| is_name(name)).ok_or_else(|| ChatError::BadName(name.to_owned()))?;
-        Ok(home.join(SAVED).join(format!("{name}.jsonl")))
+        Ok(drawer(home, owner, root).join(format!("{name}.jsonl")))
     }
+}
+
+/// Where the named chats of one owner and one workspace root are: `saved/OWNER/+home/+user/+project`.
+fn drawer(home: &Path, owner: &ChatOwner, root: &Path) -> PathBuf {
+    let mut path = home.join(SAVED).join(owner.folder());
+    for part in root.components() {
+        match part {
+            Component::Normal(name) => {
+                let mut marked = OsString::from("+");
+                marked.push(name);
+                path.push(marked);
+            }
+            Component::Prefix(prefix) => path.push(format!("+{}", plain(&prefix.as_os_str().to_string_lossy()))),
+            Component::RootDir | Component::CurDir | Component::ParentDir => {}
+        }
+    }
+    path
+}
+
+/// A text as part of a file name: other characters than letters, digits, `-` and `_` by their codes.
+fn plain(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => char::from(byte).to_string(),
+        other => format!("%{other:02x}"),
+    };
+    text.bytes().map(byte).collect()
 }
 
 /// How lines are added to a file.
@@ -340,7 +404,8 @@ mod tests {
         let shelf = Shelf::new(Some(home.clone()));
         let mut chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
         chat.add(&Message::user("one")).await.unwrap();
-        shelf.save("kept", &chat, &Conversation::default()).await.unwrap();
+        let place = (&ChatOwner::User, Path::new("/w"));
+        shelf.save("kept", place, &chat, &Conversation::default()).await.unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         for folder in [&home, &home.join(CHATS), &home.join(SAVED)] {
             assert_eq!(mode(folder), 0o700, "{}", folder.display());
@@ -387,13 +452,25 @@ mod tests {
         let shelf = Shelf::new(Some(home.path().to_owned()));
         let chat = shelf.begin(Path::new("/w"), Timestamp::from_millis(1));
         let talk = Conversation::new(vec![Message::user("one")]);
-        shelf.save("before-lunch", &chat, &talk).await.unwrap();
-        assert_eq!(shelf.list().await.unwrap(), ["before-lunch"]);
-        assert_eq!(shelf.load("before-lunch").await.unwrap(), talk);
-        shelf.delete("before-lunch").await.unwrap();
-        assert!(matches!(shelf.load("before-lunch").await, Err(ChatError::NotFound(_))));
+        let (own, root) = (ChatOwner::User, Path::new("/w"));
+        shelf.save("before-lunch", (&own, root), &chat, &talk).await.unwrap();
+        assert_eq!(shelf.list(&own, root).await.unwrap(), ["before-lunch"]);
+        assert_eq!(shelf.load("before-lunch", &own, root).await.unwrap(), talk);
+        // Neither a root below or above, nor another owner, whatever their name leads to.
+        shelf.save("deeper", (&own, Path::new("/w/x.jsonl")), &chat, &talk).await.unwrap();
+        assert_eq!(shelf.list(&own, root).await.unwrap(), ["before-lunch"]);
+        assert!(shelf.list(&own, Path::new("/")).await.unwrap().is_empty());
+        for name in ["ann", "../user", "user", ""] {
+            let other = ChatOwner::Account(name.to_owned());
+            assert!(shelf.list(&other, root).await.unwrap().is_empty(), "{name}");
+            assert!(matches!(shelf.load("before-lunch", &other, root).await, Err(ChatError::NotFound(_))), "{name}");
+            assert!(matches!(shelf.delete("before-lunch", &other, root).await, Err(ChatError::NotFound(_))), "{name}");
+        }
+        assert!(shelf.list(&ChatOwner::Guests, root).await.unwrap().is_empty());
+        shelf.delete("before-lunch", &own, root).await.unwrap();
+        assert!(matches!(shelf.load("before-lunch", &own, root).await, Err(ChatError::NotFound(_))));
         for bad in ["../x", "", "a/b", "a.b"] {
-            assert!(matches!(shelf.save(bad, &chat, &talk).await, Err(ChatError::BadName(_))), "{bad}");
+            assert!(matches!(shelf.save(bad, (&own, root), &chat, &talk).await, Err(ChatError::BadName(_))), "{bad}");
         }
     }
 }

@@ -20,14 +20,16 @@ pub enum Command {
     Decide(Decide),
     /// End the running turn; the session goes on.
     Cancel,
-    /// A unified mode, or a word of the agent's own.
+    /// A unified mode, or a word of the agent's own. The agent answers with `modeChanged`, also if it is in that mode
+    /// already, or with an `error` whose `refusedSetting` is `mode`. The same holds for the model (`modelChanged`).
     SetMode {
         mode: String,
     },
     SetModel {
         model: String,
     },
-    /// How many tokens the agent may think; absent gives it back its own choice.
+    /// How many tokens the agent may think; absent gives it back its own choice. The agent answers with a `system` event
+    /// `thinkingLimit`, or with an `error` whose `refusedSetting` is `thinking`.
     SetThinking {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens: Option<u32>,
@@ -71,6 +73,9 @@ pub struct Prompt {
     /// the owner of the session when it hands the prompt over, never by who sends it; absent where that is one and the same.
     #[serde(skip)]
     pub within: Option<ApprovalMode>,
+    /// The name of the token that its sender came with. Set with `within`.
+    #[serde(skip)]
+    pub account: Option<String>,
 }
 
 impl Prompt {

@@ -49,6 +49,15 @@ pub enum Severity {
     Error,
 }
 
+/// A setting that a client can change while the agent runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Setting {
+    Mode,
+    Model,
+    Thinking,
+}
+
 /// An error of an agent; also the body of an `error` event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
@@ -68,6 +77,9 @@ pub struct AgentError {
     pub agent_type: Option<AgentType>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
+    /// The error refuses a change of this setting: the old value still holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_setting: Option<Setting>,
 }
 
 impl AgentError {
@@ -80,6 +92,7 @@ impl AgentError {
             native_code: None,
             agent_type: None,
             exit_code: None,
+            refused_setting: None,
         }
     }
 
@@ -104,6 +117,13 @@ impl AgentError {
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.native_code = Some(code.into());
+        self
+    }
+
+    /// Marks the error as the refusal of a change of that setting.
+    #[must_use]
+    pub fn about(mut self, setting: Setting) -> Self {
+        self.refused_setting = Some(setting);
         self
     }
 

@@ -121,11 +121,28 @@ pub struct Choice {
     /// What a button would say.
     pub name: String,
     pub kind: ChoiceKind,
+    /// Only an owner of the session may choose it: it saves a rule, or lets more run unasked than an owner did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owner_only: bool,
 }
 
 impl Choice {
+    /// A choice that saves a rule in the agent's settings is the owner's.
     pub fn new(id: &str, name: impl Into<String>, kind: ChoiceKind) -> Self {
-        Self { id: id.into(), name: name.into(), kind }
+        let owner_only = id == option::PROCEED_ALWAYS_AND_SAVE;
+        Self { id: id.into(), name: name.into(), kind, owner_only }
+    }
+
+    /// The same, for owners only.
+    #[must_use]
+    pub fn for_owners(mut self) -> Self {
+        self.owner_only = true;
+        self
+    }
+
+    /// Whether that client may choose it.
+    pub fn is_open_to(&self, client: &ClientRef) -> bool {
+        !self.owner_only || client.is_owner()
     }
 }
 
@@ -269,11 +286,15 @@ pub struct ClientRef {
     pub client_id: Option<ClientId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<ClientRole>,
+    /// The name of the token it came with. Unlike `client`, nobody chooses it for themselves. It is in no log: what
+    /// depends on it is decided while the client is there.
+    #[serde(skip)]
+    pub account: Option<String>,
 }
 
 impl ClientRef {
     pub fn new(client: impl Into<String>, door: Door) -> Self {
-        Self { client: client.into(), door, client_id: None, role: None }
+        Self { client: client.into(), door, client_id: None, role: None, account: None }
     }
 
     /// Whether a session is theirs: they may loosen it, and run commands in it.
@@ -418,6 +439,9 @@ pub enum Refused {
     EditRefused { question: QuestionId, why: String, offered: Vec<OptionId> },
     #[error("an observer may not answer")]
     Observer,
+    /// Others save no rules, and go no further than the mode that an owner chose.
+    #[error("option {option} of question {question} is for an owner of this session: choose one of {}", list(.offered))]
+    OwnerOnly { question: QuestionId, option: OptionId, offered: Vec<OptionId> },
     #[error(
         "question {} was settled by {} ({}) with {} at {}",
         .0.question_id, .0.settled_by.client, .0.settled_by.door, .0.selected_option_id, .0.at

@@ -55,6 +55,9 @@ pub trait Journal: fmt::Debug + Send + Sync + 'static {
     /// through the death of this process. It is gone with its session.
     fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()>;
 
+    /// Stores a task, unless one is stored under its id already: who follows the task may have been quicker.
+    fn begin_task(&self, task: TaskRecord) -> Kept<'_, ()>;
+
     /// The task of that id.
     fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>>;
 
@@ -268,6 +271,10 @@ impl Journal for Unusable {
     }
 
     fn keep_task(&self, _: TaskRecord) -> Kept<'_, ()> {
+        self.refuse()
+    }
+
+    fn begin_task(&self, _: TaskRecord) -> Kept<'_, ()> {
         self.refuse()
     }
 

@@ -4,6 +4,7 @@ mod ask;
 mod error;
 pub(crate) mod log;
 pub(crate) mod outbox;
+mod pending;
 mod right;
 pub(crate) mod task;
 

@@ -87,7 +87,12 @@ pub(crate) fn decide(failed: Failed, decide: &Decide) -> DecideError {
 fn answer(problem: Problem, decide: &Decide) -> DecideError {
     let Problem { code, message, data } = problem;
     let refused = match code {
-        NOT_CONTROLLER => Some(Refused::Observer),
+        NOT_CONTROLLER => Some(match offered(&data) {
+            Some(offered) => {
+                Refused::OwnerOnly { question: decide.question_id.clone(), option: decide.option_id.clone(), offered }
+            }
+            None => Refused::Observer,
+        }),
         QUESTION_SETTLED => serde_json::from_value(data).ok().map(Refused::AlreadySettled),
         INVALID_PARAMS => offered(&data).map(|offered| {
             let (question, option) = (decide.question_id.clone(), decide.option_id.clone());

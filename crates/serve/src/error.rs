@@ -51,6 +51,10 @@ fn from_refused(refused: &Refused) -> Error {
     let message = refused.to_string();
     match refused {
         Refused::Observer => Error::new(ErrorKind::NotController, message),
+        Refused::OwnerOnly { question, offered, .. } => {
+            let offered: Vec<&str> = offered.iter().map(|option| option.as_str()).collect();
+            Error::new(ErrorKind::NotController, message).with("questionId", question.as_str()).with("offered", offered)
+        }
         Refused::AlreadySettled(ruling) => Error::new(ErrorKind::QuestionSettled, message)
             .with("questionId", ruling.question_id.as_str())
             .with("settledBy", json!({ "client": ruling.settled_by.client, "door": ruling.settled_by.door }))

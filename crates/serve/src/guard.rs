@@ -6,6 +6,7 @@
 //!
 //! Must not come in: what a request wants.
 
+mod peer;
 mod place;
 mod scheme;
 #[cfg(test)]
@@ -19,9 +20,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use multitap_event::ClientRole;
+use multitap_event::{ClientRef, ClientRole, Door};
 use serde_json::{Value, json};
 
+pub(crate) use self::peer::{PeerUser, user_of};
 use self::place::{Authority, Name, Origin, usual_port};
 use self::scheme::Unauthenticated;
 pub use self::scheme::{Scheme, SecurityScheme};
@@ -59,6 +61,16 @@ pub struct Caller {
     /// The token's name, else the one the client gave itself.
     pub name: Option<String>,
     pub role: ClientRole,
+    /// The token's name alone.
+    pub account: Option<String>,
+}
+
+impl Caller {
+    /// As a session knows it.
+    pub(crate) fn client(&self, door: Door) -> ClientRef {
+        let name = self.name.clone().unwrap_or_else(|| "client".to_owned());
+        ClientRef { role: Some(self.role), account: self.account.clone(), ..ClientRef::new(name, door) }
+    }
 }
 
 /// What somebody allowed is not to be understood.
@@ -89,6 +101,8 @@ enum Refusal {
     Host(String),
     Origin(String),
     Unauthenticated(Unauthenticated),
+    /// Another user of this machine came to a door without tokens.
+    OtherUser,
     Role(String),
 }
 
@@ -114,6 +128,11 @@ impl Guard {
     pub(crate) fn private() -> Self {
         let (own, hosts, origins) = (Vec::new(), Vec::new(), Vec::new());
         Self { own, port: 0, hosts, origins, scheme: Scheme::SameUser, private: true }
+    }
+
+    /// Whether nothing says who comes, so that the system has to say which user it is.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.scheme, Scheme::Open)
     }
 
     /// Whether only this user's own programs come here.
@@ -187,6 +206,9 @@ impl Guard {
 
     /// Who sends it, as what.
     fn caller(&self, head: &Parts) -> Result<Caller, Refusal> {
+        if self.is_open() && head.extensions.get() == Some(&PeerUser::Other) {
+            return Err(Refusal::OtherUser);
+        }
         let mut caller = self.scheme.authenticate(&head.headers).map_err(Refusal::Unauthenticated)?;
         let query = Query::<Vec<(String, String)>>::try_from_uri(&head.uri).map(|query| query.0).unwrap_or_default();
         for (key, value) in query {
@@ -303,6 +325,13 @@ impl Refusal {
                 };
                 let mut response = problem_with(StatusCode::UNAUTHORIZED, message, Value::Null);
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+                response
+            }
+            Self::OtherUser => {
+                let message = "this door is for programs of the user who opened it: open it with --token-file or \
+                               MULTITAP_TOKEN, and come with a token (Authorization: Bearer TOKEN)";
+                let mut response = problem_with(StatusCode::UNAUTHORIZED, message, Value::Null);
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                 response
             }
             Self::Role(word) => problem_with(

@@ -20,7 +20,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
 use multitap_a2a::{Error, ErrorKind};
-use multitap_event::{ClientRef, Door as Way};
+use multitap_event::Door as Way;
 use multitap_hub::Session;
 
 pub(crate) use self::incoming::Incoming;
@@ -78,10 +78,9 @@ async fn enter(
             }
         }
         Speech::Events { after, door: way } => {
-            let name = caller.name.unwrap_or_else(|| "client".to_owned());
             // A program of the same user may say what it is; of anybody else it is known that they came over HTTP.
             let way = if door.guard().is_private() { way } else { Way::A2a };
-            let client = ClientRef { role: Some(caller.role), ..ClientRef::new(name, way) };
+            let client = caller.client(way);
             match events::Connection::new(door, client, session, after, wanted.epoch).await {
                 Ok(connection) => hand_over(upgrade, held, |socket| connection.run(socket)),
                 Err(error) => refuse(&error),

@@ -149,6 +149,10 @@ impl Journal for Store {
         Box::pin(async { self.write(Work::KeepTask(Box::new(task))).await.map(drop) })
     }
 
+    fn begin_task(&self, task: TaskRecord) -> Kept<'_, ()> {
+        Box::pin(async { self.write(Work::BeginTask(Box::new(task))).await.map(drop) })
+    }
+
     fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>> {
         Box::pin(self.readers.read(move |connection, _| task::find(connection, &id)))
     }

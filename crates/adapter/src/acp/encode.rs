@@ -1,7 +1,8 @@
 //! Commands to the agent's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, Command, EventKind, Mode, Prompt, Query, SystemSubtype, Timestamp, TurnEnd, TurnStatus,
+    AgentError, AgentErrorKind, Command, EventKind, Mode, Prompt, Query, Setting, SystemSubtype, Timestamp, TurnEnd,
+    TurnStatus,
 };
 use serde_json::{Map, Value, json};
 
@@ -39,16 +40,20 @@ impl Encode for AcpCodec {
                 let mode = mode.map_err(|unknown| unknown.to_string());
                 match mode.and_then(|mode| self.ask_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
                     Ok(line) => out.lines.push(line),
-                    Err(why) => out.events.push(EventKind::Error(self.refused(why))),
+                    Err(why) => out.events.push(EventKind::Error(self.refused(why).about(Setting::Mode))),
                 }
             }
             Command::SetModel { model } => match self.ask_model(&model) {
                 Ok(line) => out.lines.push(line),
-                Err(unsupported) => out.events.push(EventKind::Error(self.refused(unsupported.to_string()))),
+                Err(unsupported) => {
+                    let refused = self.refused(unsupported.to_string()).about(Setting::Model);
+                    out.events.push(EventKind::Error(refused));
+                }
             },
             Command::SetThinking { .. } => {
                 let unsupported = self.unsupported("a limit for thinking", "ACP has no such thing");
-                out.events.push(EventKind::Error(self.refused(unsupported.to_string())));
+                let refused = self.refused(unsupported.to_string()).about(Setting::Thinking);
+                out.events.push(EventKind::Error(refused));
             }
             Command::Query { what } => self.query(what, out),
         }

@@ -208,6 +208,7 @@ impl AcpCodec {
             Mode::Native(word) => word,
         };
         let word = word.map_err(|why| self.unsupported(format!("approval mode {named}"), &why))?;
+        self.session.awaited_modes.ask(&word);
         let session = self.session.native_id.clone();
         let option = self.session.option("mode").filter(|_| self.session.modes.is_empty()).map(|one| one.id.clone());
         Ok(match option {
@@ -228,10 +229,12 @@ impl AcpCodec {
         let asked = Asked::Model(model.to_owned());
         match self.session.option("model").map(|option| option.id.clone()) {
             Some(option) => {
+                self.session.awaited_models.ask(model);
                 let params = json!({ "sessionId": session, "configId": option, "value": model });
                 Ok(self.requests.ask(asked, "session/set_config_option", params))
             }
             None if self.session.has_models => {
+                self.session.awaited_models.ask(model);
                 let params = json!({ "sessionId": session, "modelId": model });
                 Ok(self.requests.ask(asked, "session/set_model", params))
             }

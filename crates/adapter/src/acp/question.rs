@@ -4,6 +4,7 @@ use multitap_event::{Choice, ChoiceKind, Decide, Details, EventKind, Question, T
 use serde_json::{Map, Value, json};
 
 use super::decode::AcpCodec;
+use super::flavor::Flavor;
 use super::rpc;
 use super::wire::{AskPermission, Call, PermissionOption};
 use crate::codec::Step;
@@ -36,7 +37,7 @@ impl AcpCodec {
                 return;
             }
         };
-        let (choices, options) = choices(&asked.options);
+        let (choices, options) = choices(&asked.options, self.flavor);
         if choices.is_empty() {
             out.lines.push(no_answer(id));
             out.events.push(unrecognized(line, "a question without an answer that is known here"));
@@ -184,7 +185,7 @@ fn plain_id(id: &Value) -> String {
 }
 
 /// The answers in our words, and which of the agent's options each stands for.
-fn choices(options: &[PermissionOption]) -> (Vec<Choice>, Vec<(String, String)>) {
+fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(String, String)>) {
     let mut choices: Vec<Choice> = Vec::new();
     let mut ids = Vec::new();
     for one in options {
@@ -206,7 +207,10 @@ fn choices(options: &[PermissionOption]) -> (Vec<Choice>, Vec<(String, String)>)
         if taken(id) {
             continue;
         }
-        choices.push(Choice::new(id, one.name.clone(), kind));
+        let choice = Choice::new(id, one.name.clone(), kind);
+        // ACP does not say how long "always" lasts: such an agent may save it in its settings. Gemini's ids say it.
+        let saves = kind == ChoiceKind::AllowAlways && (flavor == Flavor::Plain || native.contains("save"));
+        choices.push(if saves { choice.for_owners() } else { choice });
         ids.push((id.to_owned(), native.to_owned()));
     }
     (choices, ids)

@@ -86,8 +86,14 @@ impl AcpCodec {
                     false => AgentErrorKind::ProtocolError,
                 };
                 self.session.refused(&message);
-                let refused = AgentError::new(kind, message).of(agent).native(said);
-                out.events.push(EventKind::Error(refused.code(error.code.to_string())));
+                let mut refused = AgentError::new(kind, message).of(agent).native(said).code(error.code.to_string());
+                refused.refused_setting = asked.and_then(Asked::setting);
+                match asked {
+                    Some(Asked::Mode(mode)) => drop(self.session.awaited_modes.answered(mode)),
+                    Some(Asked::Model(model)) => drop(self.session.awaited_models.answered(model)),
+                    _ => {}
+                }
+                out.events.push(EventKind::Error(refused));
             }
         }
     }

@@ -12,6 +12,7 @@ use super::decode::{AcpCodec, note};
 use super::flavor::Flavor;
 use super::wire::{Capabilities, ConfigOption, SessionState};
 use crate::codec::Step;
+use crate::track::Awaited;
 
 /// How we drive it, in `sessionStarted`.
 const TRANSPORT: &str = "acp";
@@ -38,6 +39,8 @@ pub(super) struct Session {
     pub(super) native_id: Option<String>,
     mode: Option<String>,
     model: Option<String>,
+    pub(super) awaited_modes: Awaited,
+    pub(super) awaited_models: Awaited,
     pub(super) version: Option<String>,
     pub(super) capabilities: Capabilities,
     /// The modes it offers, by id.
@@ -215,9 +218,10 @@ impl Session {
         }
     }
 
-    /// The agent is in that mode; told if that is news.
+    /// The agent is in that mode; emitted if it is new, or confirms what somebody asked for.
     pub(super) fn mode_is(&mut self, mode: &str, flavor: Flavor, out: &mut Step) {
-        if self.mode.as_deref() == Some(mode) {
+        let confirms = self.awaited_modes.answered(mode);
+        if !confirms && self.mode.as_deref() == Some(mode) {
             return;
         }
         self.mode = Some(mode.to_owned());
@@ -230,9 +234,10 @@ impl Session {
         }
     }
 
-    /// The agent uses that model; told if that is news.
+    /// The agent uses that model; emitted if it is new, or confirms what somebody asked for.
     pub(super) fn model_is(&mut self, model: &str, out: &mut Step) {
-        if self.model.as_deref() == Some(model) {
+        let confirms = self.awaited_models.answered(model);
+        if !confirms && self.model.as_deref() == Some(model) {
             return;
         }
         self.model = Some(model.to_owned());

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Query, SystemSubtype};
+use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Query, Setting, SystemSubtype};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::approve::SERVER;
 use super::decode::{ClaudeCodec, note};
+use super::encode::refused;
 use super::question::Via;
 use super::wire::{AskedTool, ControlCancel, ControlRequest, ControlResponse, Reply};
 use crate::codec::Step;
@@ -40,6 +41,16 @@ impl Asked {
             Self::Thinking(tokens) => json!({ "subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens }),
             Self::Query(Query::Context) => json!({ "subtype": "get_context_usage" }),
             Self::Query(_) => json!({ "subtype": "mcp_status" }),
+        }
+    }
+
+    /// The setting that it changes.
+    fn setting(&self) -> Option<Setting> {
+        match self {
+            Self::Mode(_) => Some(Setting::Mode),
+            Self::Model(_) => Some(Setting::Model),
+            Self::Thinking(_) => Some(Setting::Thinking),
+            Self::Initialize | Self::Interrupt | Self::Query(_) => None,
         }
     }
 
@@ -104,21 +115,30 @@ impl ClaudeCodec {
         if subtype == "error" {
             let what = asked.as_ref().map_or_else(|| "a request".to_owned(), Asked::named);
             let why = error.unwrap_or_else(|| "no reason given".to_owned());
-            let mut refused = AgentError::new(AgentErrorKind::ProtocolError, format!("claude refused {what}: {why}"))
+            let mut error = AgentError::new(AgentErrorKind::ProtocolError, format!("claude refused {what}: {why}"))
                 .of(AgentType::Claude)
                 .native(why);
-            refused.native_code = error_code;
+            error.native_code = error_code;
+            error.refused_setting = asked.as_ref().and_then(Asked::setting);
+            if let Some(Asked::Mode(mode)) = &asked {
+                self.session.mode_refused(mode);
+            }
             // Without the greeting there is no session.
             out.give_up = asked == Some(Asked::Initialize);
-            out.events.push(EventKind::Error(refused));
+            out.events.push(EventKind::Error(error));
             return;
         }
         let response = response.unwrap_or_default();
         match asked.or_else(|| guess(&response)) {
             Some(Asked::Initialize) => self.session.initialized(response, out),
             Some(Asked::Mode(mode)) => {
-                let mode = response.get("mode").and_then(Value::as_str).map_or(mode, str::to_owned);
-                self.session.mode_is(Some(mode), out);
+                let now = response.get("mode").and_then(Value::as_str).map_or_else(|| mode.clone(), str::to_owned);
+                if now != mode {
+                    self.session.mode_refused(&mode);
+                    let why = format!("claude refused mode '{mode}': it is in mode '{now}'");
+                    out.events.push(EventKind::Error(refused(why).about(Setting::Mode)));
+                }
+                self.session.mode_is(Some(now), out);
             }
             Some(Asked::Model(model)) => self.session.model_chosen(model, out),
             Some(Asked::Thinking(tokens)) => {

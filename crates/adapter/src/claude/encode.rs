@@ -1,7 +1,7 @@
 //! Commands to Claude's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, Decide, EditedCall, EventKind, Image, Mode, Prompt, Query,
+    AgentError, AgentErrorKind, AgentType, Command, Decide, EditedCall, EventKind, Image, Mode, Prompt, Query, Setting,
     Timestamp,
 };
 use serde_json::{Map, Value, json};
@@ -33,8 +33,11 @@ impl Encode for ClaudeCodec {
             Command::SetMode { mode } => {
                 let word = Mode::parse(AgentType::Claude, &mode).map_err(|unknown| unknown.to_string());
                 match word.and_then(|mode| native_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
-                    Ok(word) => out.lines.push(self.requests.ask(Asked::Mode(word))),
-                    Err(why) => out.events.push(EventKind::Error(refused(why))),
+                    Ok(word) => {
+                        self.session.mode_asked(&word);
+                        out.lines.push(self.requests.ask(Asked::Mode(word)));
+                    }
+                    Err(why) => out.events.push(EventKind::Error(refused(why).about(Setting::Mode))),
                 }
             }
             Command::SetModel { model } => out.lines.push(self.requests.ask(Asked::Model(model))),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::decode::note;
 use crate::codec::Step;
 use crate::history::StoredSession;
+use crate::track::Awaited;
 
 /// How we drive it, in `sessionStarted`; or that we do not.
 const TRANSPORT: &str = "stream-json";
@@ -22,6 +23,7 @@ pub(super) struct Session {
     stored: bool,
     native_id: Option<String>,
     mode: Option<String>,
+    awaited_modes: Awaited,
     model: Option<String>,
     /// The model was chosen by a name that Claude may resolve to another one.
     model_by_alias: bool,
@@ -192,10 +194,24 @@ impl Session {
         }
     }
 
-    /// Claude is in that mode; told if that is news.
+    /// Somebody asked for that mode.
+    pub(super) fn mode_asked(&mut self, mode: &str) {
+        self.awaited_modes.ask(mode);
+    }
+
+    /// Claude stays in the mode it was in.
+    pub(super) fn mode_refused(&mut self, mode: &str) {
+        self.awaited_modes.answered(mode);
+    }
+
+    /// Claude is in that mode; emitted if it is new, or confirms what somebody asked for.
     pub(super) fn mode_is(&mut self, mode: Option<String>, out: &mut Step) {
-        let Some(mode) = mode.filter(|mode| self.mode.as_ref() != Some(mode)) else { return };
-        if self.mode.replace(mode.clone()).is_some() {
+        let Some(mode) = mode else { return };
+        let confirms = self.awaited_modes.answered(&mode);
+        if !confirms && self.mode.as_ref() == Some(&mode) {
+            return;
+        }
+        if self.mode.replace(mode.clone()).is_some() || confirms {
             out.events.push(EventKind::ModeChanged {
                 mode: ApprovalMode::from_native(AgentType::Claude, &mode),
                 native_mode: Some(mode),
@@ -207,10 +223,8 @@ impl Session {
     /// Somebody chose that model, and Claude took it.
     pub(super) fn model_chosen(&mut self, model: String, out: &mut Step) {
         self.model_by_alias = true;
-        if self.model.as_ref() != Some(&model) {
-            self.model = Some(model.clone());
-            out.events.push(EventKind::ModelChanged { model, by: None });
-        }
+        self.model = Some(model.clone());
+        out.events.push(EventKind::ModelChanged { model, by: None });
     }
 
     /// Claude says which model it uses. The first word of it, and the full name of one just chosen, are no change.

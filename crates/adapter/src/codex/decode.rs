@@ -47,6 +47,8 @@ pub struct CodexCodec {
     pub(super) own_sandbox: OwnSandbox,
     /// What the next turn has to say.
     pub(super) changed: Changed,
+    /// What the last turn was started with, until Codex takes it.
+    pub(super) sent: Changed,
     pub(super) session: Session,
     pub(super) threads: Threads,
     pub(super) turns: Turns,
@@ -68,7 +70,7 @@ pub struct CodexCodec {
 }
 
 /// Settings that are other than what Codex was told last.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Changed {
     pub(super) model: bool,
     pub(super) rules: bool,
@@ -91,6 +93,7 @@ impl CodexCodec {
             no_sandbox: None,
             own_sandbox: OwnSandbox::Unknown,
             changed: Changed::default(),
+            sent: Changed::default(),
             session: Session::default(),
             threads: Threads::default(),
             turns: Turns::default(),

@@ -1,8 +1,8 @@
 //! Commands to Codex's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, SandboxMode, SystemSubtype,
-    Timestamp,
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, SandboxMode, Setting,
+    SystemSubtype, Timestamp,
 };
 use serde_json::{Map, Value, json};
 
@@ -47,7 +47,7 @@ impl Encode for CodexCodec {
             }
             Command::SetThinking { .. } => {
                 let why = "codex cannot honour a limit for thinking: it thinks by levels of effort, not by tokens";
-                out.events.push(EventKind::Error(refused(why)));
+                out.events.push(EventKind::Error(refused(why).about(Setting::Thinking)));
             }
             Command::Query { what } => self.query(what, out),
         }
@@ -97,6 +97,7 @@ impl CodexCodec {
         let mut add = |key: &str, value: Option<Value>| params.extend(value.map(|value| (key.to_owned(), value)));
         let raised = self.raises_sandbox();
         let changed = std::mem::take(&mut self.changed);
+        self.sent = changed;
         if changed.model {
             add("model", self.settings.model.clone().map(Value::String));
         }
@@ -126,7 +127,7 @@ impl CodexCodec {
                 self.settings.rules = rules;
                 self.changed.rules = true;
             }
-            Err(why) => out.events.push(EventKind::Error(refused(why))),
+            Err(why) => out.events.push(EventKind::Error(refused(why).about(Setting::Mode))),
         }
     }
 

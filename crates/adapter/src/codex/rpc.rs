@@ -7,7 +7,7 @@ use multitap_event::{
 };
 use serde_json::{Map, Value, json};
 
-use super::decode::{APP_SERVER, CodexCodec};
+use super::decode::{APP_SERVER, Changed, CodexCodec};
 use super::notice::note;
 use super::sandbox::OwnSandbox;
 use super::wire::{Fields, Reply, ReplyError};
@@ -124,7 +124,10 @@ impl CodexCodec {
             },
             Some(Asked::Open) => self.opened(&result, out),
             Some(Asked::OwnSettings) => self.sandbox_known(OwnSandbox::read(&result), out),
-            Some(Asked::Turn) => self.turns.announce(result.fields("turn").text("id")),
+            Some(Asked::Turn) => {
+                self.sent = Changed::default();
+                self.turns.announce(result.fields("turn").text("id"));
+            }
             Some(Asked::Query(what)) => out.events.push(told(what, result)),
             Some(Asked::Steer(Steered::Feedback { then })) => out.lines.push(then),
             Some(Asked::Steer(Steered::Prompt(_)) | Asked::Interrupt) => {}
@@ -152,7 +155,13 @@ impl CodexCodec {
             Some(Asked::Initialize | Asked::Newest) => self.give_up(refused, out),
             // An older version: what it says of its sandbox stands.
             Some(Asked::OwnSettings) => self.sandbox_known(OwnSandbox::Unknown, out),
-            Some(Asked::Turn) => self.turn_refused(refused, now, out),
+            Some(Asked::Turn) => {
+                // Codex took neither the turn nor its settings: the next turn brings them again.
+                let sent = std::mem::take(&mut self.sent);
+                self.changed.model |= sent.model;
+                self.changed.rules |= sent.rules;
+                self.turn_refused(refused, now, out);
+            }
             // The turn ended just before; what was wanted is so.
             Some(Asked::Interrupt) if why.contains("no active turn") => {}
             Some(Asked::Steer(Steered::Feedback { then })) => {

@@ -174,11 +174,9 @@ impl Session {
     /// Somebody chose other rules; they hold from the next turn on.
     pub(super) fn rules_chosen(&mut self, rules: &Rules, out: &mut Step) {
         let native = rules.native_mode();
-        if self.native_mode != native || self.mode != rules.mode {
-            self.native_mode.clone_from(&native);
-            self.mode = rules.mode;
-            out.events.push(EventKind::ModeChanged { mode: rules.mode, native_mode: native, by: None });
-        }
+        self.native_mode.clone_from(&native);
+        self.mode = rules.mode;
+        out.events.push(EventKind::ModeChanged { mode: rules.mode, native_mode: native, by: None });
     }
 
     /// Codex asks by that policy; told if that is news.
@@ -206,10 +204,8 @@ impl Session {
 
     /// Somebody chose that model; it answers from the next turn on.
     pub(super) fn model_chosen(&mut self, model: String, out: &mut Step) {
-        if self.model.as_ref() != Some(&model) {
-            self.model = Some(model.clone());
-            out.events.push(EventKind::ModelChanged { model, by: None });
-        }
+        self.model = Some(model.clone());
+        out.events.push(EventKind::ModelChanged { model, by: None });
     }
 }
 

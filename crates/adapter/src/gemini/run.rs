@@ -1,7 +1,7 @@
 //! A process for each turn: what each is started with, and the commands that come in between.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, Mode, Prompt, Query, Resume, SessionConfig,
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, Mode, Prompt, Query, Resume, SessionConfig, Setting,
     StatedConfig, SystemSubtype, Timestamp, TurnEnd, TurnStatus, Unsupported,
 };
 use uuid::Uuid;
@@ -114,7 +114,7 @@ impl Encode for StreamCodec {
             }
             Command::SetThinking { .. } => {
                 let why = unsupported("a limit for thinking", "it has no such option").to_string();
-                out.events.push(EventKind::Error(refused(why)));
+                out.events.push(EventKind::Error(refused(why).about(Setting::Thinking)));
             }
             Command::Query { what } => {
                 let word = match what {
@@ -164,7 +164,7 @@ impl StreamCodec {
             (Ok(mode), Some(runs)) => (mode, runs),
             (Ok(_), None) => return,
             (Err(why), _) => {
-                out.events.push(EventKind::Error(refused(why)));
+                out.events.push(EventKind::Error(refused(why).about(Setting::Mode)));
                 return;
             }
         };

@@ -227,6 +227,21 @@ fn a_prompt_that_is_refused_is_a_turn_that_failed() {
     assert_eq!(kinds, [r#""turnStarted""#, r#""error""#, r#""turnCompleted""#]);
 }
 
+/// Codex took nothing of a turn that it refused, a stricter mode least of all.
+#[test]
+fn settings_that_were_refused_with_a_turn_come_with_the_next() {
+    let mut codec = opened(&config());
+    codec.encode(Command::SetMode { mode: "plan".to_owned() }, now());
+    codec.encode(Command::SetModel { model: "other".to_owned() }, now());
+    let first = codec.encode(Command::Prompt(Prompt::text("one")), now()).lines.concat();
+    assert!(first.contains("readOnly") && first.contains("other"), "{first}");
+    let id: Value = serde_json::from_str(&first).unwrap();
+    let refused = json!({ "id": id["id"], "error": { "code": -32600, "message": "not allowed" } });
+    codec.decode(&refused.to_string(), now());
+    let second = codec.encode(Command::Prompt(Prompt::text("two")), now()).lines.concat();
+    assert!(second.contains("readOnly") && second.contains("other"), "{second}");
+}
+
 #[test]
 fn a_review_does_not_run_under_the_mode_before() {
     for prompt in ["/review", "/review the tests", "/compact"] {

@@ -31,6 +31,7 @@ mod recording;
 #[cfg(unix)]
 mod scene;
 mod schema;
+mod setting;
 #[cfg(unix)]
 mod settings;
 mod shown;

@@ -1,9 +1,13 @@
 //! What clients ask: prompts, answers, cancel, mode, model, questions about the agent itself.
 
-use multitap_event::{AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, SystemSubtype};
+use multitap_event::{
+    AgentError, AgentErrorKind, AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, Setting,
+    SystemSubtype,
+};
 use serde_json::json;
 
 use super::{Gone, Runner, WAITING};
+use crate::chat::ChatOwner;
 use crate::conversation::{Call, Conversation, Said};
 use crate::launch::{choose, providers};
 use crate::mcp::Change;
@@ -34,18 +38,24 @@ impl Runner {
             }
             Command::SetMode { mode } => match self.set_mode(&mode, None).await? {
                 Ok(_) => Ok(()),
-                Err(why) => self.warn(why).await,
+                Err(why) => self.refuse(Setting::Mode, why).await,
             },
             Command::SetModel { model } => match self.set_model(&model).await? {
                 Ok(()) => Ok(()),
-                Err(why) => self.warn(why).await,
+                Err(why) => self.refuse(Setting::Model, why).await,
             },
             Command::SetThinking { tokens } => {
                 self.thinking = tokens;
-                Ok(())
+                self.note("thinkingLimit", None, json!({ "tokens": tokens })).await
             }
             Command::Query { what } => self.query(what).await,
         }
+    }
+
+    /// A setting stays as it is.
+    async fn refuse(&mut self, setting: Setting, why: String) -> Result<(), Gone> {
+        let error = AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Builtin).warning();
+        self.tell(EventKind::Error(error.about(setting))).await
     }
 
     async fn prompted(&mut self, prompt: Prompt) -> Result<(), Gone> {
@@ -61,7 +71,10 @@ impl Runner {
                 let said = self.expand(Said { text, images: prompt.images }).await;
                 self.step(Input::Prompt(said)).await
             }
-            Some(Ok(slash)) => self.slash(slash, prompt.within).await,
+            Some(Ok(slash)) => {
+                let owner = ChatOwner::of(&prompt);
+                self.slash(slash, prompt.within, &owner).await
+            }
             Some(Err(why)) => self.step(Input::Say(Err(why))).await,
             None => {
                 let said = self.expand(said(prompt)).await;
@@ -137,7 +150,7 @@ impl Runner {
         }
     }
 
-    async fn slash(&mut self, slash: Slash, within: Option<ApprovalMode>) -> Result<(), Gone> {
+    async fn slash(&mut self, slash: Slash, within: Option<ApprovalMode>, owner: &ChatOwner) -> Result<(), Gone> {
         let words = match slash {
             Slash::Help => Ok(slash::help(&self.own)),
             Slash::Tools => Ok(self.tools()),
@@ -166,11 +179,11 @@ impl Runner {
             Slash::Compress if self.machine.talk.is_empty() => Ok("There is nothing to sum up yet.\n".to_owned()),
             Slash::Compress => return self.step(Input::Compress).await,
             Slash::ChatSave(name) => {
-                let saved = self.shelf.save(&name, &self.chat, &self.machine.talk).await;
+                let saved = self.shelf.save(&name, (owner, &self.folder), &self.chat, &self.machine.talk).await;
                 saved.map(|()| format!("Kept as {name}.\n")).map_err(|error| error.to_string())
             }
-            Slash::ChatList => self.chats().await,
-            Slash::ChatResume(name) => match self.shelf.load(&name).await {
+            Slash::ChatList => self.chats(owner).await,
+            Slash::ChatResume(name) => match self.shelf.load(&name, owner, &self.folder).await {
                 Ok(talk) => {
                     let count = talk.messages().len();
                     self.take(talk).await?;
@@ -182,7 +195,7 @@ impl Runner {
                 Err("only whoever runs this session deletes conversations".to_owned())
             }
             Slash::ChatDelete(name) => {
-                let deleted = self.shelf.delete(&name).await;
+                let deleted = self.shelf.delete(&name, owner, &self.folder).await;
                 deleted.map(|()| format!("{name} is gone.\n")).map_err(|error| error.to_string())
             }
             Slash::Stats => Ok(self.stats()),
@@ -244,8 +257,8 @@ impl Runner {
         servers.iter().map(one).collect()
     }
 
-    async fn chats(&self) -> Result<String, String> {
-        let names = self.shelf.list().await.map_err(|error| error.to_string())?;
+    async fn chats(&self, owner: &ChatOwner) -> Result<String, String> {
+        let names = self.shelf.list(owner, &self.folder).await.map_err(|error| error.to_string())?;
         if names.is_empty() {
             return Ok("No conversations are kept by name.\n".to_owned());
         }

@@ -344,3 +344,37 @@ fn a_session_that_rests_gives_way_and_is_taken_up_again() {
     }
     served.stop("-TERM", &scene);
 }
+
+/// Another user of this machine reaches a loopback door, and is nobody to it. Needs root, to become somebody else.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_user_of_this_machine_needs_a_token() {
+    let mut scene = Scene::bare();
+    let as_nobody = |scene: &Scene, url: &str, header: &str| {
+        let id = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        let ask = ["curl", "-s", "-m", "60", "-w", " %{http_code}", "-H", header, url];
+        let output = scene.scratch.command("setpriv").args(id).args(ask).output();
+        output.ok().filter(|output| output.status.success()).map(|out| String::from_utf8(out.stdout).unwrap())
+    };
+    let served = scene.serve(&[]);
+    let url = format!("http://127.0.0.1:{}/healthz", served.port);
+    assert_eq!(served.ask("GET /healthz", &[]).0, 200, "our own user needs none");
+    match as_nobody(&scene, &url, "X-Nothing: 1") {
+        None => {
+            println!("SKIPPED: becoming another user needs root, setpriv and curl");
+            served.stop("-TERM", &scene);
+            return;
+        }
+        Some(answer) => {
+            assert!(answer.ends_with(" 401") && answer.contains("--token-file"), "{answer}");
+        }
+    }
+    served.stop("-TERM", &scene);
+    // A token says who it is, whichever user brings it.
+    scene.scratch.set("MULTITAP_TOKEN", "env-secret");
+    let served = scene.serve(&[]);
+    let url = format!("http://127.0.0.1:{}/healthz", served.port);
+    let answer = as_nobody(&scene, &url, "Authorization: Bearer env-secret").unwrap();
+    assert!(answer.ends_with(" 200"), "{answer}");
+    served.stop("-TERM", &scene);
+}

@@ -5,7 +5,10 @@
 
 use std::collections::VecDeque;
 
-use multitap_event::{AgentType, ApprovalMode, ClientId, ClientRef, ClientRole, Mode};
+use multitap_event::{
+    AgentType, ApprovalMode, Choice, ChoiceKind, ClientId, ClientRef, ClientRole, Decide, Details, Mode, Question,
+    Refused,
+};
 
 use super::error::{Barred, CommandError, KickError};
 use crate::rule::Rule;
@@ -43,14 +46,11 @@ impl Rights {
         (!client.is_owner()).then(|| Mode::bound(self.ceiling.as_ref()))
     }
 
-    /// Whether a client may choose that mode. What an owner chooses is how far the others may go from now on.
-    pub(super) fn choose(&mut self, word: &str, by: &ClientRef) -> Result<(), CommandError> {
+    /// Whether a client may ask for that mode.
+    pub(super) fn may_choose(&self, word: &str, by: &ClientRef) -> Result<(), CommandError> {
         // What the agent does not know it refuses itself.
         let Ok(mode) = Mode::parse(self.agent, word) else { return Ok(()) };
-        let Some(most) = self.within(by) else {
-            self.ceiling = Some(mode);
-            return Ok(());
-        };
+        let Some(most) = self.within(by) else { return Ok(()) };
         let fits = match &mode {
             Mode::Unified(mode) => mode.is_within(most, self.agent),
             // Nobody knows what it lets run: it may be put back where the owner had it.
@@ -59,9 +59,37 @@ impl Rights {
         if fits { Ok(()) } else { Err(CommandError::Beyond { word: mode.to_string(), most }) }
     }
 
-    /// An owner changed the mode in another way.
-    pub(super) fn chosen(&mut self, mode: ApprovalMode) {
-        self.ceiling = Some(Mode::Unified(mode));
+    /// The agent confirmed a mode that a client chose. An owner's choice is how far the others may go from now on.
+    pub(super) fn chosen(&mut self, mode: &Mode, by: &ClientRef) {
+        if by.is_owner() {
+            self.ceiling = Some(mode.clone());
+        }
+    }
+
+    /// Marks the options of a question that only an owner may choose.
+    pub(super) fn mark(&self, question: &mut Question) {
+        let most = Mode::bound(self.ceiling.as_ref());
+        let details = &question.details;
+        for choice in &mut question.options {
+            let beyond = needs(details, choice).is_some_and(|mode| !mode.is_within(most, self.agent));
+            choice.owner_only |= beyond;
+        }
+    }
+
+    /// Whether a client may give that answer, as far as the mode goes that an owner chose last.
+    pub(super) fn may_answer(&self, question: &Question, decide: &Decide, by: &ClientRef) -> Result<(), Refused> {
+        let mut question = question.clone();
+        self.mark(&mut question);
+        // An option that was not offered is refused for that.
+        if question.choice(&decide.option_id).is_none_or(|choice| choice.is_open_to(by)) {
+            return Ok(());
+        }
+        let open = question.options.iter().filter(|choice| choice.is_open_to(by));
+        Err(Refused::OwnerOnly {
+            question: question.question_id.clone(),
+            option: decide.option_id.clone(),
+            offered: open.map(|choice| choice.id.clone()).collect(),
+        })
     }
 
     /// Whether a client may take that rule back.
@@ -87,6 +115,18 @@ impl Rights {
     }
 }
 
+/// The strictest mode that lets run unasked what an answer lets run unasked from now on; none for an answer that counts
+/// only once.
+fn needs(details: &Details, choice: &Choice) -> Option<ApprovalMode> {
+    match (details, choice.kind) {
+        // An approved plan ends the plan mode.
+        (Details::Plan { .. }, ChoiceKind::AllowOnce) => Some(ApprovalMode::Ask),
+        (Details::Plan { .. } | Details::FileEdit { .. }, ChoiceKind::AllowAlways) => Some(ApprovalMode::AutoEdit),
+        (_, ChoiceKind::AllowAlways) => Some(ApprovalMode::AutoAll),
+        (_, ChoiceKind::AllowOnce | ChoiceKind::RejectOnce | ChoiceKind::RejectAlways) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use multitap_event::Door;
@@ -104,21 +144,27 @@ mod tests {
     #[test]
     fn a_controller_goes_as_far_as_an_owner_went() {
         let mut rights = Rights::new(AgentType::Claude, None);
-        let may = |rights: &mut Rights, word: &str| rights.choose(word, &controller()).is_ok();
+        let may = |rights: &Rights, word: &str| rights.may_choose(word, &controller()).is_ok();
+        let chosen = |rights: &mut Rights, word: &str, by: &ClientRef| {
+            rights.may_choose(word, by).unwrap();
+            rights.chosen(&Mode::parse(AgentType::Claude, word).unwrap(), by);
+        };
         for (word, fits) in [("plan", true), ("ask", true), ("default", true), ("acceptEdits", false), ("auto", false)]
         {
-            assert_eq!(may(&mut rights, word), fits, "{word}, with a host that chose nothing and so asks");
+            assert_eq!(may(&rights, word), fits, "{word}, with a host that chose nothing and so asks");
         }
-        assert!(may(&mut rights, "flyAway"), "the agent says that it has none");
+        assert!(may(&rights, "flyAway"), "the agent says that it has none");
         for owner in [None, Some(ClientRole::Owner)] {
-            rights.choose("auto-edit", &client("ann", owner)).unwrap();
-            assert!(may(&mut rights, "auto-edit") && !may(&mut rights, "bypassPermissions"));
-            rights.choose("plan", &client("ann", owner)).unwrap();
-            assert!(may(&mut rights, "plan") && !may(&mut rights, "ask"));
+            chosen(&mut rights, "auto-edit", &client("ann", owner));
+            assert!(may(&rights, "auto-edit") && !may(&rights, "bypassPermissions"));
+            chosen(&mut rights, "plan", &client("ann", owner));
+            assert!(may(&rights, "plan") && !may(&rights, "ask"));
         }
-        rights.choose("auto", &client("ann", None)).unwrap();
-        assert!(may(&mut rights, "auto") && may(&mut rights, "ask") && !may(&mut rights, "auto-edit"));
-        let refused = rights.choose("auto-all", &controller()).unwrap_err().to_string();
+        chosen(&mut rights, "plan", &controller());
+        assert!(may(&rights, "plan") && !may(&rights, "auto-edit"), "a controller's choice changes nothing");
+        chosen(&mut rights, "auto", &client("ann", None));
+        assert!(may(&rights, "auto") && may(&rights, "ask") && !may(&rights, "auto-edit"));
+        let refused = rights.may_choose("auto-all", &controller()).unwrap_err().to_string();
         assert!(refused.contains("autoAll") && refused.contains("than ask"), "{refused}");
     }
 

@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Command, Door, Draft, Event, EventKind, Mode, Prompt, PromptId, QuestionId,
-    SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp, UserMessage,
+    AgentError, AgentErrorKind, ApprovalMode, ClientRef, Command, Door, Draft, Event, EventKind, Mode, Prompt,
+    PromptId, QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp,
+    UserMessage,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -27,6 +28,7 @@ use self::decide::Reviews;
 use super::ask::{Ask, Reply};
 use super::log::Log;
 use super::outbox::{Effect, Item, Landed, Outbox};
+use super::pending::Pending;
 use super::right::Rights;
 use crate::entry::Entry;
 use crate::journal::JournalError;
@@ -107,9 +109,8 @@ pub(crate) struct SessionTask {
     agent: Agent,
     rights: Rights,
     reviews: Reviews,
-    /// Who asked for the next change of mode, and of model.
-    mode_by: Option<ClientRef>,
-    model_by: Option<ClientRef>,
+    /// Changes of mode and model that the agent has not answered yet.
+    pending: Pending,
     /// Who sent the slash command that runs, until it asks something: it may change the mode, and the agent does not know
     /// who wanted it.
     said: Option<ClientRef>,
@@ -165,8 +166,7 @@ impl SessionTask {
             reviews: Reviews::default(),
             said: None,
             is_line: false,
-            mode_by: None,
-            model_by: None,
+            pending: Pending::default(),
             tail: beginning.tail,
             native: beginning.native,
             latest: None,
@@ -353,21 +353,22 @@ impl SessionTask {
         match &mut draft.kind {
             EventKind::SessionEnded(_) => self.tie_up(),
             EventKind::PermissionAsked(question) => {
+                self.rights.mark(question);
                 if let Some(patience) = self.question_timeout {
                     self.deadlines.push((question.question_id.clone(), Instant::now() + patience));
                 }
             }
             EventKind::TurnCompleted(_) => self.said = None,
-            EventKind::ModeChanged { by, mode, .. } if by.is_none() => {
-                *by = self.mode_by.take();
-                if let (None, Some(said)) = (&by, &self.said) {
-                    if let Some(mode) = mode.filter(|_| said.is_owner()) {
-                        self.rights.chosen(mode);
-                    }
-                    *by = Some(said.clone());
+            EventKind::ModeChanged { by, mode, native_mode } if by.is_none() => {
+                *by = self.mode_changed(*mode, native_mode.as_deref());
+            }
+            EventKind::ModelChanged { by, model } if by.is_none() => {
+                *by = self.pending.model_confirmed(model);
+                if by.is_some() {
+                    self.config.model = Some(model.clone());
                 }
             }
-            EventKind::ModelChanged { by, .. } if by.is_none() => *by = self.model_by.take(),
+            EventKind::Error(AgentError { refused_setting: Some(setting), .. }) => self.pending.refused(*setting),
             _ => {}
         }
         let started = matches!(draft.kind, EventKind::SessionStarted(_));
@@ -377,6 +378,18 @@ impl SessionTask {
         if started && let Some(error) = self.unkept.take() {
             self.say_unkept(&error);
         }
+    }
+
+    /// The agent is in another mode: who chose it, if somebody did. From now on it is the session's.
+    fn mode_changed(&mut self, mode: Option<ApprovalMode>, native: Option<&str>) -> Option<ClientRef> {
+        let asked = self.pending.mode_confirmed(self.config.agent.agent_type(), mode, native);
+        // A slash command may change the mode as well, and the agent does not know who sent it.
+        let Some((mode, by)) = asked.or_else(|| Some((Mode::Unified(mode?), self.said.clone()?))) else {
+            return self.said.clone();
+        };
+        self.rights.chosen(&mode, &by);
+        self.config.mode = Some(mode);
+        Some(by)
     }
 
     /// What has to be told before the agent's end: nothing that was begun stays open.
@@ -435,6 +448,7 @@ impl SessionTask {
 
     fn hand_over(&mut self, permit: mpsc::OwnedPermit<Command>, mut prompt: Prompt, from: ClientRef) {
         prompt.within = self.rights.within(&from);
+        prompt.account.clone_from(&from.account);
         self.is_line = prompt.within.is_none() && prompt.shell_line().is_some();
         self.said = prompt.text.trim_start().starts_with('/').then(|| from.clone());
         let message = spoken(&mut prompt, from);

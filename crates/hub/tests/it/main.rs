@@ -14,4 +14,5 @@ mod recover;
 mod rights;
 mod scene;
 mod session;
+mod setting;
 mod stalled;

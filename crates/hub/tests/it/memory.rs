@@ -267,6 +267,16 @@ impl Journal for Memory {
         })
     }
 
+    fn begin_task(&self, task: TaskRecord) -> Kept<'_, ()> {
+        Box::pin(async move {
+            if !self.logs().contains_key(&task.session) {
+                return Err(JournalError::NoSuchSession(task.session));
+            }
+            self.tasks.lock().unwrap().entry(task.id.clone()).or_insert(task);
+            Ok(())
+        })
+    }
+
     fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>> {
         Box::pin(async move { Ok(self.tasks.lock().unwrap().get(&id).cloned()) })
     }

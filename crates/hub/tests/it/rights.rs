@@ -1,11 +1,12 @@
 //! What those may do who are not the owners of a session: prompt and answer, and nothing that loosens it.
 
 use multitap_event::{
-    ApprovalMode, ClientRef, ClientRole, Command, Decide, EventKind, Mode, Prompt, SessionConfig, option,
+    AgentType, ApprovalMode, Choice, ChoiceKind, ClientRef, ClientRole, Command, Decide, Details, EventKind, Mode,
+    Prompt, Question, Refused, SessionConfig, option,
 };
 use multitap_hub::{
-    CancelError, CommandError, DecideError, Join, JoinFrom, KickError, Open, PromptError, RevokeError, Session,
-    WhenBusy, WithdrawError,
+    CancelError, CommandError, DecideError, Feed, Join, JoinFrom, KickError, Linger, Open, PromptError, RevokeError,
+    Session, WhenBusy, WithdrawError,
 };
 
 use crate::memory::Memory;
@@ -22,6 +23,10 @@ fn beyond(word: &str, most: ApprovalMode) -> Result<(), CommandError> {
     Err(CommandError::Beyond { word: word.to_owned(), most })
 }
 
+fn changed(mode: ApprovalMode) -> EventKind {
+    EventKind::ModeChanged { mode: Some(mode), native_mode: None, by: None }
+}
+
 #[tokio::test]
 async fn only_owners_go_beyond_the_mode_that_owners_chose() {
     let mut scene = Scene::new().await;
@@ -31,19 +36,26 @@ async fn only_owners_go_beyond_the_mode_that_owners_chose() {
     assert_eq!(scene.session.set_mode("auto", eve.clone()).await, beyond("auto", ApprovalMode::Ask));
     scene.session.set_mode("plan", eve.clone()).await.unwrap();
     assert_eq!(scene.hears().await, Command::SetMode { mode: "plan".into() }, "the others were not passed on");
-    scene.session.set_mode("ask", eve.clone()).await.unwrap();
-    scene.hears().await;
+    let mut feed = scene.join("kim", JoinFrom::Now).await;
+    scene.tells(changed(ApprovalMode::Plan)).await;
+    until(&mut feed, "modeChanged").await;
+    chosen(&scene, &mut feed, "ask", &eve).await;
     let ann = ClientRef { role: Some(ClientRole::Owner), ..controller("ann") };
     for owner in [client("host"), ann] {
-        scene.session.set_mode("autoEdit", owner.clone()).await.unwrap();
-        scene.hears().await;
-        scene.session.set_mode("acceptEdits", eve.clone()).await.unwrap();
-        scene.hears().await;
+        chosen(&scene, &mut feed, "autoEdit", &owner).await;
+        chosen(&scene, &mut feed, "acceptEdits", &eve).await;
         assert_eq!(scene.session.set_mode("autoAll", eve.clone()).await, beyond("autoAll", ApprovalMode::AutoEdit));
-        scene.session.set_mode("ask", owner).await.unwrap();
-        scene.hears().await;
+        chosen(&scene, &mut feed, "ask", &owner).await;
         assert_eq!(scene.session.set_mode("autoEdit", eve.clone()).await, beyond("autoEdit", ApprovalMode::Ask));
     }
+}
+
+/// A client chooses a mode, and the agent confirms it.
+async fn chosen(scene: &Scene, feed: &mut Feed, word: &str, by: &ClientRef) {
+    scene.session.set_mode(word, by.clone()).await.unwrap();
+    let Ok(Mode::Unified(mode)) = Mode::parse(AgentType::Claude, word) else { panic!("{word}") };
+    scene.tells(changed(mode)).await;
+    until(feed, "modeChanged").await;
 }
 
 /// The session is opened as a client wished, and its host would have allowed more.
@@ -79,7 +91,6 @@ async fn the_agent_hears_how_far_whoever_prompts_may_go() {
     let Command::Steer(steered) = scene.hears().await else { panic!() };
     assert_eq!(steered.within, ask);
     scene.session.prompt(said("later"), WhenBusy::Queue, eve.clone()).await.unwrap();
-    let changed = |mode| EventKind::ModeChanged { mode: Some(mode), native_mode: None, by: None };
     scene.tells(changed(ApprovalMode::Plan)).await;
     let EventKind::ModeChanged { by, .. } = until(&mut feed, "modeChanged").await.kind else { panic!() };
     assert_eq!(by.unwrap().client, "eve", "it was her command");
@@ -148,7 +159,9 @@ async fn who_was_sent_away_is_heard_no_more() {
 #[tokio::test]
 async fn an_answer_for_good_is_taken_back_by_who_gave_it_or_an_owner() {
     let journal = Memory::new();
-    let mut scene = Scene::lingering(&journal).await;
+    let ceiling = Some(Mode::Unified(ApprovalMode::AutoAll));
+    let opened = Open { linger: Linger::UntilClosed, ceiling, ..open() };
+    let mut scene = Stage::new(Some(journal)).open(opened).await;
     let eve = joined(&scene.session, controller("eve")).await;
     let mut feed = scene.join("ann", JoinFrom::Start).await;
     for question in ["q", "p"] {
@@ -163,4 +176,84 @@ async fn an_answer_for_good_is_taken_back_by_who_gave_it_or_an_owner() {
     scene.session.revoke("q", eve).await.unwrap();
     scene.session.revoke("p", client("ann")).await.unwrap();
     assert!(scene.session.rules().await.is_empty());
+}
+
+fn offering(id: &str, details: Details, options: Vec<Choice>) -> EventKind {
+    let EventKind::PermissionAsked(question) = asked(id) else { panic!() };
+    EventKind::PermissionAsked(Question { details, options, ..question })
+}
+
+fn choices() -> Vec<Choice> {
+    vec![
+        Choice::new(option::PROCEED_ONCE, "Once", ChoiceKind::AllowOnce),
+        Choice::new(option::PROCEED_ALWAYS, "Always", ChoiceKind::AllowAlways),
+        Choice::new(option::PROCEED_ALWAYS_AND_SAVE, "Save", ChoiceKind::AllowAlways),
+        Choice::new("cancel_always", "Never", ChoiceKind::RejectAlways),
+        Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
+    ]
+}
+
+fn command() -> Details {
+    Details::Command { command: "make".into(), directory: None, description: None }
+}
+
+fn file_edit() -> Details {
+    Details::FileEdit { file_path: "a.txt".into(), before: None, after: None, diff: None }
+}
+
+/// The options of a question that are marked as the owner's.
+fn owners(event: &multitap_event::Event) -> Vec<&str> {
+    let EventKind::PermissionAsked(question) = &event.kind else { panic!() };
+    question.options.iter().filter(|choice| choice.owner_only).map(|choice| choice.id.as_str()).collect()
+}
+
+/// A rule that outlives the session, or lets more run unasked than the owner's mode, is for the owner to make, whichever
+/// agent offers it.
+#[tokio::test]
+async fn only_an_owners_answer_saves_a_rule_or_goes_beyond_the_mode() {
+    let journal = Memory::new();
+    let mut scene = Scene::kept(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    scene.tells(offering("q", command(), choices())).await;
+    let event = until(&mut feed, "permissionAsked").await;
+    assert_eq!(owners(&event), [option::PROCEED_ALWAYS, option::PROCEED_ALWAYS_AND_SAVE]);
+    let answer = |option: &str| Decide::new(&"q".into(), option);
+    for option in [option::PROCEED_ALWAYS, option::PROCEED_ALWAYS_AND_SAVE] {
+        let refused = scene.session.decide(answer(option), controller("eve")).await.unwrap_err();
+        let DecideError::Refused(Refused::OwnerOnly { offered, .. }) = &refused else { panic!("{refused}") };
+        let open: Vec<&str> = offered.iter().map(|id| id.as_str()).collect();
+        assert_eq!(open, [option::PROCEED_ONCE, "cancel_always", option::CANCEL], "{refused}");
+    }
+    assert!(scene.session.rules().await.is_empty());
+    let ruling = scene.session.decide(answer(option::PROCEED_ALWAYS_AND_SAVE), client("ann")).await.unwrap();
+    assert_eq!(ruling.settled_by.client, "ann", "the question stayed open");
+    assert!(
+        matches!(scene.hears().await, Command::Decide(decide) if decide.option_id.as_str() == "proceed_always_and_save")
+    );
+}
+
+#[tokio::test]
+async fn an_answer_for_good_within_the_owners_mode_is_anybodys() {
+    for (ceiling, details, expected) in [
+        (ApprovalMode::AutoEdit, file_edit(), vec!["proceed_always_and_save"]),
+        (ApprovalMode::AutoEdit, command(), vec!["proceed_always", "proceed_always_and_save"]),
+        (ApprovalMode::AutoAll, command(), vec!["proceed_always_and_save"]),
+        (ApprovalMode::AutoEdit, Details::Plan { plan: "p".into() }, vec!["proceed_always_and_save"]),
+        (ApprovalMode::Ask, Details::Plan { plan: "p".into() }, vec!["proceed_always", "proceed_always_and_save"]),
+        (
+            ApprovalMode::Plan,
+            Details::Plan { plan: "p".into() },
+            vec!["proceed_once", "proceed_always", "proceed_always_and_save"],
+        ),
+    ] {
+        let opened = Open { ceiling: Some(Mode::Unified(ceiling)), ..open() };
+        let scene = Stage::new(None).open(opened).await;
+        let mut feed = scene.join("ann", JoinFrom::Start).await;
+        scene.tells(offering("q", details.clone(), choices())).await;
+        let event = until(&mut feed, "permissionAsked").await;
+        assert_eq!(owners(&event), expected, "{ceiling} {details:?}");
+        let answer = Decide::new(&"q".into(), option::PROCEED_ALWAYS);
+        let answered = scene.session.decide(answer, controller("eve")).await;
+        assert_eq!(answered.is_ok(), !expected.contains(&"proceed_always"), "{ceiling} {details:?}");
+    }
 }

@@ -48,11 +48,26 @@ fn fresh(id: &str, session: &SessionId, seq: u64, at: Timestamp) -> TaskRecord {
     }
 }
 
-/// A turn that will be a task of its own can be asked for from now on.
-pub(crate) async fn begin(journal: &Arc<dyn Journal>, session: &Session, task: &str) {
-    if name::is_own_task(task) {
-        let record = fresh(task, session.id(), session.last() + 1, Timestamp::now());
-        put_away(journal, record).await;
+/// A prompt's turn that will be a task of its own, once the session accepts the prompt. A refused prompt is no task.
+#[derive(Debug)]
+pub(crate) struct NewTask(Option<TaskRecord>);
+
+impl NewTask {
+    /// Before the prompt is sent: the task begins after what is in the log by now.
+    pub(crate) fn before(session: &Session, task: &str) -> Self {
+        let is_own = name::is_own_task(task);
+        Self(is_own.then(|| fresh(task, session.id(), session.last() + 1, Timestamp::now())))
+    }
+
+    /// The prompt was accepted: whoever hears of the task can ask for it. A task that runs already, such as one that the
+    /// prompt joined, stays as it is.
+    pub(crate) async fn accepted(self, journal: &Arc<dyn Journal>) {
+        let Some(record) = self.0 else { return };
+        let id = record.id.clone();
+        if let Err(error) = journal.begin_task(record).await {
+            // The log has it all the same.
+            tracing::warn!(task = %id, %error, "cannot store a new task");
+        }
     }
 }
 
@@ -63,16 +78,6 @@ pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &
     if !is_kept {
         let mut record = fresh(&now.task, session.id(), session.last(), Timestamp::now());
         now.state.word().clone_into(&mut record.state);
-        put_away(journal, record).await;
-    }
-}
-
-/// Nothing came of it.
-pub(crate) async fn reject(journal: &Arc<dyn Journal>, session: &Session, task: &str) {
-    if name::is_own_task(task) {
-        let mut record = fresh(task, session.id(), session.last() + 1, Timestamp::now());
-        TaskState::Rejected.word().clone_into(&mut record.state);
-        record.last_seq = Some(session.last());
         put_away(journal, record).await;
     }
 }

@@ -46,9 +46,7 @@ pub(crate) struct Call {
 impl Call {
     /// Who it is, as the session is told.
     pub(crate) fn client(&self) -> ClientRef {
-        let name = self.caller.name.clone().unwrap_or_else(|| "client".to_owned());
-        let client_id = self.client_id.clone();
-        ClientRef { role: Some(self.caller.role), client_id, ..ClientRef::new(name, Door::A2a) }
+        ClientRef { client_id: self.client_id.clone(), ..self.caller.client(Door::A2a) }
     }
 }
 

@@ -59,12 +59,13 @@ impl Scheme {
 
     pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, Unauthenticated> {
         match self {
-            Self::Open => Ok(Caller { name: None, role: ClientRole::Controller }),
-            Self::SameUser => Ok(Caller { name: None, role: ClientRole::Owner }),
+            Self::Open => Ok(Caller { name: None, role: ClientRole::Controller, account: None }),
+            Self::SameUser => Ok(Caller { name: None, role: ClientRole::Owner, account: None }),
             Self::Bearer(tokens) => {
                 let token = bearer(headers)?;
                 let (role, name) = tokens.find(&token).ok_or(Unauthenticated::Wrong)?;
-                Ok(Caller { name: name.map(str::to_owned), role })
+                let name = name.map(str::to_owned);
+                Ok(Caller { account: name.clone(), name, role })
             }
         }
     }

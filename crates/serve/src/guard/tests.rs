@@ -215,7 +215,10 @@ fn a_page_elsewhere_is_found_out_also_without_an_origin() {
 #[test]
 fn a_token_says_who_it_is_and_a_query_only_lowers() {
     let guard = guard(Access { scheme: Scheme::of(tokens()), ..Access::default() });
-    let is = |name: Option<&str>, role| Ok(Caller { name: name.map(str::to_owned), role });
+    let is = |name: Option<&str>, role| {
+        let name = name.map(str::to_owned);
+        Ok(Caller { account: name.clone(), name, role })
+    };
     let wrong = || Err(Refusal::Unauthenticated(Unauthenticated::Wrong));
     for (uri, headers, expected) in [
         ("/", &[("authorization", "Bearer own-1")][..], is(Some("Ada"), ClientRole::Owner)),
@@ -254,11 +257,12 @@ fn a_token_says_who_it_is_and_a_query_only_lowers() {
 fn at_an_open_door_everybody_is_a_controller() {
     let guard = guard(Access::default());
     let caller = |uri| guard.caller(&head(uri, &[("authorization", "Bearer whatever")])).unwrap();
-    assert_eq!(caller("/"), Caller { name: None, role: ClientRole::Controller });
+    assert_eq!(caller("/"), Caller { name: None, role: ClientRole::Controller, account: None });
     assert_eq!(caller("/?role=owner").role, ClientRole::Controller, "asking does not help");
     assert_eq!(
         caller("/?role=observer&client=my%20IDE"),
-        Caller { name: Some("my IDE".into()), role: ClientRole::Observer }
+        Caller { name: Some("my IDE".into()), role: ClientRole::Observer, account: None },
+        "a name that a client gives itself is no account"
     );
     assert!(guard.security_schemes().is_empty());
     let guarded = self::guard(Access { scheme: Scheme::of(tokens()), ..Access::default() });

@@ -27,6 +27,7 @@ use super::patient::Patient;
 #[cfg(unix)]
 use super::private::is_same_user;
 use super::{Limits, problem};
+use crate::guard::{PeerUser, user_of};
 
 /// From this size on the head of a request is too large, if it is not whole by then.
 const HEAD: usize = 64 * 1024;
@@ -50,6 +51,15 @@ pub(super) enum Listener {
     Tcp(TcpListener),
     #[cfg(unix)]
     Unix(UnixListener),
+}
+
+/// How it is known who comes over TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Visitors {
+    /// By what their requests bring.
+    Named,
+    /// By the user that the system names.
+    ByUser,
 }
 
 /// The other end of a connection.
@@ -82,9 +92,10 @@ impl Connections {
     }
 
     /// Takes in who comes to that socket.
-    pub(super) fn accept(&self, listener: Listener, router: Router) {
+    pub(super) fn accept(&self, listener: Listener, router: Router, visitors: Visitors) {
         let accept = Accept {
             listener,
+            visitors,
             router,
             limits: self.limits,
             seats: self.seats.clone(),
@@ -118,6 +129,7 @@ impl Drop for Connections {
 
 struct Accept {
     listener: Listener,
+    visitors: Visitors,
     router: Router,
     limits: Limits,
     seats: Arc<Semaphore>,
@@ -147,16 +159,25 @@ impl Accept {
     async fn next(&self) -> io::Result<()> {
         match &self.listener {
             Listener::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
+                let (stream, peer) = listener.accept().await?;
                 // Frames are small and each is waited for.
                 stream.set_nodelay(true).ok(); // slower without it, not wrong
-                self.take_in(stream);
+                let own = stream.local_addr();
+                let visitors = self.visitors;
+                let user = async move {
+                    match (visitors, own) {
+                        (Visitors::Named, _) => PeerUser::Same,
+                        (Visitors::ByUser, Ok(own)) => user_of(peer, own).await,
+                        (Visitors::ByUser, Err(_)) => PeerUser::Other,
+                    }
+                };
+                self.take_in(stream, user);
             }
             #[cfg(unix)]
             Listener::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 if is_same_user(&stream) {
-                    self.take_in(stream);
+                    self.take_in(stream, async { PeerUser::Same });
                 } else {
                     tracing::warn!("another user came to a private door, and was not let in");
                 }
@@ -165,11 +186,13 @@ impl Accept {
         Ok(())
     }
 
-    fn take_in(&self, stream: impl Stream) {
+    /// `user` is looked up once for the connection, while it is served.
+    fn take_in(&self, stream: impl Stream, user: impl Future<Output = PeerUser> + Send + 'static) {
         match self.seats.clone().try_acquire_owned() {
             Ok(seat) => {
                 let seat = Seat { _taken: Arc::new(seat) };
-                let served = serve(stream, seat, self.router.clone(), self.limits, self.stop.clone());
+                let (router, limits, stop) = (self.router.clone(), self.limits, self.stop.clone());
+                let served = async move { serve(stream, (seat, user.await), router, limits, stop).await };
                 let cut = self.cut.clone();
                 self.tasks.spawn(async move {
                     tokio::select! {
@@ -191,10 +214,17 @@ impl Accept {
     }
 }
 
-async fn serve(stream: impl Stream, seat: Seat, router: Router, limits: Limits, stop: CancellationToken) {
+async fn serve(
+    stream: impl Stream,
+    (seat, user): (Seat, PeerUser),
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) {
     let service = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(seat.clone());
+        request.extensions_mut().insert(user);
         hyper::service::Service::call(&service, request)
     });
     let connection = http1::Builder::new()

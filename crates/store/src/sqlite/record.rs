@@ -97,6 +97,7 @@ pub(super) fn ruling(row: &Row<'_>) -> rusqlite::Result<Ruling> {
             door: from_word(row, "door")?,
             client_id: row.get::<_, Option<String>>("client_id")?.map(Into::into),
             role,
+            account: None,
         },
         at: time(row, "settled")?,
         feedback: row.get("feedback")?,

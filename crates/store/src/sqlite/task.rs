@@ -13,18 +13,30 @@ const TASK: &str = "SELECT id, session_id, state, first_seq, last_seq, created, 
 
 /// Keeps a task. Refuses one of a session that is not there before it writes anything.
 pub(super) fn keep(connection: &Connection, task: &TaskRecord) -> Result<(), Trouble> {
+    // Not "OR REPLACE": that deletes the row first, and what hangs on it goes with it.
+    let update = "UPDATE SET session_id = excluded.session_id, state = excluded.state, first_seq = excluded.first_seq, \
+                  last_seq = excluded.last_seq, created = excluded.created, updated = excluded.updated, \
+                  metadata = excluded.metadata";
+    insert(connection, task, update)
+}
+
+/// Stores a task, unless there is one of its id.
+pub(super) fn begin(connection: &Connection, task: &TaskRecord) -> Result<(), Trouble> {
+    insert(connection, task, "NOTHING")
+}
+
+fn insert(connection: &Connection, task: &TaskRecord, on_conflict: &str) -> Result<(), Trouble> {
     if session::key(connection, &task.session)?.is_none() {
         return Err(JournalError::NoSuchSession(task.session.clone()).into());
     }
     let metadata = serde_json::to_string(&task.metadata)
         .map_err(|error| JournalError::Other(format!("the metadata of task {} cannot be written: {error}", task.id)))?;
-    // Not "OR REPLACE": that deletes the row first, and what hangs on it goes with it.
-    let upsert = "INSERT INTO tasks (id, session_id, state, first_seq, last_seq, created, updated, metadata) \
-                  VALUES (:id, :session, :state, :first, :last, :created, :updated, :metadata) \
-                  ON CONFLICT (id) DO UPDATE SET session_id = excluded.session_id, state = excluded.state, \
-                  first_seq = excluded.first_seq, last_seq = excluded.last_seq, created = excluded.created, \
-                  updated = excluded.updated, metadata = excluded.metadata";
-    connection.prepare_cached(upsert)?.execute(named_params! {
+    let insert = format!(
+        "INSERT INTO tasks (id, session_id, state, first_seq, last_seq, created, updated, metadata) \
+         VALUES (:id, :session, :state, :first, :last, :created, :updated, :metadata) \
+         ON CONFLICT (id) DO {on_conflict}"
+    );
+    connection.prepare_cached(&insert)?.execute(named_params! {
         ":id": task.id,
         ":session": task.session.as_str(),
         ":state": task.state,

@@ -50,6 +50,7 @@ pub(super) enum Work {
     Release { session: SessionId, owner: Owner, told: u64 },
     Remove(SessionId),
     KeepTask(Box<TaskRecord>),
+    BeginTask(Box<TaskRecord>),
 }
 
 /// What comes of it: a claim, if that is what was asked for.
@@ -261,6 +262,7 @@ impl Writer {
                 session::remove(connection, &self.this, id).map(Done::Removed)
             }
             Work::KeepTask(task) => task::keep(connection, task).map(|()| Done::TaskKept),
+            Work::BeginTask(task) => task::begin(connection, task).map(|()| Done::TaskKept),
         }
     }
 
@@ -318,7 +320,7 @@ impl Writer {
         let (session, owner) = match work {
             Work::Append(batch) => (&batch.session, &batch.owner),
             Work::Release { session, owner, .. } => (session, owner),
-            Work::Create(_) | Work::Claim(_) | Work::Remove(_) | Work::KeepTask(_) => return,
+            Work::Create(_) | Work::Claim(_) | Work::Remove(_) | Work::KeepTask(_) | Work::BeginTask(_) => return,
         };
         let Some(held) = self.held.get_mut(session).filter(|held| held.owner == *owner) else { return };
         match work {
@@ -468,7 +470,7 @@ impl Work {
         match self {
             Self::Append(batch) => batch.flush,
             // Made from the log: what a power cut takes of both fits together, since they lie in one file.
-            Self::KeepTask(_) => Flush::Soon,
+            Self::KeepTask(_) | Self::BeginTask(_) => Flush::Soon,
             Self::Create(_) | Self::Claim(_) | Self::Release { .. } | Self::Remove(_) => Flush::Now,
         }
     }

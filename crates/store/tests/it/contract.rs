@@ -13,9 +13,9 @@ use self::sessions::{
     lists_can_be_of_those_cut_off, sessions_are_found_by_id_prefix_and_native_id,
 };
 use self::tasks::{
-    a_task_comes_back_as_it_was_last_kept, a_task_needs_its_session, a_task_without_a_session_does_not_hurt_others,
-    pages_of_tasks_have_each_once, tasks_are_listed_by_session_state_and_time, tasks_are_listed_by_when_they_changed,
-    tasks_go_with_their_session,
+    a_task_begins_once, a_task_comes_back_as_it_was_last_kept, a_task_needs_its_session,
+    a_task_without_a_session_does_not_hurt_others, pages_of_tasks_have_each_once,
+    tasks_are_listed_by_session_state_and_time, tasks_are_listed_by_when_they_changed, tasks_go_with_their_session,
 };
 use crate::scene::{Place, after, all, batch, before, begin, entry, new_session, question, ruling, said, some};
 
@@ -62,6 +62,7 @@ contract!(
         who_ruled_outlives_the_session,
         entries_of_any_size_and_text_come_back,
         a_task_comes_back_as_it_was_last_kept,
+        a_task_begins_once,
         a_task_needs_its_session,
         a_task_without_a_session_does_not_hurt_others,
         tasks_are_listed_by_when_they_changed,

@@ -127,6 +127,7 @@ pub(crate) fn ruling(id: &str, by: &str) -> Ruling {
             door: Door::A2a,
             client_id: Some("client-7".into()),
             role: Some(ClientRole::Controller),
+            account: None,
         },
         at: Timestamp::from_millis(1_700_000_001_456),
         feedback: Some("go on".to_owned()),

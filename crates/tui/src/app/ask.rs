@@ -1,7 +1,7 @@
 //! The question on the screen: which of them, which option is chosen, what is said with it. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use multitap_event::{ChoiceKind, Decide, Details, Edit, Question, QuestionId};
+use multitap_event::{ChoiceKind, ClientRef, Decide, Details, Edit, Question, QuestionId};
 
 use super::form::{Chosen, Form, Row};
 use super::{Gone, Model, written};
@@ -185,11 +185,17 @@ pub(super) fn follow(model: &mut Model) -> Vec<Effect> {
     over.extend(shown);
     if let Some(next) = open.first().filter(|_| model.asking.is_none()).cloned() {
         let begun = take_up(&mut model.aside, &next);
-        let mut asking = begun.unwrap_or_else(|| Asking::new(next, is_typing));
+        let mut asking = begun.unwrap_or_else(|| Asking::new(offered_to(&model.me, next), is_typing));
         asking.is_fresh = true;
         (model.asking, model.gone) = (Some(asking), None);
     }
     written::closed(model, over)
+}
+
+/// The question without the options that only an owner may choose, unless one sits here.
+fn offered_to(me: &ClientRef, mut question: Question) -> Question {
+    question.options.retain(|choice| choice.is_open_to(me));
+    question
 }
 
 /// Whoever sits here answered it: what was written went with the answer.
@@ -354,7 +360,7 @@ fn turn_to(model: &mut Model, at: usize) {
         return;
     }
     // Whoever turns pages is not typing.
-    let mut begun = take_up(&mut model.aside, &next).unwrap_or_else(|| Asking::new(next, false));
+    let mut begun = take_up(&mut model.aside, &next).unwrap_or_else(|| Asking::new(offered_to(&model.me, next), false));
     begun.is_fresh = false;
     model.aside.extend(model.asking.replace(begun));
 }

@@ -180,6 +180,7 @@ impl SessionTask {
 
     fn on_gone(&mut self) {
         let agent = std::mem::replace(&mut self.agent, Agent::Gone);
+        self.pending.clear();
         if !self.joined {
             self.unheard = Some(Instant::now() + FIRST_READER);
         }

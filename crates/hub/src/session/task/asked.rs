@@ -131,6 +131,7 @@ impl SessionTask {
             WhenBusy::Steer if self.state.turn.is_some() => {
                 let permit = self.agent.permit()?;
                 prompt.within = self.rights.within(&from);
+                prompt.account.clone_from(&from.account);
                 let message = UserMessage { steering: true, ..spoken(&mut prompt, from) };
                 self.tell(EventKind::UserMessage(message));
                 self.hand(permit, Command::Steer(prompt));
@@ -223,26 +224,11 @@ impl SessionTask {
         if self.linger == Linger::WithAgent && self.state.agent == Presence::Gone {
             return Err(CommandError::SessionEnded);
         }
-        let permit = self.agent.permit()?;
-        match &command {
-            Command::SetMode { mode } => {
-                self.rights.choose(mode, &by)?;
-                let agent = self.config.agent.agent_type();
-                // What the agent does not know it refuses itself.
-                self.config.mode = multitap_event::Mode::parse(agent, mode).ok().or(self.config.mode.take());
-                self.mode_by = Some(by);
-            }
-            Command::SetModel { model } => {
-                self.config.model = Some(model.clone());
-                self.model_by = Some(by);
-            }
-            Command::Prompt(_)
-            | Command::Steer(_)
-            | Command::Decide(_)
-            | Command::Cancel
-            | Command::SetThinking { .. }
-            | Command::Query { .. } => {}
+        if let Command::SetMode { mode } = &command {
+            self.rights.may_choose(mode, &by)?;
         }
+        let permit = self.agent.permit()?;
+        self.pending.sent(&command, self.config.agent.agent_type(), by);
         self.hand(permit, command);
         Ok(())
     }

@@ -77,6 +77,9 @@ impl SessionTask {
 
     fn judge(&self, decide: &Decide, by: ClientRef) -> Result<Ruling, DecideError> {
         self.rights.may_act(&by)?;
+        if let Some(question) = self.state.questions.question(&decide.question_id) {
+            self.rights.may_answer(question, decide, &by)?;
+        }
         Ok(self.state.questions.judge(decide, by, Timestamp::now())?)
     }
 

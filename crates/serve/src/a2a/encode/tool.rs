@@ -158,11 +158,14 @@ fn refusal(view: &ToolView) -> String {
     format!("refused by {} ({}){why}", by.client, by.door)
 }
 
+/// Describes an option that is refused to anybody but an owner.
+const OWNER_ONLY: &str = "Only an owner of this session may choose this option";
+
 fn request(question: &Question) -> ConfirmationRequest {
     let option = |choice: &multitap_event::Choice| ConfirmationOption {
         id: choice.id.as_str().to_owned(),
         name: choice.name.clone(),
-        description: None,
+        description: choice.owner_only.then(|| OWNER_ONLY.to_owned()),
     };
     ConfirmationRequest { options: question.options.iter().map(option).collect(), details: details(question) }
 }

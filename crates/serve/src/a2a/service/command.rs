@@ -207,11 +207,11 @@ impl Execution {
         let (mut reader, mut follow) = (self.stage.read(self.after), self.follow());
         let prompt = Prompt { prompt_id: Some(self.id.clone()), ..Prompt::text(self.line) };
         let session = self.stage.session();
-        keep::begin(&self.journal, session, self.id.as_str()).await;
+        let begun = keep::NewTask::before(session, self.id.as_str());
         if let Err(error) = session.prompt(prompt, WhenBusy::Queue, self.by).await {
-            keep::reject(&self.journal, session, self.id.as_str()).await;
             return Begun::Result(not_started(&self.id, error.to_string()));
         }
+        begun.accepted(&self.journal).await;
         let asked = async {
             let mut status = CommandStatus::Started;
             // The stream that follows reports an unreadable log.

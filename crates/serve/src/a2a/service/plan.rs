@@ -67,13 +67,9 @@ impl Plan {
         let session = self.stage.session();
         match self.act {
             Act::Prompt { prompt, when_busy, notices } => {
-                // Whoever hears of a task can ask for it.
-                keep::begin(&self.journal, session, &self.task).await;
-                let done = session.prompt(prompt, when_busy, self.by).await;
-                if done.is_err() {
-                    keep::reject(&self.journal, session, &self.task).await;
-                }
-                done.map_err(|error| error::from_prompt(&error))?;
+                let begun = keep::NewTask::before(session, &self.task);
+                session.prompt(prompt, when_busy, self.by).await.map_err(|error| error::from_prompt(&error))?;
+                begun.accepted(&self.journal).await;
                 // In the turn that the wishes came with, where whoever wished hears of them.
                 for notice in notices {
                     let kind = AgentErrorKind::PermissionDenied;

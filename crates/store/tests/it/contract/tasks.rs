@@ -56,6 +56,21 @@ pub(super) async fn a_task_comes_back_as_it_was_last_kept(place: &impl Place) {
     }
 }
 
+/// Who follows a task may store it before whoever began it.
+pub(super) async fn a_task_begins_once(place: &impl Place) {
+    let journal = place.open();
+    let session = begin(&*journal).await.record.id;
+    let first = task("t", &session, 10);
+    journal.begin_task(first.clone()).await.unwrap();
+    let later = TaskRecord { state: "submitted".to_owned(), ..task("t", &session, 20) };
+    journal.begin_task(later.clone()).await.unwrap();
+    assert_eq!(journal.task("t".to_owned()).await.unwrap(), Some(first));
+    keep(&*journal, std::slice::from_ref(&later)).await;
+    assert_eq!(journal.task("t".to_owned()).await.unwrap(), Some(later));
+    let error = journal.begin_task(task("u", &SessionId::from("nobody"), 1)).await.unwrap_err();
+    assert!(matches!(error, JournalError::NoSuchSession(_)), "{error}");
+}
+
 pub(super) async fn a_task_needs_its_session(place: &impl Place) {
     let journal = place.open();
     let nobody = SessionId::from("nobody");
