@@ -6,6 +6,8 @@ mod args;
 mod around;
 mod clipboard;
 mod cmd;
+#[cfg(unix)]
+mod deadline;
 mod door;
 mod exit;
 mod host;
@@ -35,6 +37,10 @@ fn main() -> ExitCode {
     }
     if args.next_if(|arg| arg == multitap_agent::SANDBOXED).is_some() {
         return multitap_agent::sandboxed(args);
+    }
+    #[cfg(unix)]
+    if let Err(error) = multitap_process::unblock_signals() {
+        out::say(&format!("multitap: signals stay blocked: {error}"));
     }
     let cli = Cli::parse();
     logging::init();

@@ -16,6 +16,8 @@ mod contract;
 mod crash;
 #[cfg(unix)]
 mod decode;
+#[cfg(target_os = "linux")]
+mod ending;
 #[cfg(unix)]
 mod headless;
 #[cfg(unix)]
