@@ -49,3 +49,5 @@ mod terminal;
 mod tidy;
 #[cfg(unix)]
 mod turn_by_turn;
+#[cfg(target_os = "linux")]
+mod way_out;

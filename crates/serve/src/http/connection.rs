@@ -24,9 +24,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::patient::Patient;
+use super::peer::{self, PeerCheck};
 #[cfg(unix)]
 use super::private::is_same_user;
 use super::{Limits, problem};
+use crate::host::Peer;
 
 /// From this size on the head of a request is too large, if it is not whole by then.
 const HEAD: usize = 64 * 1024;
@@ -82,10 +84,11 @@ impl Connections {
     }
 
     /// Takes in who comes to that socket.
-    pub(super) fn accept(&self, listener: Listener, router: Router) {
+    pub(super) fn accept(&self, listener: Listener, router: Router, peers: PeerCheck) {
         let accept = Accept {
             listener,
             router,
+            peers,
             limits: self.limits,
             seats: self.seats.clone(),
             told: self.told.clone(),
@@ -119,6 +122,7 @@ impl Drop for Connections {
 struct Accept {
     listener: Listener,
     router: Router,
+    peers: PeerCheck,
     limits: Limits,
     seats: Arc<Semaphore>,
     told: Arc<Semaphore>,
@@ -150,13 +154,15 @@ impl Accept {
                 let (stream, _) = listener.accept().await?;
                 // Frames are small and each is waited for.
                 stream.set_nodelay(true).ok(); // slower without it, not wrong
-                self.take_in(stream);
+                let peer = self.peers.tcp(&stream);
+                self.take_in(stream, peer);
             }
             #[cfg(unix)]
             Listener::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 if is_same_user(&stream) {
-                    self.take_in(stream);
+                    let peer = PeerCheck::private(&stream);
+                    self.take_in(stream, peer);
                 } else {
                     tracing::warn!("another user came to a private door, and was not let in");
                 }
@@ -165,11 +171,19 @@ impl Accept {
         Ok(())
     }
 
-    fn take_in(&self, stream: impl Stream) {
+    fn take_in(&self, stream: impl Stream, peer: Option<Peer>) {
         match self.seats.clone().try_acquire_owned() {
             Ok(seat) => {
                 let seat = Seat { _taken: Arc::new(seat) };
-                let served = serve(stream, seat, self.router.clone(), self.limits, self.stop.clone());
+                let (peers, router, limits, stop) =
+                    (self.peers.clone(), self.router.clone(), self.limits, self.stop.clone());
+                let served = async move {
+                    if peers.refuses(peer).await {
+                        timeout(TELL_PATIENCE, peer::turn_away(stream)).await.ok(); // it was told, or did not listen
+                    } else {
+                        serve(stream, seat, router, limits, stop).await;
+                    }
+                };
                 let cut = self.cut.clone();
                 self.tasks.spawn(async move {
                     tokio::select! {
