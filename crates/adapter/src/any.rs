@@ -48,4 +48,13 @@ impl Codec for AnyCodec {
     fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
         self.codec().turn_process_ended(end, now)
     }
+
+    fn command_variable(&self) -> Option<&'static str> {
+        match self {
+            Self::Claude(codec) => codec.command_variable(),
+            Self::Codex(codec) => codec.command_variable(),
+            Self::Gemini(codec) => codec.command_variable(),
+            Self::Acp(codec) => codec.command_variable(),
+        }
+    }
 }

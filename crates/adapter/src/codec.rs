@@ -31,10 +31,18 @@ pub trait Codec: Send + 'static {
     fn turn_process_ended(&mut self, _end: End<'_>, _now: Timestamp) -> Step {
         Step::default()
     }
+    /// For an agent that leaves the commands of a cancelled turn running: the variable that it sets in the environment of
+    /// commands, and of nothing else that it starts. They are ended by it.
+    fn command_variable(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// One of the three parts of a dialect: the agent's lines to events. Filled in `decode.rs`.
 pub(crate) trait Decode: Send + Sized + 'static {
+    /// See [`Codec::command_variable`].
+    const COMMAND_VARIABLE: Option<&'static str> = None;
+
     /// A line from the agent, never an empty one.
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step);
 
@@ -95,6 +103,10 @@ impl<C: Decode + Encode + Finish> Codec for C {
 
     fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
         Step::of(|out| self.process_over(end, now, out))
+    }
+
+    fn command_variable(&self) -> Option<&'static str> {
+        C::COMMAND_VARIABLE
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use multitap_event::{
     AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EditReview, EventKind, SessionEndReason, Timestamp,
 };
-use multitap_process::{Child, Exit, Line, MAX_LINE, Patience, StdinClosed};
+use multitap_process::{Child, Exit, Line, MAX_LINE, Moment, Patience, StdinClosed};
 use tempfile::TempPath;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -80,6 +80,8 @@ pub(crate) struct Pump<C> {
     stuck_told: bool,
     /// When the turn that was cancelled must have ended.
     cancelled_until: Option<Instant>,
+    /// When the last prompt went to the agent: what started since then is the turn's.
+    turn_began: Option<Moment>,
     /// Held for the agent to read; gone with the pump.
     _files: Vec<TempPath>,
 }
@@ -117,6 +119,7 @@ impl<C: Codec> Pump<C> {
             early: Vec::new(),
             stuck_told: false,
             cancelled_until: None,
+            turn_began: None,
             _files: files,
         }
     }
@@ -321,6 +324,9 @@ impl<C: Codec> Pump<C> {
                 command = self.commands.recv() => {
                     let Some(command) = command else { return Over::OwnerGone };
                     let cancels = command == Command::Cancel;
+                    if matches!(command, Command::Prompt(_)) {
+                        self.turn_began = Some(Moment::now());
+                    }
                     let step = self.codec.encode(command, Timestamp::now());
                     // With nothing to cancel it only says so.
                     let refused = step.events.iter().any(|kind| matches!(kind, EventKind::Error(_)));
@@ -342,8 +348,11 @@ impl<C: Codec> Pump<C> {
                     Vec::new()
                 }
             };
-            if told.iter().any(|draft| matches!(draft.kind, EventKind::TurnCompleted(_))) {
-                self.cancelled_until = None;
+            if told.iter().any(|draft| matches!(draft.kind, EventKind::TurnCompleted(_)))
+                && self.cancelled_until.take().is_some()
+            {
+                // Before anybody is told that the turn is over.
+                self.end_commands().await;
             }
             if self.tell(told).await.is_err() {
                 return Over::OwnerGone;
@@ -351,6 +360,13 @@ impl<C: Codec> Pump<C> {
             if self.cancelled_until.is_some_and(|until| until <= Instant::now()) {
                 return Over::CancelIgnored;
             }
+        }
+    }
+
+    /// Ends what the commands of a cancelled turn left running, where the agent does not do so itself.
+    async fn end_commands(&mut self) {
+        if let (Some(since), Some(variable)) = (self.turn_began, self.codec.command_variable()) {
+            self.child.end_commands(since, variable).await;
         }
     }
 

@@ -36,6 +36,8 @@ pub struct Setup {
     pub keeper: Keeper,
     /// Variables that no tool may see.
     pub hidden_env: Vec<String>,
+    /// Folders that no command in a sandbox may see, where the system can hide them.
+    pub hidden_folders: Vec<PathBuf>,
     /// Where conversations are kept; nothing is kept without it.
     pub data: Option<PathBuf>,
     /// The user's settings folder: memory and commands of their own.
@@ -91,6 +93,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     let private = private.map_err(|error| failed(format!("no private folder can be made: {error}")))?;
     let folders: Vec<_> = workspace.folders().map(Path::to_owned).collect();
     let sandbox = sandbox(&config, &folders, &setup.keeper).await?;
+    let sandbox = sandbox.map(|sandbox| sandbox.hiding(setup.hidden_folders.clone()));
     let shell = Shell::new(Surroundings {
         folders,
         keeper: setup.keeper.clone(),

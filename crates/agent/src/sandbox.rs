@@ -120,6 +120,7 @@ pub enum SandboxError {
 pub struct Sandbox {
     enforced: Enforced,
     writable: Vec<PathBuf>,
+    hidden: Vec<PathBuf>,
     binary: PathBuf,
 }
 
@@ -148,7 +149,7 @@ impl Sandbox {
             Files::Open | Files::ReadOnly => Vec::new(),
         };
         let open = Enforced { files: Files::Open, network: Network::Open };
-        let mut sandbox = Self { enforced: open, writable, binary: binary.clone() };
+        let mut sandbox = Self { enforced: open, writable, hidden: Vec::new(), binary: binary.clone() };
         match sandbox.works(Enforced { files, ..open }, keeper).await? {
             Ok(()) => sandbox.enforced.files = files,
             Err(why) if effort == Effort::Full => return Err(SandboxError::Files(why)),
@@ -170,6 +171,13 @@ impl Sandbox {
         }
     }
 
+    /// The same sandbox, in which nothing of these folders is seen. Needs a mount namespace, which comes with
+    /// [`Network::Nothing`]; without one they are seen as before.
+    #[must_use]
+    pub fn hiding(self, hidden: Vec<PathBuf>) -> Self {
+        Self { hidden, ..self }
+    }
+
     pub fn enforced(&self) -> Enforced {
         self.enforced
     }
@@ -185,6 +193,9 @@ impl Sandbox {
         args.extend(["--network".into(), enforced.network.word().into()]);
         for folder in &self.writable {
             args.extend(["--write".into(), folder.into()]);
+        }
+        for folder in &self.hidden {
+            args.extend(["--hide".into(), folder.into()]);
         }
         args.extend(["--".into(), program.program.into()]);
         args.extend(program.args);

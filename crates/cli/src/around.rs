@@ -111,7 +111,7 @@ impl Surroundings {
             return Err(format!("the door is open at {url}: /share off closes it first"));
         }
         let who = if is_local { "Programs of this machine can join" } else { "Other machines can join" };
-        let token = door::own_token();
+        let token = crate::token::usable();
         let with = match (&token, &self.args.access.token_file) {
             (Some(_), _) => ", with this token.",
             (None, Some(_)) => ", with a token of your --token-file.",

@@ -9,17 +9,16 @@ use multitap_a2a::devtool::{SlashArgument, SlashCommand};
 use multitap_event::{ClientRef, ClientRole, SessionId};
 use multitap_hub::{Journal, Session, SessionRecord};
 use multitap_serve::{
-    Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Scheme, Tokens, Wanted,
+    Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Peer, Scheme, Tokens, Wanted,
 };
 
 use crate::args::{AccessArgs, DoorArgs};
 use crate::exit::{Exit, Problem};
 use crate::settings::{self, Settings};
+use crate::token;
 
 /// What the card calls this host.
 const NAME: &str = "Multitap";
-/// A token for a controller, for those who need only one.
-const TOKEN: &str = "MULTITAP_TOKEN";
 
 /// The host of one session, which everybody shares.
 #[derive(Debug)]
@@ -100,6 +99,18 @@ impl Host for Shared {
     fn commands(&self) -> Vec<SlashCommand> {
         commands(&self.folder)
     }
+
+    fn refuses(&self, peer: Peer) -> bool {
+        is_of_agent(peer)
+    }
+}
+
+/// Whether an agent started the process at the other end: it must not get at sessions as if it were the user.
+pub(crate) fn is_of_agent(peer: Peer) -> bool {
+    match peer {
+        Peer::Process(pid) => multitap_process::is_of_agent(pid),
+        Peer::Tcp { peer, own } => multitap_process::is_connection_of_agent(peer, own),
+    }
 }
 
 /// How a door is to be opened.
@@ -127,17 +138,12 @@ fn tokens(access: &AccessArgs) -> Result<Tokens, Problem> {
         Some(file) => Tokens::read(file).context("--token-file").map_err(usage)?,
         None => Tokens::default(),
     };
-    if let Some(token) = std::env::var_os(TOKEN) {
+    if let Some(token) = token::of_environment() {
         // One that is set and empty was meant to be something: an open door was not.
         let token = token.to_string_lossy();
-        tokens.add(&token, ClientRole::Controller, None).context(TOKEN).map_err(usage)?;
+        tokens.add(&token, ClientRole::Controller, None).context(token::VARIABLE).map_err(usage)?;
     }
     Ok(tokens)
-}
-
-/// The token of the environment, for whoever may see it.
-pub(crate) fn own_token() -> Option<String> {
-    std::env::var(TOKEN).ok().filter(|token| !token.is_empty())
 }
 
 pub(crate) fn not_opened(error: DoorError) -> Problem {

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::exit::Problem;
 use crate::launch::{HIDDEN_ENV, keeper};
 use crate::live::{self, LiveNote};
-use crate::private::Private;
+use crate::private::{self, Private};
 use crate::settings;
 
 /// How many events of an earlier conversation may wait to be taken in.
@@ -86,6 +86,7 @@ impl Host {
             data: data().map(|data| data.join("builtin")),
             config: settings::home(),
             save: settings::home().map(|home| settings::save::into(home.join("settings.json"))),
+            hidden: data().map(|data| private::folders(&data)).unwrap_or_default(),
         };
         let agents = Agents::new(keeper()?, hidden, builtin).taking_shell_lines();
         let hub = Hub::new(journal.clone(), Arc::new(agents));

@@ -17,7 +17,7 @@ use crate::image;
 use crate::settings::{Settings, Wanted};
 
 /// Variables of ours that agents must not see.
-pub(crate) const HIDDEN_ENV: [&str; 1] = ["MULTITAP_TOKEN"];
+pub(crate) const HIDDEN_ENV: [&str; 2] = [crate::token::VARIABLE, "MULTITAP_HANDED_OVER"];
 
 /// In the order in which one is chosen when nobody said which.
 pub(crate) const CLIS: [AgentType; 3] = [AgentType::Claude, AgentType::Codex, AgentType::Gemini];

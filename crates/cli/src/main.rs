@@ -6,6 +6,8 @@ mod args;
 mod around;
 mod clipboard;
 mod cmd;
+#[cfg(unix)]
+mod deadline;
 mod door;
 mod exit;
 mod host;
@@ -18,6 +20,7 @@ mod private;
 mod settings;
 mod signals;
 mod take_up;
+mod token;
 mod words;
 
 use std::process::ExitCode;
@@ -35,6 +38,14 @@ fn main() -> ExitCode {
     }
     if args.next_if(|arg| arg == multitap_agent::SANDBOXED).is_some() {
         return multitap_agent::sandboxed(args);
+    }
+    if let Err(problem) = token::take() {
+        out::say(&format!("multitap: {problem}"));
+        return problem.exit.into();
+    }
+    #[cfg(unix)]
+    if let Err(error) = multitap_process::unblock_signals() {
+        out::say(&format!("multitap: signals stay blocked: {error}"));
     }
     let cli = Cli::parse();
     logging::init();

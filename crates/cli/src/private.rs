@@ -58,6 +58,12 @@ impl Private {
     }
 }
 
+/// The folders with the sockets and notes of sessions.
+pub(crate) fn folders(data: &Path) -> Vec<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("multitap"));
+    [data.join("run")].into_iter().chain(runtime.filter(|folder| folder.is_absolute())).collect()
+}
+
 /// Where its socket lies: beside its note, or somewhere with a shorter name.
 fn place(data: &Path, session: &SessionId) -> Result<(PathBuf, Option<TempDir>), DoorError> {
     let name = format!("{session}.sock");

@@ -78,6 +78,7 @@ pub(crate) enum Signal {
 impl Signals {
     pub(crate) fn new() -> Result<Self, Problem> {
         use tokio::signal::unix::{SignalKind, signal};
+        crate::deadline::start();
         let listen = |kind| signal(kind).context("listen to signals");
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,

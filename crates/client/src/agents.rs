@@ -33,6 +33,8 @@ pub struct Builtin {
     pub config: Option<PathBuf>,
     /// Writes a rule to the user's settings.
     pub save: Option<Save>,
+    /// Folders that no command in a sandbox may see, where the system can hide them.
+    pub hidden: Vec<PathBuf>,
 }
 
 impl fmt::Debug for Builtin {
@@ -62,6 +64,7 @@ impl Agents {
         let setup = multitap_agent::Setup {
             keeper: self.keeper.clone(),
             hidden_env: self.hidden_env.clone(),
+            hidden_folders: self.builtin.hidden.clone(),
             data: self.builtin.data.clone(),
             config: self.builtin.config.clone(),
             env,

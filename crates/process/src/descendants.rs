@@ -40,6 +40,17 @@ impl Process {
         }
     }
 
+    /// Its parent, while it has one here.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn parent(self) -> Option<Self> {
+        stat(self.pid).filter(|kin| kin.process == self).and_then(|kin| Self::find(kin.parent))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn parent(self) -> Option<Self> {
+        None
+    }
+
     /// Whether it runs. One that is dead and not yet buried does not.
     pub(crate) fn is_alive(self) -> bool {
         #[cfg(target_os = "linux")]

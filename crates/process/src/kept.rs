@@ -17,12 +17,23 @@ use group::Group;
 use supervised::Supervised;
 
 /// What a program is asked to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
     Interrupt,
     Terminate,
     /// With all it started.
     Kill,
+    /// The program stays; what it started for these commands ends.
+    EndCommands(Commands),
+}
+
+/// The commands that a program has started since some moment, and their processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Commands {
+    /// In clock ticks since boot.
+    pub(crate) since: u64,
+    /// What the program sets in the environment of commands, and of nothing else.
+    pub(crate) variable: String,
 }
 
 /// How a program ended.
@@ -69,11 +80,21 @@ impl Kept {
     }
 
     /// Passes an order on; a program that is gone needs none.
-    pub(crate) fn order(&mut self, order: Order) {
+    pub(crate) fn order(&mut self, order: &Order) {
         match self {
             #[cfg(unix)]
             Self::Supervised(supervised) => supervised.order(order),
             Self::Group(group) => group.order(order),
+        }
+    }
+
+    /// Ends the processes of commands, and waits until they are gone, or cannot be ended. Cancel safe.
+    pub(crate) async fn end_commands(&mut self, commands: Commands) {
+        match self {
+            #[cfg(unix)]
+            Self::Supervised(supervised) => supervised.end_commands(commands).await,
+            // Nobody watches over a group but us, and we know no process in it.
+            Self::Group(_) => {}
         }
     }
 

@@ -33,8 +33,11 @@ mod lines;
 #[cfg(unix)]
 mod mark;
 mod output;
+mod peer;
 #[cfg(unix)]
 mod replace;
+#[cfg(unix)]
+mod secret;
 mod spawn;
 mod stderr;
 mod stdin;
@@ -45,9 +48,12 @@ mod supervisor;
 pub use default_signals::unblock_signals;
 pub use foreground::foreground;
 pub use lines::{Line, LineBuffer, Lines, MAX_LINE};
+pub use peer::{is_connection_of_agent, is_of_agent};
 #[cfg(unix)]
 pub use replace::replace;
+#[cfg(unix)]
+pub use secret::{HANDED_OVER, hide_from_others, kill_self, take_from_environment};
 pub use spawn::{Child, Keeper, Program, SpawnError, StdinMode, spawn};
 pub use stdin::{Stdin, StdinClosed};
-pub use stop::{Exit, Patience};
+pub use stop::{Exit, Moment, Patience};
 pub use supervisor::{SUPERVISE, supervise};

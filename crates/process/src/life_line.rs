@@ -1,7 +1,7 @@
 //! What a supervisor and the process it works for say to each other.
 //!
 //! The life line is a pair of Unix sockets; the supervisor has its end as stdin. First the ends of the program's own
-//! stdio go down on it. Then reports come up, a line each, and orders go down, a byte each. That it closes means that
+//! stdio go down on it. Then reports come up and orders go down, a line each. That it closes means that
 //! the other side is gone.
 //!
 //! Must not come in: what either side does about it.
@@ -17,7 +17,7 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 
-use crate::kept::{Ending, Order};
+use crate::kept::{Commands, Ending, Order};
 
 /// What the supervisor tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(crate) enum Report {
     Ended(Ending),
     /// That many processes could not be ended.
     Left(i32),
+    /// The processes of commands are gone, but for so many.
+    CommandsEnded(i32),
 }
 
 impl fmt::Display for Report {
@@ -40,6 +42,7 @@ impl fmt::Display for Report {
             Self::Ended(Ending::Signal(signal)) => write!(f, "killed {signal}"),
             Self::Ended(Ending::Unknown) => write!(f, "ended 0"),
             Self::Left(count) => write!(f, "left {count}"),
+            Self::CommandsEnded(count) => write!(f, "commands-ended {count}"),
         }
     }
 }
@@ -55,22 +58,34 @@ impl Report {
             "killed" => Some(Self::Ended(Ending::Signal(number))),
             "ended" => Some(Self::Ended(Ending::Unknown)),
             "left" => Some(Self::Left(number)),
+            "commands-ended" => Some(Self::CommandsEnded(number)),
             _ => None,
         }
     }
 }
 
-impl Order {
-    pub(crate) fn byte(self) -> u8 {
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Interrupt => b'i',
-            Self::Terminate => b't',
-            Self::Kill => b'k',
+            Self::Interrupt => f.write_str("interrupt"),
+            Self::Terminate => f.write_str("terminate"),
+            Self::Kill => f.write_str("kill"),
+            Self::EndCommands(Commands { since, variable }) => write!(f, "end-commands {since} {variable}"),
         }
     }
+}
 
-    pub(crate) fn parse(byte: u8) -> Option<Self> {
-        [Self::Interrupt, Self::Terminate, Self::Kill].into_iter().find(|order| order.byte() == byte)
+impl Order {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        match line {
+            "interrupt" => Some(Self::Interrupt),
+            "terminate" => Some(Self::Terminate),
+            "kill" => Some(Self::Kill),
+            other => {
+                let (since, variable) = other.strip_prefix("end-commands ")?.split_once(' ')?;
+                Some(Self::EndCommands(Commands { since: since.parse().ok()?, variable: variable.to_owned() }))
+            }
+        }
     }
 }
 
@@ -110,17 +125,18 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::{Report, hand_over, take_over};
-    use crate::kept::{Ending, Order};
+    use crate::kept::{Commands, Ending, Order};
 
     #[test]
     fn reports_and_orders_arrive_as_they_were_sent() {
         let endings = [Ending::Code(0), Ending::Code(255), Ending::Signal(9), Ending::Unknown];
-        let reports = [Report::Started(4711), Report::Failed(2), Report::Left(3)];
+        let reports = [Report::Started(4711), Report::Failed(2), Report::Left(3), Report::CommandsEnded(0)];
         for report in endings.map(Report::Ended).into_iter().chain(reports) {
             assert_eq!(Report::parse(&report.to_string()), Some(report));
         }
-        for order in [Order::Interrupt, Order::Terminate, Order::Kill] {
-            assert_eq!(Order::parse(order.byte()), Some(order));
+        let commands = Order::EndCommands(Commands { since: 4711, variable: "A_COMMAND".into() });
+        for order in [Order::Interrupt, Order::Terminate, Order::Kill, commands] {
+            assert_eq!(Order::parse(&order.to_string()), Some(order));
         }
     }
 
@@ -128,8 +144,9 @@ mod tests {
     fn noise_is_no_report_and_no_order() {
         for noise in ["", "started", "started x", "began 1", "error: unexpected argument"] {
             assert_eq!(Report::parse(noise), None);
+            assert_eq!(Order::parse(noise), None);
         }
-        assert_eq!(Order::parse(0), None);
+        assert_eq!(Order::parse("end-commands x y"), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::Child;
-use crate::kept::{Ending, Order};
+use crate::kept::{Commands, Ending, Order};
 
 /// How long a killed child may take to be gone. Longer only if the system itself holds on to it.
 const AFTER_KILL: Duration = Duration::from_secs(10);
@@ -26,6 +26,27 @@ impl Default for Patience {
             after_interrupt: Duration::from_millis(500),
             after_terminate: Duration::from_millis(1000),
         }
+    }
+}
+
+/// A moment, on the clock by which the system says when a process started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment(u64);
+
+impl Moment {
+    #[cfg(target_os = "linux")]
+    pub fn now() -> Self {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let ticks = rustix::param::clock_ticks_per_second();
+        let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+        let part = u64::try_from(now.tv_nsec).unwrap_or_default() * ticks / 1_000_000_000;
+        Self(seconds * ticks + part)
+    }
+
+    /// Other systems do not say when a process started to that precision.
+    #[cfg(not(target_os = "linux"))]
+    pub fn now() -> Self {
+        Self(u64::MAX)
     }
 }
 
@@ -77,7 +98,7 @@ impl Child {
         ];
         for (order, wait) in steps {
             if let Some(order) = order {
-                self.kept.order(order);
+                self.kept.order(&order);
             }
             if let Ok(exit) = timeout(wait, self.wait()).await {
                 return exit;
@@ -85,6 +106,16 @@ impl Child {
         }
         tracing::warn!(pid = self.pid(), "a killed child is still there");
         self.exit(Ending::Unknown)
+    }
+
+    /// Ends what the program has started since then for commands, and leaves the program itself and everything else that
+    /// it started alone. Returns when those processes are gone.
+    ///
+    /// A process belongs to a command if its environment has `variable`, if it descends from such a process, or if it has
+    /// lost its parent. Without a supervisor, and on systems other than Linux, nothing happens.
+    pub async fn end_commands(&mut self, since: Moment, variable: &str) {
+        let commands = Commands { since: since.0, variable: variable.to_owned() };
+        self.kept.end_commands(commands).await;
     }
 
     fn exit(&self, ending: Ending) -> Exit {

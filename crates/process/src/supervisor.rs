@@ -12,6 +12,8 @@
 //! Started for every agent, so it starts quickly. Must not come in: anything that the program says.
 
 #[cfg(unix)]
+mod commands;
+#[cfg(unix)]
 mod run;
 
 use std::ffi::OsString;

@@ -1,6 +1,7 @@
 //! The port to whatever has the sessions: it opens them, takes them up again, and knows what a client may ask for.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,6 +37,21 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
 
     /// The slash commands of a session that would be opened now.
     fn commands(&self) -> Vec<SlashCommand>;
+
+    /// Whether to refuse a connection because of the process at its other end, whoever runs it: an agent must not answer
+    /// its own questions. May block for some milliseconds.
+    fn refuses(&self, _peer: Peer) -> bool {
+        false
+    }
+}
+
+/// The other end of a connection within this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// At a private door: a process id.
+    Process(u32),
+    /// At a port: the address of the other end, and ours.
+    Tcp { peer: SocketAddr, own: SocketAddr },
 }
 
 /// What a client wants its session to be: what it said, unchecked.

@@ -4,6 +4,7 @@ mod bind;
 mod body;
 mod connection;
 mod patient;
+mod peer;
 mod private;
 mod route;
 
@@ -24,13 +25,14 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use self::connection::Seat;
 use self::connection::{Connections, Listener, Visitors};
+use self::peer::PeerCheck;
 use self::private::SocketFile;
 use crate::a2a;
 use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
 use crate::host::Host;
 
 /// How long answers that are under way have to end when the door closes.
-const STOP_PATIENCE: Duration = Duration::from_secs(5);
+const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// A door to open.
 #[derive(Debug, Clone)]
@@ -270,6 +272,7 @@ impl Door {
 fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: About, limits: Limits) -> Connections {
     let connections = Connections::new(limits);
     let visitors = if guard.is_open() { Visitors::ByUser } else { Visitors::Named };
+    let peers = PeerCheck::new(host.clone(), &guard);
     let inner = Inner {
         host,
         guard,
@@ -282,7 +285,7 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
     };
     let router = route::router(Shared { inner: Arc::new(inner) });
     for listener in listeners {
-        connections.accept(listener, router.clone(), visitors);
+        connections.accept(listener, router.clone(), visitors, peers.clone());
     }
     connections
 }

@@ -41,4 +41,4 @@ pub use picture::{LARGEST as LARGEST_PICTURE, PictureError, read as read_picture
 pub use preferences::{Notify, Preferences};
 pub use run::{Branch, Editing, Editor, Options, RunError, run};
 pub use seat::{GaveUp, Seat};
-pub use terminal::let_go;
+pub use terminal::{give_back, let_go};

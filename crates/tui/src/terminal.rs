@@ -157,6 +157,15 @@ fn leave() {
     out.flush().ok();
 }
 
+/// Gives the terminal back from any thread, if a screen has it. Raw mode goes first: it needs nothing that another thread
+/// may hold.
+pub fn give_back() {
+    if terminal::is_raw_mode_enabled().unwrap_or_default() {
+        terminal::disable_raw_mode().ok();
+        leave();
+    }
+}
+
 /// The shell let this program go on after it was stopped.
 #[cfg(unix)]
 pub(crate) struct Continued(tokio::signal::unix::Signal);

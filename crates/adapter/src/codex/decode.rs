@@ -145,6 +145,9 @@ impl CodexCodec {
 }
 
 impl Decode for CodexCodec {
+    /// An interrupted turn's commands run on as "background terminals". MCP servers do not get this variable.
+    const COMMAND_VARIABLE: Option<&'static str> = Some("CODEX_THREAD_ID");
+
     fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
         match wire::head(line) {
             Ok(Head::Method(method)) => self.call(&method, line, now, out),

@@ -8,6 +8,7 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
+use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
 use super::{Files, Network};
@@ -26,6 +27,7 @@ struct Orders {
     files: Files,
     network: Network,
     write: Vec<PathBuf>,
+    hide: Vec<PathBuf>,
     program: OsString,
 }
 
@@ -46,14 +48,20 @@ pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
 
 impl Orders {
     fn read(args: &mut impl Iterator<Item = OsString>) -> Result<Self, String> {
-        let mut orders =
-            Self { files: Files::Open, network: Network::Open, write: Vec::new(), program: OsString::new() };
+        let mut orders = Self {
+            files: Files::Open,
+            network: Network::Open,
+            write: Vec::new(),
+            hide: Vec::new(),
+            program: OsString::new(),
+        };
         while let Some(option) = args.next() {
             let Some(value) = args.next() else { return Err(format!("no value for {}", option.display())) };
             let word = || value.to_string_lossy();
             match option.to_str() {
                 Some("--") => return Ok(Self { program: value, ..orders }),
                 Some("--write") => orders.write.push(value.into()),
+                Some("--hide") => orders.hide.push(value.into()),
                 Some("--files") => {
                     let known = [Files::Open, Files::ReadOnly, Files::WorkspaceWrite];
                     let found = known.into_iter().find(|files| files.word() == word());
@@ -73,7 +81,8 @@ impl Orders {
     /// Gives up what is to be given up. The namespace comes first: afterwards there are no rights to make one.
     fn apply(&self) -> Result<(), String> {
         if self.network == Network::Nothing {
-            own_network()?;
+            own_namespaces()?;
+            hide(&self.hide);
         }
         if self.files != Files::Open || self.network == Network::NoTcp {
             let status = self.restrict().map_err(|error| format!("Landlock: {error}"))?;
@@ -111,11 +120,13 @@ impl Orders {
     }
 }
 
-/// Moves into a network with nothing in it, and stays who we are.
-fn own_network() -> Result<(), String> {
+/// Moves into a network with nothing in it, and a list of mounts of our own where that is to be had. Stays who we are.
+fn own_namespaces() -> Result<(), String> {
     let (user, group) = (nix::unistd::getuid(), nix::unistd::getgid());
     let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET;
-    unshare(flags).map_err(|error| format!("no network namespace: {}", error.desc()))?;
+    unshare(flags | CloneFlags::CLONE_NEWNS)
+        .or_else(|_| unshare(flags))
+        .map_err(|error| format!("no network namespace: {}", error.desc()))?;
     let write = |file: &str, text: String| {
         fs::write(format!("/proc/self/{file}"), text)
             .map_err(|error| format!("no user in the namespace: {file}: {error}"))
@@ -123,4 +134,19 @@ fn own_network() -> Result<(), String> {
     write("setgroups", "deny".to_owned())?;
     write("uid_map", format!("{user} {user} 1"))?;
     write("gid_map", format!("{group} {group} 1"))
+}
+
+/// Puts an empty folder in the place of each. Landlock, which comes next, lets nobody take it away again.
+///
+/// Best effort: some systems give namespaces and forbid mounts. Hosts refuse connections from commands either way.
+fn hide(folders: &[PathBuf]) {
+    let nothing = None::<&str>;
+    // Nothing of ours shows outside.
+    if mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).is_err() {
+        return;
+    }
+    let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        mount(Some("multitap"), folder, Some("tmpfs"), flags, Some("size=4k,mode=000")).ok();
+    }
 }

@@ -9,6 +9,7 @@ mod a2a;
 mod a2a_peers;
 pub(crate) mod agent;
 mod builtin;
+mod cancelled_command;
 mod codex_threads;
 mod hangup;
 mod invariants;

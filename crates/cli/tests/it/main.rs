@@ -16,6 +16,8 @@ mod contract;
 mod crash;
 #[cfg(unix)]
 mod decode;
+#[cfg(target_os = "linux")]
+mod ending;
 #[cfg(unix)]
 mod edited;
 #[cfg(unix)]
@@ -49,3 +51,5 @@ mod terminal;
 mod tidy;
 #[cfg(unix)]
 mod turn_by_turn;
+#[cfg(target_os = "linux")]
+mod way_out;

@@ -57,7 +57,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("process-wrap", &["multitap-process"]),
     ("reqwest", &["multitap-a2a", "multitap-agent"]),
     ("landlock", &["multitap-agent"]),
-    ("nix", &["multitap-agent"]),
+    ("nix", &["multitap-agent", "multitap-process"]),
     ("anyhow", &["multitap", "multitap-testkit", "xtask"]),
     ("clap", &["multitap", "xtask"]),
 ];

@@ -52,7 +52,7 @@ impl Group {
         self.inner.id().filter(|_| self.ending.is_none())
     }
 
-    pub(super) fn order(&mut self, order: Order) {
+    pub(super) fn order(&mut self, order: &Order) {
         if self.ending.is_some() {
             return; // the group's number may be somebody else's by now
         }
@@ -65,6 +65,7 @@ impl Group {
             Order::Terminate => self.inner.signal(rustix::process::Signal::TERM.as_raw()).ok(),
             #[cfg(not(unix))]
             Order::Interrupt | Order::Terminate => None,
+            Order::EndCommands(_) => None,
         };
     }
 
@@ -73,7 +74,7 @@ impl Group {
             return ending;
         }
         let ending = self.inner.inner_mut().wait().await.map_or(Ending::Unknown, ending);
-        self.order(Order::Kill);
+        self.order(&Order::Kill);
         self.ending = Some(ending);
         // Where orphans come to us, they are ours to bury; elsewhere this returns at once.
         timeout(AFTER_KILL, self.inner.wait()).await.ok();
@@ -83,7 +84,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.order(Order::Kill);
+        self.order(&Order::Kill);
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Ending, Order, Pipes, surroundings};
+use super::{Commands, Ending, Order, Pipes, surroundings};
 use crate::descendants::{Process, descendants};
 use crate::life_line::{Report, hand_over};
 use crate::mark::{MARK, Mark};
@@ -57,7 +57,9 @@ impl Supervised {
             // It may have ended already; then its id may be another's by now.
             Some(Report::Started(pid)) => supervised.program = Pid::from_raw(pid).and_then(Process::find),
             Some(Report::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
-            Some(Report::Ended(_) | Report::Left(_)) | None => return Err(trouble("ended at its start", binary)),
+            Some(Report::Ended(_) | Report::Left(_) | Report::CommandsEnded(_)) | None => {
+                return Err(trouble("ended at its start", binary));
+            }
         }
         Ok((supervised, pipes))
     }
@@ -67,9 +69,41 @@ impl Supervised {
         u32::try_from(program.pid.as_raw_nonzero().get()).ok()
     }
 
-    pub(super) fn order(&self, order: Order) {
-        // Fails only if the supervisor is gone, and then so is the program.
-        self.orders.try_write(&[order.byte()]).ok();
+    pub(super) fn order(&self, order: &Order) {
+        // Fails only if the supervisor is gone, and then so is the program. Orders are shorter than any socket's buffer.
+        self.orders.try_write(format!("{order}\n").as_bytes()).ok();
+        if *order == Order::Kill {
+            self.wake();
+        }
+    }
+
+    /// Continues the supervisors: one that somebody stopped obeys nobody.
+    fn wake(&self) {
+        let outer = self.supervisor.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)).and_then(Process::find);
+        // The inner one stands between the program and the outer one.
+        let inner = self.program.and_then(Process::parent);
+        for supervisor in outer.into_iter().chain(inner.filter(|inner| inner.pid != rustix::process::getpid())) {
+            supervisor.signal(Signal::CONT);
+        }
+    }
+
+    pub(super) async fn end_commands(&mut self, commands: Commands) {
+        self.order(&Order::EndCommands(commands));
+        let ended = async {
+            while let Some(report) = self.report().await {
+                match report {
+                    Report::CommandsEnded(0) => return,
+                    Report::CommandsEnded(count) | Report::Left(count) => {
+                        tracing::warn!(count, "processes of a command could not be ended");
+                        return;
+                    }
+                    Report::Ended(ending) => self.ending = Some(ending),
+                    Report::Started(_) | Report::Failed(_) => {}
+                }
+            }
+        };
+        // A supervisor that is stopped or gone says nothing.
+        timeout(AFTER_KILL, ended).await.ok();
     }
 
     pub(super) async fn wait(&mut self) -> Ending {
@@ -77,7 +111,7 @@ impl Supervised {
             match report {
                 Report::Ended(ending) => self.ending = Some(ending),
                 Report::Left(count) => tracing::warn!(count, "processes could not be ended"),
-                Report::Started(_) | Report::Failed(_) => {}
+                Report::Started(_) | Report::Failed(_) | Report::CommandsEnded(_) => {}
             }
         }
         self.supervisor.wait().await.ok();
@@ -108,6 +142,14 @@ impl Supervised {
     /// The next report; none when the supervisor is gone, or is no supervisor. Cancel safe.
     async fn report(&mut self) -> Option<Report> {
         self.reports.next_line().await.ok().flatten().and_then(|line| Report::parse(&line))
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        if self.ending.is_none() {
+            self.wake();
+        }
     }
 }
 

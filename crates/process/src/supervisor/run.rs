@@ -17,6 +17,7 @@ use tokio::net::UnixStream;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, sleep};
 
+use super::commands::EndCommands;
 use super::{INNER, SUPERVISE};
 use crate::default_signals;
 use crate::descendants::{Process, descendants};
@@ -185,16 +186,23 @@ impl Supervisor {
 
     /// Passes orders on until there is a reason to end all.
     async fn watch(&mut self) -> Manner {
-        let mut order = [0];
+        let mut bytes = [0; 256];
+        let mut orders = Orders::default();
+        let mut commands: Option<EndCommands> = None;
         loop {
             tokio::select! {
-                read = read(&mut self.line, &mut order) => match (read, Order::parse(order[0])) {
-                    (Ok(0) | Err(_), _) => return Manner::Gentle,
-                    (Ok(_), Some(Order::Interrupt)) => self.signal_group(Signal::INT),
-                    (Ok(_), Some(Order::Terminate)) => self.signal_group(Signal::TERM),
-                    (Ok(_), Some(Order::Kill)) => return Manner::Kill,
-                    (Ok(_), None) => {}
-                },
+                read = read(&mut self.line, &mut bytes) => {
+                    let Ok(count @ 1..) = read else { return Manner::Gentle };
+                    orders.extend(&bytes[..count]);
+                    while let Some(order) = orders.next() {
+                        match order {
+                            Order::Interrupt => self.signal_group(Signal::INT),
+                            Order::Terminate => self.signal_group(Signal::TERM),
+                            Order::Kill => return Manner::Kill,
+                            Order::EndCommands(which) => commands = Some(EndCommands::new(which, self.program)),
+                        }
+                    }
+                }
                 _ = self.deaths.recv() => {
                     self.bury().await;
                     if self.ending.is_some() {
@@ -202,6 +210,12 @@ impl Supervisor {
                     }
                 }
                 () = self.ends.recv() => return Manner::Gentle,
+                () = sleep(POLL), if commands.is_some() => {
+                    if let Some(left) = commands.as_mut().and_then(EndCommands::step) {
+                        commands = None;
+                        self.report(Report::CommandsEnded(left)).await;
+                    }
+                }
             }
         }
     }
@@ -263,6 +277,27 @@ impl Supervisor {
     fn signal_group(&self, signal: Signal) {
         // Fails only if the group is gone.
         kill_process_group(self.program, signal).ok();
+    }
+}
+
+/// What came down the life line and is not a whole line yet.
+#[derive(Default)]
+struct Orders(Vec<u8>);
+
+impl Orders {
+    fn extend(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// The next order; lines that are none are skipped.
+    fn next(&mut self) -> Option<Order> {
+        loop {
+            let end = memchr::memchr(b'\n', &self.0)?;
+            let line: Vec<u8> = self.0.drain(..=end).collect();
+            if let Some(order) = std::str::from_utf8(&line[..end]).ok().and_then(Order::parse) {
+                return Some(order);
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use multitap_process::{Child, Keeper, Patience, spawn};
+use multitap_process::{Child, Keeper, Moment, Patience, is_of_agent, spawn};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scene::{LONG, Scene, both, impatient, keeper, line, rest, supervisor, within};
@@ -406,4 +406,47 @@ async fn a_supervisor_starts_quickly() {
         println!("{keeper:?}: started after {started:?}, ended after {ended:?} (median)");
         assert!(started < Duration::from_secs(1));
     }
+}
+
+#[tokio::test]
+async fn commands_end_and_everything_else_stays() {
+    let scene = Scene::new();
+    let script = "A_COMMAND=1 sleep 300 & echo $!; sleep 300 & echo $!; read line; sleep 300 & echo $!; \
+        A_COMMAND=1 sleep 300 & echo $!; A_COMMAND=1 setsid sh -c 'trap \"\" TERM; echo $$; sleep 300; sleep 300' & \
+        (setsid env -i sh -c 'exec >&3 3>&-; sleep 300 >/dev/null 2>&1 </dev/null & echo $!' 3>&1 &); read line";
+    let mut child = scene.sh(script, &supervisor()).await;
+    let mut stay = vec![pid(&mut child).await, pid(&mut child).await];
+    // Older by more than the clock of processes tells apart.
+    let before = Moment::now();
+    until("the clock goes on", LONG, || Moment::now() != before).await;
+    let since = Moment::now();
+    child.stdin.write("go".into(), LONG).await.unwrap();
+    // They come in any order but the first.
+    stay.push(pid(&mut child).await);
+    let mut end = Vec::new();
+    for _ in 0..3 {
+        end.push(pid(&mut child).await);
+    }
+    within("the end of the commands", child.end_commands(since, "A_COMMAND")).await;
+    assert!(end.iter().all(|pid| !alive(*pid)), "{end:?}");
+    assert!(stay.iter().all(|pid| alive(*pid)), "{stay:?}");
+    assert!(child.pid().is_some(), "the program goes on");
+    child.stdin.close();
+    rest(&mut child).await;
+    assert_nothing_left(&scene);
+}
+
+#[tokio::test]
+async fn whoever_runs_under_a_supervisor_is_known() {
+    let of_agent = |pid: Pid| is_of_agent(pid.as_raw_nonzero().get().try_into().unwrap());
+    let scripts = DETACHED.into_iter().chain([("without environment", WITHOUT_ENVIRONMENT)]);
+    for (how, script) in scripts {
+        let scene = Scene::new();
+        let mut child = scene.sh(script, &supervisor()).await;
+        let sleeper = pid(&mut child).await;
+        assert!(of_agent(sleeper) && of_agent(program_of(&child)), "{how}");
+    }
+    let scene = Scene::new();
+    let child = scene.sh("exec sleep 300", &Keeper::Group).await;
+    assert!(!of_agent(program_of(&child)));
 }

@@ -24,10 +24,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::patient::Patient;
+use super::peer::{self, PeerCheck};
 #[cfg(unix)]
 use super::private::is_same_user;
 use super::{Limits, problem};
 use crate::guard::{PeerUser, user_of};
+use crate::host::Peer;
 
 /// From this size on the head of a request is too large, if it is not whole by then.
 const HEAD: usize = 64 * 1024;
@@ -92,11 +94,12 @@ impl Connections {
     }
 
     /// Takes in who comes to that socket.
-    pub(super) fn accept(&self, listener: Listener, router: Router, visitors: Visitors) {
+    pub(super) fn accept(&self, listener: Listener, router: Router, visitors: Visitors, peers: PeerCheck) {
         let accept = Accept {
             listener,
             visitors,
             router,
+            peers,
             limits: self.limits,
             seats: self.seats.clone(),
             told: self.told.clone(),
@@ -131,6 +134,7 @@ struct Accept {
     listener: Listener,
     visitors: Visitors,
     router: Router,
+    peers: PeerCheck,
     limits: Limits,
     seats: Arc<Semaphore>,
     told: Arc<Semaphore>,
@@ -162,6 +166,7 @@ impl Accept {
                 let (stream, peer) = listener.accept().await?;
                 // Frames are small and each is waited for.
                 stream.set_nodelay(true).ok(); // slower without it, not wrong
+                let process = self.peers.tcp(&stream);
                 let own = stream.local_addr();
                 let visitors = self.visitors;
                 let user = async move {
@@ -171,13 +176,14 @@ impl Accept {
                         (Visitors::ByUser, Err(_)) => PeerUser::Other,
                     }
                 };
-                self.take_in(stream, user);
+                self.take_in(stream, process, user);
             }
             #[cfg(unix)]
             Listener::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 if is_same_user(&stream) {
-                    self.take_in(stream, async { PeerUser::Same });
+                    let process = PeerCheck::private(&stream);
+                    self.take_in(stream, process, async { PeerUser::Same });
                 } else {
                     tracing::warn!("another user came to a private door, and was not let in");
                 }
@@ -187,12 +193,24 @@ impl Accept {
     }
 
     /// `user` is looked up once for the connection, while it is served.
-    fn take_in(&self, stream: impl Stream, user: impl Future<Output = PeerUser> + Send + 'static) {
+    fn take_in(
+        &self,
+        stream: impl Stream,
+        process: Option<Peer>,
+        user: impl Future<Output = PeerUser> + Send + 'static,
+    ) {
         match self.seats.clone().try_acquire_owned() {
             Ok(seat) => {
                 let seat = Seat { _taken: Arc::new(seat) };
-                let (router, limits, stop) = (self.router.clone(), self.limits, self.stop.clone());
-                let served = async move { serve(stream, (seat, user.await), router, limits, stop).await };
+                let (peers, router, limits, stop) =
+                    (self.peers.clone(), self.router.clone(), self.limits, self.stop.clone());
+                let served = async move {
+                    if peers.refuses(process).await {
+                        timeout(TELL_PATIENCE, peer::turn_away(stream)).await.ok(); // it was told, or did not listen
+                    } else {
+                        serve(stream, (seat, user.await), router, limits, stop).await;
+                    }
+                };
                 let cut = self.cut.clone();
                 self.tasks.spawn(async move {
                     tokio::select! {

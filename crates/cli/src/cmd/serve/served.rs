@@ -8,7 +8,7 @@ use std::time::Duration;
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{AgentError, AgentErrorKind, ClientRef, Mode, SessionConfig, SessionId};
 use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, SessionRecord, Which};
-use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Wanted};
+use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Peer, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -226,6 +226,10 @@ impl ServeHost for Served {
     fn commands(&self) -> Vec<SlashCommand> {
         let folder = self.inner.roots.first().map_or(Path::new("."), PathBuf::as_path);
         door::commands(folder)
+    }
+
+    fn refuses(&self, peer: Peer) -> bool {
+        door::is_of_agent(peer)
     }
 }
 

@@ -24,9 +24,6 @@ use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::words::{clean, pretty_json};
 
-/// What the door of a host wants to see, if it wants something.
-const TOKEN: &str = "MULTITAP_TOKEN";
-
 /// Shows a session, or lists what runs.
 pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
     let Some(to) = &args.to else { return list(args.json).await };
@@ -87,7 +84,7 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
     let preferences = Settings::load(None).map_err(|error| Problem::usage(error.to_string()))?.terminal;
     let token = match found.address.way {
         Road::Unix(_) => None,
-        Road::Tcp { .. } => std::env::var(TOKEN).ok().filter(|token| !token.is_empty()),
+        Road::Tcp { .. } => crate::token::usable(),
     };
     let to = Attach { address: found.address.clone(), client: who(), token };
     let attached = tokio::select! {

@@ -1,0 +1,224 @@
+//! Whether an agent started a process that wants something of us.
+//!
+//! Whatever an agent starts runs under a supervisor of ours, or of another Multitap of this user. Such a process has
+//! supervisors above it that are not above us as well. A process cannot leave them: orphans go to the supervisor. Where
+//! somebody killed the supervisors, the mark in its environment still tells.
+//!
+//! Linux only; elsewhere nobody is recognised.
+
+use std::net::SocketAddr;
+
+/// Whether an agent started that process. A process that is gone cannot be asked any more, and counts as one.
+#[cfg(target_os = "linux")]
+pub fn is_of_agent(pid: u32) -> bool {
+    linux::is_of_agent(pid)
+}
+
+/// Whether an agent started the process at the other end of a TCP connection within this machine: the one whose own
+/// address is `peer`, connected to `own`.
+#[cfg(target_os = "linux")]
+pub fn is_connection_of_agent(peer: SocketAddr, own: SocketAddr) -> bool {
+    linux::is_connection_of_agent(peer, own)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn is_of_agent(_pid: u32) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn is_connection_of_agent(_peer: SocketAddr, _own: SocketAddr) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::{HashMap, HashSet};
+    use std::fs;
+    use std::net::{IpAddr, SocketAddr};
+    use std::os::unix::fs::MetadataExt as _;
+
+    use rustix::process::{Pid, getpid};
+
+    use crate::descendants::{Kin, everyone, stat};
+    use crate::mark::MARK;
+    use crate::supervisor::SUPERVISE;
+
+    /// How often the way up is walked: a process on it may end meanwhile, and what is below it gets another parent.
+    const ATTEMPTS: usize = 10;
+
+    pub(super) fn is_of_agent(pid: u32) -> bool {
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+        for _ in 0..ATTEMPTS {
+            if let (Some(theirs), Some(ours)) = (supervisors(pid), supervisors(getpid())) {
+                return theirs.iter().any(|supervisor| !ours.contains(supervisor)) || has_foreign_mark(pid);
+            }
+        }
+        true
+    }
+
+    /// The supervisors above a process, and itself if it is one; none if the way up changed meanwhile.
+    fn supervisors(pid: Pid) -> Option<Vec<Pid>> {
+        let mut found = Vec::new();
+        let mut at = pid;
+        loop {
+            if is_supervisor(at) {
+                found.push(at);
+            }
+            if at.is_init() {
+                return Some(found);
+            }
+            match parent(at) {
+                Parent::Is(parent) => at = parent,
+                Parent::Outside => return Some(found),
+                Parent::Gone => return None,
+            }
+        }
+    }
+
+    enum Parent {
+        Is(Pid),
+        /// Of the first process of a namespace.
+        Outside,
+        Gone,
+    }
+
+    fn parent(pid: Pid) -> Parent {
+        match stat(pid) {
+            Some(kin) => Parent::Is(kin.parent),
+            None if fs::exists(format!("/proc/{}", pid.as_raw_nonzero())).unwrap_or_default() => Parent::Outside,
+            None => Parent::Gone,
+        }
+    }
+
+    fn is_supervisor(pid: Pid) -> bool {
+        let command = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+        command.split(|byte| *byte == 0).nth(1) == Some(SUPERVISE.as_bytes())
+    }
+
+    /// Whether its environment has a mark that ours has not.
+    fn has_foreign_mark(pid: Pid) -> bool {
+        let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+        let ours = std::env::var(MARK).unwrap_or_default();
+        let ours: HashSet<&[u8]> = ours.split(':').map(str::as_bytes).collect();
+        let mut variables = environment.split(|byte| *byte == 0);
+        let theirs = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="));
+        theirs
+            .is_some_and(|marks| marks.split(|byte| *byte == b':').any(|mark| !mark.is_empty() && !ours.contains(mark)))
+    }
+
+    pub(super) fn is_connection_of_agent(peer: SocketAddr, own: SocketAddr) -> bool {
+        let Some(inode) = inode(peer, own) else { return false };
+        let socket = format!("socket:[{inode}]");
+        let everyone = everyone();
+        let of_agents = of_agents(&everyone);
+        let mut is_hidden = false;
+        for pid in &of_agents {
+            match holds(*pid, &socket) {
+                Some(true) => return true,
+                Some(false) => {}
+                // A process may keep others from looking at its files; one that has ended has none.
+                None => is_hidden |= stat(*pid).is_some_and(|kin| !kin.is_dead),
+            }
+        }
+        // Then it has to be seen elsewhere.
+        let others = everyone.iter().map(|kin| kin.process.pid).filter(|pid| !of_agents.contains(pid));
+        is_hidden && !others.into_iter().any(|pid| holds(pid, &socket) == Some(true))
+    }
+
+    /// All processes below supervisors that are not above us.
+    fn of_agents(everyone: &[Kin]) -> HashSet<Pid> {
+        let parents: HashMap<Pid, Pid> = everyone.iter().map(|kin| (kin.process.pid, kin.parent)).collect();
+        let ours: HashSet<Pid> = supervisors(getpid()).unwrap_or_default().into_iter().collect();
+        // Only a process that has children can be a supervisor that matters.
+        let above: HashSet<Pid> = parents.values().copied().collect();
+        let foreign: HashSet<Pid> =
+            above.into_iter().filter(|pid| is_supervisor(*pid) && !ours.contains(pid)).collect();
+        let is_below = |pid: Pid| {
+            let mut way = std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).take(parents.len());
+            way.any(|pid| foreign.contains(&pid))
+        };
+        parents.keys().copied().filter(|pid| is_below(*pid)).collect()
+    }
+
+    /// Whether a process has that file open; none if it does not let us look.
+    fn holds(pid: Pid, file: &str) -> Option<bool> {
+        let files = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())).ok()?;
+        let mut links = files.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+        Some(links.any(|link| link.as_os_str() == file))
+    }
+
+    /// The socket of the other end, if it is a process of this user.
+    fn inode(peer: SocketAddr, own: SocketAddr) -> Option<u64> {
+        let us = fs::metadata("/proc/self").ok()?.uid();
+        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|table| fs::read_to_string(table).ok());
+        tables.into_iter().find_map(|table| {
+            table.lines().skip(1).find_map(|line| {
+                let fields: Vec<&str> = line.split_whitespace().collect();
+                let is_it = same(address(fields.get(1)?)?, peer) && same(address(fields.get(2)?)?, own);
+                let owner: u32 = fields.get(7)?.parse().ok()?;
+                // Root's files of a process that hides belong to root, whoever runs it.
+                if is_it && (owner == us || us == 0) { fields.get(9)?.parse().ok() } else { None }
+            })
+        })
+    }
+
+    /// The same place: IPv4 may stand in the table of IPv6.
+    fn same(one: SocketAddr, other: SocketAddr) -> bool {
+        one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
+    }
+
+    /// An address as the kernel writes it: words of four bytes in the machine's own order, and the port.
+    fn address(text: &str) -> Option<SocketAddr> {
+        let (ip, port) = text.split_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        let words = ip.as_bytes().chunks(8).map(|word| {
+            let word = std::str::from_utf8(word).ok()?;
+            Some(u32::from_str_radix(word, 16).ok()?.to_ne_bytes())
+        });
+        let bytes = words.collect::<Option<Vec<[u8; 4]>>>()?.concat();
+        let ip = match bytes.len() {
+            4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
+            _ => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
+        };
+        Some(SocketAddr::new(ip, port))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::net::{TcpListener, TcpStream};
+
+        use super::*;
+
+        #[test]
+        fn addresses_are_read_as_the_kernel_writes_them() {
+            for (text, expected) in [
+                ("0100007F:1F90", "127.0.0.1:8080"),
+                ("00000000000000000000000001000000:0016", "[::1]:22"),
+                ("0000000000000000FFFF00000100007F:0016", "[::ffff:127.0.0.1]:22"),
+            ] {
+                let little = cfg!(target_endian = "little");
+                assert!(!little || address(text) == Some(expected.parse().unwrap()), "{text}");
+            }
+            for noise in ["", "x:1", "0100007F"] {
+                assert_eq!(address(noise), None);
+            }
+        }
+
+        #[test]
+        fn our_own_connection_is_found_and_is_not_of_an_agent() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (ours, theirs) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
+            let inode = inode(ours, theirs).unwrap();
+            assert_eq!(holds(getpid(), &format!("socket:[{inode}]")), Some(true));
+            assert!(!is_connection_of_agent(ours, theirs));
+        }
+
+        #[test]
+        fn we_are_not_of_an_agent_and_nobody_is_trusted_who_is_gone() {
+            assert!(!is_of_agent(std::process::id()));
+            assert!(is_of_agent(u32::try_from(i32::MAX).unwrap()));
+        }
+    }
+}
