@@ -20,6 +20,7 @@ mod seat;
 mod shared;
 mod shell_lines;
 mod stage;
+mod trust;
 
 use agent::{Agent, Api, Cannot};
 

@@ -46,4 +46,6 @@ mod taken_up;
 mod terminal;
 mod tidy;
 #[cfg(unix)]
+mod trust;
+#[cfg(unix)]
 mod turn_by_turn;
