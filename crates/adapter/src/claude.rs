@@ -10,8 +10,10 @@ pub(crate) mod history;
 mod message;
 mod name;
 mod plain;
+pub(crate) mod project;
 mod question;
 mod session;
+mod sign_in;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -31,6 +33,7 @@ use tempfile::TempPath;
 use uuid::Uuid;
 
 pub use decode::ClaudeCodec;
+pub(crate) use sign_in::{SIGN_IN, says_sign_in};
 
 use crate::codec::Files;
 use crate::mcp;

@@ -12,11 +12,13 @@ mod form;
 pub(crate) mod history;
 mod item;
 mod notice;
+pub(crate) mod project;
 mod question;
 mod rpc;
 mod sandbox;
 mod session;
 mod settings;
+mod sign_in;
 mod stored;
 mod text;
 mod threads;
@@ -31,6 +33,7 @@ use multitap_process::StdinMode;
 
 pub use decode::CodexCodec;
 pub(crate) use sandbox::{Found, OwnSandbox, own_sandbox_in, own_sandbox_question};
+pub(crate) use sign_in::{SIGN_IN, says_sign_in};
 
 use crate::codec::Files;
 use crate::spec::{LaunchError, Plan};

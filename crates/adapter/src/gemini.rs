@@ -3,9 +3,11 @@
 mod decode;
 pub(crate) mod history;
 pub(crate) mod name;
+pub(crate) mod project;
 mod recorded;
 mod run;
 mod settings;
+mod sign_in;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,8 @@ use multitap_process::StdinMode;
 pub use decode::StreamCodec;
 pub use recorded::GeminiCodec;
 pub(crate) use run::plan as plan_turns;
+pub(crate) use settings::without_comments;
+pub(crate) use sign_in::{SIGN_IN, says_sign_in};
 pub(crate) use stored::{find, take_up};
 
 use crate::acp::{self, AcpCodec, Flavor};
@@ -55,7 +59,9 @@ fn shared_arguments(config: &SessionConfig, args: &mut Vec<String>) -> Result<()
     if let Some((setting, why)) = cannot(config) {
         return Err(unsupported(setting, why));
     }
-    args.push("--skip-trust".to_owned());
+    if !project::is_left_out(&config.environment) {
+        args.push("--skip-trust".to_owned());
+    }
     let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
     if let Some(mode) = &config.mode {
         option("--approval-mode", mode_option(mode)?);

@@ -18,7 +18,9 @@ mod history;
 mod line;
 mod mcp;
 mod probe;
+mod project;
 mod pump;
+mod sign_in;
 mod spec;
 mod track;
 mod turns;
@@ -35,5 +37,7 @@ pub use mcp::left_out as mcp_left_out;
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
 pub use probe::codex_sandbox_trouble;
+pub use project::{ActingFile, acting_files, left_out as project_left_out};
 pub use pump::drafts;
+pub use sign_in::{SignIn, sign_in};
 pub use spec::{LaunchError, LaunchSpec, archive, drivable, find_program, launch, program_name, recorded, steers};

@@ -124,6 +124,11 @@ impl<C: Codec> Pump<C> {
         }
     }
 
+    /// Reports what the owner should know about this start.
+    pub(crate) fn warn(&mut self, warning: Option<AgentError>) {
+        self.early.extend(warning.map(|warning| Draft::new(Timestamp::now(), EventKind::Error(warning))));
+    }
+
     /// Greets the agent and reads until it has shown that it is up.
     pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), LaunchError> {
         let deadline = Instant::now() + patience;

@@ -15,7 +15,7 @@ use crate::any::AnyCodec;
 use crate::codec::{Codec, DiskFiles};
 use crate::pump::Pump;
 use crate::turns::TurnPump;
-use crate::{acp, claude, codex, gemini, mcp, probe};
+use crate::{acp, claude, codex, gemini, mcp, probe, project};
 
 /// What it takes to start an agent.
 #[derive(Debug)]
@@ -109,13 +109,16 @@ pub fn recorded(agent: AgentType) -> Option<AnyCodec> {
 
 /// Starts an agent and waits until it is up. Its work is carried on `tasks`; when the link's command end is dropped
 /// the agent is asked to go, and when `tasks` has finished nothing of it is left.
-pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
+pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
     let agent = spec.config.agent.agent_type();
     mcp::check(&spec.config)?;
+    // Judged at every start: a project's files may have come since the last one.
+    let (config, warning) = project::judged(spec.config).await?;
+    spec.config = config;
     match (&spec.config.agent, spec.config.transport) {
         (AgentKind::Claude, Transport::Default) => {
             let plan = claude::plan(&spec.config, Box::new(DiskFiles))?;
-            start(spec, agent, plan, tasks).await
+            start(spec, agent, plan, warning, tasks).await
         }
         (AgentKind::Claude, Transport::OneShot) => {
             let why = "it is driven in one process, and needs none for each turn".to_owned();
@@ -129,7 +132,7 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
                 None => None,
             };
             let plan = codex::plan(&spec.config, Box::new(DiskFiles), no_sandbox)?;
-            start(spec, agent, plan, tasks).await
+            start(spec, agent, plan, warning, tasks).await
         }
         (AgentKind::Codex, Transport::OneShot) => {
             codex::exec::plan(&spec.config, Box::new(DiskFiles), codex::Found::default())?;
@@ -138,32 +141,30 @@ pub async fn launch(spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, 
                 None => codex::Found::default(),
             };
             let plan = codex::exec::plan(&spec.config, Box::new(DiskFiles), found)?;
-            start_turns(spec, agent, plan, tasks)
+            start_turns(spec, agent, plan, warning, tasks)
         }
         (AgentKind::Gemini, Transport::Default) => {
-            let mut spec = spec;
             gemini::check(&spec.config)?;
             // Held until it is up, or until nobody waits for that any more.
             let _taken_up = gemini::take_up(&mut spec.config)?;
             let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
-            start(spec, agent, plan, tasks).await
+            start(spec, agent, plan, warning, tasks).await
         }
         (AgentKind::Acp { command }, Transport::Default) => {
             let program = acp::program(command)?;
             let plan = acp::plan(&spec.config, Box::new(DiskFiles))?;
             let config = SessionConfig { program: Some(program), ..spec.config };
-            start(LaunchSpec { config, ..spec }, agent, plan, tasks).await
+            start(LaunchSpec { config, ..spec }, agent, plan, warning, tasks).await
         }
         (AgentKind::Acp { .. }, Transport::OneShot) => {
             let why = "ACP needs one process for all turns".to_owned();
             Err(Unsupported { agent, setting: "one-shot transport".to_owned(), why }.into())
         }
         (AgentKind::Gemini, Transport::OneShot) => {
-            let mut spec = spec;
             gemini::check(&spec.config)?;
             gemini::find(&mut spec.config)?;
             let plan = gemini::plan_turns(&spec.config, Box::new(DiskFiles))?;
-            start_turns(spec, agent, plan, tasks)
+            start_turns(spec, agent, plan, warning, tasks)
         }
         (AgentKind::Builtin, _) => {
             let message = format!("this version of multitap cannot drive {agent} yet");
@@ -189,6 +190,7 @@ async fn start<C: Codec>(
     spec: LaunchSpec,
     agent: AgentType,
     plan: Plan<C>,
+    warning: Option<AgentError>,
     tasks: &TaskTracker,
 ) -> Result<AgentLink, LaunchError> {
     let program = program(&spec, agent, plan.args, plan.env, plan.stdin)?;
@@ -200,6 +202,7 @@ async fn start<C: Codec>(
     let (link, end) = link();
     let mut pump = Pump::new(agent, child, plan.codec, end, config.keep_raw, plan.files);
     pump.wait_until_up(config.start_timeout).await?;
+    pump.warn(warning);
     tasks.spawn(pump.run());
     Ok(AgentLink { steers, ..link })
 }
@@ -209,6 +212,7 @@ fn start_turns<C: Codec>(
     spec: LaunchSpec,
     agent: AgentType,
     plan: TurnPlan<C>,
+    warning: Option<AgentError>,
     tasks: &TaskTracker,
 ) -> Result<AgentLink, LaunchError> {
     let program = program(&spec, agent, Vec::new(), plan.env.clone(), StdinMode::Null)?;
@@ -220,7 +224,7 @@ fn start_turns<C: Codec>(
     }
     let LaunchSpec { config, keeper, .. } = spec;
     let (link, end) = link();
-    let pump = TurnPump::new(agent, program, keeper, plan, end, &config);
+    let pump = TurnPump::new(agent, program, keeper, plan, end, &config).warning(warning);
     tasks.spawn(pump.run());
     Ok(link)
 }

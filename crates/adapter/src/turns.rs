@@ -50,6 +50,8 @@ pub(crate) struct TurnPump<C> {
     timed_out: bool,
     /// Commands for the turn after the one whose process still runs.
     waiting: VecDeque<Command>,
+    /// What the owner should know about this start.
+    warning: Option<AgentError>,
     /// Held for the agent to read; gone with the pump.
     _files: Vec<TempPath>,
 }
@@ -115,14 +117,21 @@ impl<C: Codec> TurnPump<C> {
             start_timeout,
             timed_out,
             waiting,
+            warning: None,
             _files: files,
         }
+    }
+
+    /// The same, which reports that first.
+    pub(crate) fn warning(self, warning: Option<AgentError>) -> Self {
+        Self { warning, ..self }
     }
 
     /// Runs turns until the owner lets go; then nothing of any process is left.
     #[tracing::instrument(name = "agent", skip_all, fields(agent = %self.agent))]
     pub(crate) async fn run(mut self) {
-        let begun = self.codec.begin(Timestamp::now());
+        let mut begun = self.codec.begin(Timestamp::now());
+        begun.events.extend(self.warning.take().map(EventKind::Error));
         if self.tell(begun, None).await.is_ok() {
             while let Ok(run) = self.rest().await {
                 if self.turn(run).await.is_err() {

@@ -55,7 +55,8 @@ Exit codes of -p:
 Settings (JSON with comments):
   ~/.config/multitap/settings.json, or settings.json in MULTITAP_HOME
   .multitap/settings.json in the folder of the session: chooses no program, and
-  allows something only if the folder is among your `trustedFolders`
+  allows something only if the folder is among your `trustedFolders`. The agents'
+  own project files act only there as well (or with --trust)
 
 Environment:
   MULTITAP_CLAUDE_BIN, MULTITAP_CODEX_BIN, MULTITAP_GEMINI_BIN
@@ -202,7 +203,7 @@ pub(crate) struct SessionArgs {
     #[arg(short, long = "continue", conflicts_with = "resume", help_heading = CONVERSATION)]
     pub(crate) continue_latest: bool,
 
-    /// Go on with this session, by our id, the agent's own, or the beginning of one
+    /// Resume a session by our id, the agent's own, the beginning of one, or "latest" for the newest in this folder
     #[arg(short, long, value_name = "ID", help_heading = CONVERSATION)]
     pub(crate) resume: Option<String>,
 
@@ -276,6 +277,13 @@ pub(crate) struct AgentArgs {
     /// dont-ask: nothing is asked, and what no rule allows is denied.
     #[arg(long, value_name = "MODE", help_heading = PERMISSIONS)]
     pub(crate) approval_mode: Option<String>,
+
+    /// Trust the folder for this run: let its settings, hooks and MCP servers act
+    ///
+    /// Without it, and without an earlier yes (`trustedFolders` in your settings), an agent starts without what a
+    /// project brings that acts. The terminal UI asks instead.
+    #[arg(long, help_heading = PERMISSIONS)]
+    pub(crate) trust: bool,
 
     /// What the agent's tools may touch
     #[arg(long, value_name = "SANDBOX", value_parser = sandbox(), help_heading = PERMISSIONS)]
@@ -386,6 +394,12 @@ impl SessionArgs {
             fork: false,
             when_busy: BusyArg::default(),
         }
+    }
+
+    /// Whether the newest conversation is wanted, by `-c` or by `-r latest`. No id is that word: ids are made of hex
+    /// digits.
+    pub(crate) fn continues(&self) -> bool {
+        self.continue_latest || self.resume.as_deref() == Some("latest")
     }
 
     /// What clap cannot say by itself.

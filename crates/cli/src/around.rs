@@ -17,7 +17,7 @@ use crate::door::{self, Shared};
 use crate::exit::Problem;
 use crate::host::{self, about_log};
 use crate::live;
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, Trust};
 
 /// How many earlier sessions can be chosen from.
 const EARLIER: usize = 100;
@@ -93,7 +93,7 @@ impl Surroundings {
 
     async fn open_door(&self, port: Option<u16>) -> Result<Address, String> {
         if self.door().is_none() {
-            let settings = settings::of(&self.folder).map_err(|problem| problem.to_string())?;
+            let settings = settings::of(&self.folder, Trust::AsSet).map_err(|problem| problem.to_string())?;
             let port = port.or(self.args.a2a_port).unwrap_or_default();
             let opened = self.shared.open_at(port, &self.args, &settings).await;
             // Somebody may have been as quick: the latest counts.

@@ -12,7 +12,7 @@ use multitap_event::{
 use multitap_process::Keeper;
 
 use crate::args::{BusyArg, SessionArgs};
-use crate::exit::Problem;
+use crate::exit::{Exit, Problem};
 use crate::image;
 use crate::settings::{Settings, Wanted};
 
@@ -136,6 +136,26 @@ fn native_id(agent: AgentType, wanted: &str, env: &BTreeMap<String, String>, fol
     }
 }
 
+/// The newest conversation that the agent has in the folder. Where its store is known, that is looked up now.
+fn latest(
+    agent: AgentType,
+    env: &BTreeMap<String, String>,
+    folder: &Path,
+    at: Option<&String>,
+) -> Result<Resume, Problem> {
+    match History::of(agent, env).map(|history| history.find("latest", folder)) {
+        Ok(Err(HistoryError::NoneHere { .. })) => Err(Problem::new(
+            Exit::NotStarted,
+            format!(
+                "no conversation to continue in {}. Start a new one without -c, or list all with: multitap sessions",
+                folder.display()
+            ),
+        )),
+        Ok(Ok(session)) if at.is_some() => Ok(Resume::Session { native_id: session.id, at: at.cloned() }),
+        _ => Ok(Resume::Latest),
+    }
+}
+
 /// The session that the options ask for.
 pub(crate) fn config(
     session: &SessionArgs,
@@ -167,12 +187,12 @@ pub(crate) fn config(
         None if images.is_empty() => None,
         None => return Err(Problem::usage("--image needs a PROMPT to go with")),
     };
-    config.resume = match (&session.resume, session.continue_latest) {
-        (Some(id), _) => {
-            let env = settings.of(agent).env.into_iter().chain(args.env.iter().cloned()).collect();
+    let env = settings.of(agent).env.into_iter().chain(args.env.iter().cloned()).collect();
+    config.resume = match (&session.resume, session.continues()) {
+        (_, true) => latest(agent, &env, &folder, session.at.as_ref())?,
+        (Some(id), false) => {
             Resume::Session { native_id: native_id(agent, id, &env, &folder)?, at: session.at.clone() }
         }
-        (None, true) => Resume::Latest,
         (None, false) => Resume::New,
     };
     config.fork = session.fork;

@@ -15,12 +15,14 @@ mod image;
 mod launch;
 mod live;
 mod logging;
+mod misspelt;
 mod out;
 mod private;
 mod settings;
 mod signals;
 mod take_up;
 mod token;
+mod trust;
 mod words;
 
 use std::process::ExitCode;
@@ -59,6 +61,11 @@ fn main() -> ExitCode {
 }
 
 fn command(cli: Cli) -> Result<Exit, Problem> {
+    if cli.command.is_none()
+        && let Some(hint) = misspelt::hint(&cli.run)
+    {
+        return Err(Problem::usage(hint));
+    }
     match cli.command {
         Some(Sub::Schema) => cmd::schema(),
         Some(Sub::Commands(args)) => cmd::commands(&args),

@@ -25,6 +25,7 @@ use serde_json::{Map, Value};
 use self::permission::Permissions;
 use crate::exit::Problem;
 use crate::out;
+use crate::words::clean;
 
 /// A larger file holds no settings.
 const LARGEST: u64 = 1024 * 1024;
@@ -53,6 +54,21 @@ pub(crate) struct Settings {
 pub(crate) struct A2a {
     /// Clients must use the `development-tool` extension.
     pub(crate) extension_required: bool,
+}
+
+/// Whether somebody said for this run that the folder is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// The user's settings say it.
+    AsSet,
+    ForThisRun,
+}
+
+impl Trust {
+    /// What `--trust` says.
+    pub(crate) fn of(is_given: bool) -> Self {
+        if is_given { Self::ForThisRun } else { Self::AsSet }
+    }
 }
 
 /// Which agent somebody wants.
@@ -114,12 +130,15 @@ enum Source {
 }
 
 /// The settings of a session in that folder; what the user should know about them is said.
-pub(crate) fn of(folder: &Path) -> Result<Settings, Problem> {
-    let settings = Settings::load(Some(folder)).map_err(|error| Problem::usage(error.to_string()))?;
-    for warning in &settings.warnings {
-        out::say(&format!("multitap: {warning}"));
-    }
+pub(crate) fn of(folder: &Path, trust: Trust) -> Result<Settings, Problem> {
+    let settings = quietly(folder, trust)?;
+    settings.say_warnings();
     Ok(settings)
+}
+
+/// The same, and nothing is said.
+pub(crate) fn quietly(folder: &Path, trust: Trust) -> Result<Settings, Problem> {
+    Settings::load_with(Some(folder), trust).map_err(|error| Problem::usage(error.to_string()))
 }
 
 /// Reads MCP servers as the settings would; also says what is ignored of them.
@@ -140,12 +159,16 @@ pub(crate) fn home() -> Option<PathBuf> {
 impl Settings {
     /// Reads the user's file, then the project's in that folder if there is one, then the environment.
     pub(crate) fn load(folder: Option<&Path>) -> Result<Self, SettingsError> {
+        Self::load_with(folder, Trust::AsSet)
+    }
+
+    fn load_with(folder: Option<&Path>, trust: Trust) -> Result<Self, SettingsError> {
         let mut settings = Self::default();
         if let Some(home) = home() {
             settings.read(&home.join("settings.json"), Source::User)?;
         }
         if let Some(folder) = folder {
-            let trusted = settings.permissions.trusts(folder);
+            let trusted = trust == Trust::ForThisRun || settings.permissions.trusts(folder);
             settings.trusted = trusted;
             settings.read(&folder.join(".multitap/settings.json"), Source::Project { trusted })?;
         }
@@ -154,6 +177,13 @@ impl Settings {
         }
         settings.terminal.colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Ok(settings)
+    }
+
+    /// Tells the user what is wrong with the files.
+    pub(crate) fn say_warnings(&self) {
+        for warning in &self.warnings {
+            out::say(&format!("multitap: {}", clean(warning)));
+        }
     }
 
     /// What is set for that agent.

@@ -31,7 +31,8 @@ impl TakeUp {
     pub(crate) async fn find(host: &Host, args: &SessionArgs, folder: &Path) -> Result<Self, Problem> {
         let is_chosen =
             |record: &SessionRecord| args.with.agent.as_deref().is_none_or(|agent| agent == record.agent.to_string());
-        let found = match (&args.resume, args.continue_latest) {
+        let named = args.resume.as_ref().filter(|_| !args.continues());
+        let found = match (named, args.continues()) {
             (None, false) => return Ok(Self::New),
             // The session will say that nothing is kept; the agent may still know the conversation.
             _ if !host.keeps() => return Ok(Self::AgentsOwn),
@@ -40,13 +41,13 @@ impl TakeUp {
         };
         let mut found = found.map_err(|error| Problem::new(Exit::Failed, about_log(&error)))?;
         found.retain(is_chosen);
-        if args.resume.is_none() {
+        if named.is_none() {
             // The newest in which something was said; one that the agent heard counts more than one for the shell alone.
             let is_heard = |record: &SessionRecord| record.about.native_id.is_some();
             let is_any_heard = found.iter().any(is_heard);
             found.retain(|record| is_heard(record) || (!is_any_heard && record.about.title.is_some()));
         }
-        if let (Some(name), [one, other, ..]) = (&args.resume, found.as_slice()) {
+        if let (Some(name), [one, other, ..]) = (named, found.as_slice()) {
             let message = format!("-r {name}: more than one session begins so, such as {} and {}", one.id, other.id);
             return Err(Problem::usage(message));
         }

@@ -30,7 +30,8 @@ pub struct SessionConfig {
     pub sandbox_best_effort: bool,
     pub allowed_tools: Vec<String>,
     pub blocked_tools: Vec<String>,
-    /// The user trusts the folder: its own files may be run as git runs them, without asking (the built-in agent).
+    /// The user trusts the folder. If not, a CLI starts without the project's settings where those would act, and the
+    /// built-in agent does not believe git there.
     pub trusted: bool,
     /// Tools may fetch from this machine and the network around it (the built-in agent).
     pub private_addresses: bool,

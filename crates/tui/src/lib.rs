@@ -8,6 +8,7 @@
 
 mod app;
 mod around;
+mod choose;
 mod clean;
 mod commands;
 mod complete;
@@ -36,6 +37,7 @@ mod view;
 mod wrap;
 
 pub use around::{Address, Answer, Around, Clip, Clipboard, Earlier, Elsewhere, Share};
+pub use choose::{Choosing, choose};
 pub use effect::Outcome;
 pub use picture::{LARGEST as LARGEST_PICTURE, PictureError, read as read_picture};
 pub use preferences::{Notify, Preferences};

@@ -184,7 +184,8 @@ fn plain_id(id: &Value) -> String {
     id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }
 
-/// The answers in our words, and which of the agent's options each stands for.
+/// The answers in our words, and which of the agent's options each stands for. They come in the order that all agents
+/// have: once, always, no, never; an agent may list another first.
 fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(String, String)>) {
     let mut choices: Vec<Choice> = Vec::new();
     let mut ids = Vec::new();
@@ -213,6 +214,12 @@ fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(S
         choices.push(if saves { choice.for_owners() } else { choice });
         ids.push((id.to_owned(), native.to_owned()));
     }
+    choices.sort_by_key(|choice| match choice.kind {
+        ChoiceKind::AllowOnce => 0,
+        ChoiceKind::AllowAlways => 1,
+        ChoiceKind::RejectOnce => 2,
+        ChoiceKind::RejectAlways => 3,
+    });
     (choices, ids)
 }
 

@@ -7,6 +7,8 @@ use multitap_event::{Resume, SessionConfig};
 use serde_json::Value;
 use tempfile::TempPath;
 
+use super::project::is_left_out;
+
 /// Where Gemini's models are, when no other server is named.
 const MODEL_SERVER: &str = "https://generativelanguage.googleapis.com";
 
@@ -94,15 +96,20 @@ fn must_name_server(config: &SessionConfig) -> bool {
     variable(config, "GEMINI_API_KEY").is_some()
         && variable(config, "GOOGLE_GEMINI_BASE_URL").is_none()
         && !home(config).is_some_and(chosen)
-        && !config.working_directory.clone().is_some_and(chosen)
+        && !project_folder(config).is_some_and(chosen)
 }
 
 /// Whether Gemini's own settings switch checkpoints on; those of the project win. There is no other way to: it has no
 /// option for it, and takes settings by a variable only from files that are root's.
 pub(super) fn takes_checkpoints(config: &SessionConfig) -> bool {
-    let places = [config.working_directory.clone(), home(config)];
+    let places = [project_folder(config), home(config)];
     let said = places.into_iter().flatten().find_map(|folder| set(&folder, "/general/checkpointing/enabled"));
     said == Some(true.into())
+}
+
+/// The folder whose settings are the project's, unless they are left out.
+fn project_folder(config: &SessionConfig) -> Option<PathBuf> {
+    config.working_directory.clone().filter(|_| !is_left_out(&config.environment))
 }
 
 /// What the settings in a folder say at that place.
@@ -130,7 +137,7 @@ fn read(path: &Path) -> Option<Value> {
 }
 
 /// JSON without the comments that Gemini allows in its settings.
-fn without_comments(text: &str) -> String {
+pub(crate) fn without_comments(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['"', '/']) {

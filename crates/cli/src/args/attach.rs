@@ -8,7 +8,8 @@ const ATTACH: &str = "\
 Examples:
   multitap attach                             what runs on this machine
   multitap attach 0199a1                      the session whose id begins so
-  multitap attach http://127.0.0.1:1234       the one behind that door
+  multitap attach 127.0.0.1:1234              the one behind that door; :1234 for
+                                              this machine, or a whole URL
   multitap attach https://HOST/?session=ID    one of many on a host
 
 Ctrl+D leaves; the session goes on where it runs. If the connection breaks it is
@@ -20,7 +21,7 @@ MULTITAP_TOKEN.";
 pub(crate) struct AttachArgs {
     /// The address of a door, or the id of a session that runs on this machine, or how it begins [default: list what
     /// runs]
-    #[arg(value_name = "URL | SESSION")]
+    #[arg(value_name = "URL | HOST:PORT | SESSION")]
     pub(crate) to: Option<String>,
 
     /// List what runs as JSON, for scripts

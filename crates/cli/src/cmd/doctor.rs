@@ -4,6 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::Context as _;
+use multitap_adapter::SignIn;
 use multitap_agent::{Effort, Sandbox};
 use multitap_event::{AgentKind, AgentType, SandboxMode};
 use serde::Serialize;
@@ -83,6 +84,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     };
     for agent in &agents {
         checks.push(agent_check(agent, chosen.as_ref().is_none_or(|kind| kind.agent_type() == agent.name)));
+        checks.extend(sign_in_check(agent, &settings));
         checks.extend(node_check(agent).await?);
         checks.extend(sandbox_check(agent).await?);
     }
@@ -181,6 +183,17 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
                 Check::warning(name, message, format!("if it misbehaves: {install}@latest"))
             }
         }
+    }
+}
+
+/// Whether somebody is signed in with an agent that is there. A sign-in that is kept out of sight is not reported.
+fn sign_in_check(agent: &Agent, settings: &Settings) -> Option<Check> {
+    let name = format!("{} sign-in", agent.name);
+    agent.path.as_ref().filter(|_| agent.version.is_some())?;
+    match multitap_adapter::sign_in(agent.name, &settings.of(agent.name).env) {
+        SignIn::Found(place) => Some(Check::ok(&name, format!("found in {place}"))),
+        SignIn::Missing { fix } => Some(Check::warning(&name, "not signed in", fix)),
+        SignIn::Unknown => None,
     }
 }
 

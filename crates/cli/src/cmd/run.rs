@@ -27,6 +27,7 @@ use crate::door::{self, Shared};
 use crate::exit::{Exit, Problem};
 use crate::host::{Host, Started};
 use crate::out::{self, Out, Unwritten};
+use crate::settings::Trust;
 use crate::signals::Signals;
 use crate::take_up::TakeUp;
 use crate::words::clean;
@@ -57,7 +58,8 @@ pub(crate) async fn without_words(args: RunArgs) -> Result<Exit, Problem> {
 /// Runs a session without a screen.
 pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let folder = launch::folder(args.session.cwd.as_deref())?;
-    let mut settings = settings::of(&folder)?;
+    let trust = Trust::of(args.session.with.trust);
+    let mut settings = settings::of(&folder, trust)?;
     let mut id = SessionId::fresh();
     let mut show = Show::new(args.output_format, std::io::stdout().is_terminal());
     let mut out = Out::new();
@@ -78,18 +80,24 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let (options, own) = taken_up.options(&args.session, folder.clone());
     if own != folder {
         // It goes on in a folder of its own: what is trusted and forbidden there counts, not what is so here.
-        settings = settings::of(&own)?;
+        settings = settings::of(&own, trust)?;
     }
     let folder = own;
     let config = match launch::config(&options, &settings, folder.clone(), prompt) {
         Err(problem) if problem.exit == Exit::NotStarted => {
-            let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, problem.to_string());
+            let error = AgentError::new(AgentErrorKind::SessionNotFound, problem.to_string());
             return Ok(not_started(StartError::Agent(error.into()), &id, args.output_format, &mut show, &mut out).await);
         }
         other => other?,
     };
     for left_out in multitap_adapter::mcp_left_out(&config) {
         out::say(&format!("multitap: {left_out}"));
+    }
+    // In the text form the session's own warning goes to stderr.
+    if args.output_format != OutputFormat::Text
+        && let Some(left_out) = multitap_adapter::project_left_out(&config)
+    {
+        out::say(&format!("multitap: {}", clean(&left_out)));
     }
     let which = taken_up.which(&host, &config, &folder, id.clone());
     if let Which::Stored(stored) = &which {

@@ -16,6 +16,7 @@ use crate::args::{ServeArgs, SessionArgs};
 use crate::exit::{Exit, Problem};
 use crate::host::Host;
 use crate::out::{self, Out, Unwritten};
+use crate::settings::Trust;
 use crate::signals::Signals;
 use crate::{door, launch, settings};
 
@@ -23,7 +24,7 @@ use crate::{door, launch, settings};
 pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
     let roots = roots(&args.root)?;
-    let settings = settings::of(&roots[0])?;
+    let settings = settings::of(&roots[0], Trust::of(args.with.trust))?;
     // What was chosen for all sessions should be wrong now rather than with the first client.
     launch::config(&SessionArgs::of(args.with.clone()), &settings, roots[0].clone(), None)?;
     let config = door::config(&args.host, args.port, &args.access, &settings)?;

@@ -19,9 +19,10 @@ use crate::clipboard::clipboard;
 use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
 use crate::logging::ToFile;
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, Trust};
 use crate::signals::{Signal, Signals};
 use crate::take_up::TakeUp;
+use crate::trust::{self, Answer};
 use crate::{launch, out};
 
 /// Whether there is a screen to show something on.
@@ -44,8 +45,11 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut wanted = args.session.clone();
     let mut around: Option<Arc<Surroundings>> = None;
     let mut seat = Seat::default();
+    let mut declined = Vec::new();
     let exit = loop {
-        let mut next = Next::find(&host, &wanted, prompt.take()).await?;
+        let Some(mut next) = Next::find(&host, &wanted, prompt.take(), &mut seat, &mut declined).await? else {
+            break Exit::Interrupted;
+        };
         if seat.is_taken() {
             next.greeting = Some(next.notes.join("; ")).filter(|notes| !notes.is_empty()).or(next.greeting);
         } else {
@@ -135,20 +139,34 @@ struct Next {
 }
 
 impl Next {
-    async fn find(host: &Host, args: &SessionArgs, prompt: Option<String>) -> Result<Self, Problem> {
+    /// Asks first whether the folder is trusted, where that matters; nothing if somebody left then.
+    async fn find(
+        host: &Host,
+        args: &SessionArgs,
+        prompt: Option<String>,
+        seat: &mut Seat,
+        declined: &mut Vec<PathBuf>,
+    ) -> Result<Option<Self>, Problem> {
         let folder = launch::folder(args.cwd.as_deref())?;
-        let mut settings = settings::of(&folder)?;
         let taken_up = TakeUp::find(host, args, &folder).await?;
-        let (options, own) = taken_up.options(args, folder.clone());
-        if own != folder {
-            settings = settings::of(&own)?;
+        let (options, own) = taken_up.options(args, folder);
+        // Judged by the folder that the session works in, which may be another than this one.
+        let mut settings = settings::quietly(&own, Trust::of(args.with.trust))?;
+        let mut config = launch::config(&options, &settings, own.clone(), prompt.clone())?;
+        match trust::ask(seat, &config, &settings, &own, declined).await? {
+            Answer::NotTrusted => {}
+            Answer::Left => return Ok(None),
+            Answer::Trusted => {
+                settings = settings::quietly(&own, Trust::ForThisRun)?;
+                config = launch::config(&options, &settings, own.clone(), prompt)?;
+            }
         }
-        let config = launch::config(&options, &settings, own.clone(), prompt)?;
+        settings.say_warnings();
         let notes = multitap_adapter::mcp_left_out(&config);
         let is_chosen = options.with.agent.is_some() || settings.agent.is_some();
         let greeting = (!is_chosen).then(|| agents::greeting(&config, &settings));
         let which = taken_up.which(host, &config, &own, SessionId::fresh());
-        Ok(Self { which, config, settings, folder: own, greeting, notes })
+        Ok(Some(Self { which, config, settings, folder: own, greeting, notes }))
     }
 }
 

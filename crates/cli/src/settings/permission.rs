@@ -18,6 +18,8 @@ pub(crate) struct Permissions {
     /// Whether `web_fetch` may reach this machine and its network.
     pub(crate) private_addresses: bool,
     trusted: Vec<PathBuf>,
+    /// Keys of the project's file that count only in a trusted folder, and do not count here.
+    pub(crate) withheld: Vec<String>,
 }
 
 impl Permissions {
@@ -34,6 +36,12 @@ impl Permissions {
         self.allowed.is_empty() && !self.private_addresses && self.trusted.is_empty() && self.mode.is_none_or(is_strict)
     }
 
+    /// Notes that a key does not count here, and says why.
+    fn withhold(&mut self, path: &str) -> String {
+        self.withheld.push(path.to_owned());
+        format!("'{path}' is ignored here: this folder is not among your trustedFolders, so it cannot allow anything")
+    }
+
     /// Takes in one key of a file.
     pub(super) fn take(
         &mut self,
@@ -48,7 +56,7 @@ impl Permissions {
                 if may(source) || tightens(mode, self.mode) {
                     self.mode = Some(mode);
                 } else {
-                    notes.push(ignored("approvalMode"));
+                    notes.push(self.withhold("approvalMode"));
                 }
             }
             ("tools", _) => self.take_tools(value, source, notes)?,
@@ -69,11 +77,15 @@ impl Permissions {
                 "exclude" => self.excluded.extend(texts(value, &path)?),
                 "allowed" => {
                     let allowed = texts(value, &path)?;
-                    if may(source) { self.allowed.extend(allowed) } else { notes.push(ignored(&path)) }
+                    if may(source) { self.allowed.extend(allowed) } else { notes.push(self.withhold(&path)) }
                 }
                 "privateAddresses" => {
                     let allowed = boolean(value, &path)?;
-                    if may(source) || !allowed { self.private_addresses = allowed } else { notes.push(ignored(&path)) }
+                    if may(source) || !allowed {
+                        self.private_addresses = allowed
+                    } else {
+                        notes.push(self.withhold(&path))
+                    }
                 }
                 _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
             }
@@ -112,10 +124,6 @@ fn is_strict(mode: ApprovalMode) -> bool {
         ApprovalMode::Ask | ApprovalMode::Plan | ApprovalMode::DontAsk => true,
         ApprovalMode::AskDangerous | ApprovalMode::AutoEdit | ApprovalMode::AutoAll => false,
     }
-}
-
-fn ignored(path: &str) -> String {
-    format!("'{path}' is ignored here: this folder is not among your trustedFolders, so it cannot allow anything")
 }
 
 #[cfg(test)]

@@ -14,13 +14,25 @@ pub(crate) fn into(file: PathBuf) -> Save {
 }
 
 fn save(file: &Path, rule: &str) -> Result<(), String> {
+    change(file, |text| with_rule(text, rule))
+}
+
+/// Stores in that file that the user trusts a folder.
+pub(crate) fn trust(file: &Path, folder: &Path) -> Result<(), String> {
+    // Settings put in the value of a `$NAME`: another folder would be trusted.
+    let name = folder.to_str().filter(|name| !name.contains('$'));
+    let name = name.ok_or_else(|| format!("the name of {} cannot stand in the settings", folder.display()))?;
+    change(file, |text| with_trusted(text, name))
+}
+
+fn change(file: &Path, edit: impl FnOnce(&str) -> Result<String, String>) -> Result<(), String> {
     let said = |error: std::io::Error| format!("{}: {error}", file.display());
     let before = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(said(error)),
     };
-    let after = with_rule(&before, rule).map_err(|why| format!("{}: {why}", file.display()))?;
+    let after = edit(&before).map_err(|why| format!("{}: {why}", file.display()))?;
     if after == before {
         return Ok(());
     }
@@ -36,6 +48,21 @@ fn save(file: &Path, rule: &str) -> Result<(), String> {
     new.as_file().sync_all().map_err(said)?;
     new.persist(&file).map_err(|error| said(error.error))?;
     Ok(())
+}
+
+/// The text with the folder among `trustedFolders`.
+fn with_trusted(text: &str, folder: &str) -> Result<String, String> {
+    let text = if text.trim().is_empty() { "{\n}\n" } else { text };
+    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| format!("is not JSON: {error}"))?;
+    let all = root.object_value_or_create().ok_or("'the file' must be an object")?;
+    let folders = all.array_value_or_create("trustedFolders").ok_or("'trustedFolders' must be a list of strings")?;
+    let is_there = folders.elements().iter().any(|element| {
+        element.as_string_lit().and_then(|text| text.decoded_value().ok()).is_some_and(|text| text == folder)
+    });
+    if !is_there {
+        folders.append(folder.into());
+    }
+    Ok(root.to_string())
 }
 
 /// The text with the rule among `tools.allowed`.
@@ -73,6 +100,23 @@ mod tests {
         settings.take(&both, Source::User, &mut Vec::new()).unwrap();
         assert_eq!(settings.permissions.allowed, ["run_shell_command(git log:*)", "edit"]);
         assert_eq!(settings.permissions.excluded, ["web_fetch"]);
+    }
+
+    #[test]
+    fn a_trusted_folder_is_added_once_and_all_else_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("settings.json");
+        let before = "{\n  // mine\n  \"trustedFolders\": [\"/a\"], // so far\n}\n";
+        std::fs::write(&file, before).unwrap();
+        trust(&file, Path::new("/work/b")).unwrap();
+        let after = std::fs::read_to_string(&file).unwrap();
+        assert!(after.contains("// mine") && after.contains("// so far"), "{after}");
+        trust(&file, Path::new("/work/b")).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
+        trust(&file, Path::new("/work/$HOME")).unwrap_err();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), after);
+        let value: serde_json::Value = serde_json::from_str(&super::super::jsonc::plain(&after)).unwrap();
+        assert_eq!(value["trustedFolders"], serde_json::json!(["/a", "/work/b"]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use multitap_testkit::wait::until_blocking;
 use serde_json::Value;
 
 use crate::scene::{MULTITAP, PATIENCE, Scene};
-use crate::terminal::{READY, REHEARSAL};
+use crate::terminal::{READY, REHEARSAL, port};
 
 /// What is to be seen of a question that is open.
 const ASKING: &str = "Esc refuses";
@@ -122,4 +122,17 @@ fn what_cannot_be_attached_to_is_said() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("this is none"), "{}", run.stderr);
     assert_eq!(scene.run(&["attach", "x", "--json"]).code, Some(2));
+}
+
+#[test]
+fn a_door_is_found_by_host_and_port_alone() {
+    let scene = Scene::bare();
+    let Some(host) = sit(&scene, "ann", &[&REHEARSAL[..], &["--a2a-port", "0"]].concat()) else { return };
+    host.shows(READY).unwrap();
+    let port = port(&host);
+    for (user, to) in [("eve", format!("127.0.0.1:{port}")), ("kim", format!(":{port}"))] {
+        let guest = sit(&scene, user, &["attach", &to]).unwrap();
+        guest.shows("ann joined").unwrap();
+        host.shows(&format!("{user} joined")).unwrap();
+    }
 }

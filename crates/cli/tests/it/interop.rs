@@ -21,6 +21,7 @@ mod seat;
 mod shared;
 mod shell_lines;
 mod stage;
+mod trust;
 
 use agent::{Agent, Api, Cannot};
 

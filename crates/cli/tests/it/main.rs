@@ -50,6 +50,8 @@ mod taken_up;
 mod terminal;
 mod tidy;
 #[cfg(unix)]
+mod trust;
+#[cfg(unix)]
 mod turn_by_turn;
 #[cfg(target_os = "linux")]
 mod way_out;

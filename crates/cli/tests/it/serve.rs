@@ -378,3 +378,34 @@ fn another_user_of_this_machine_needs_a_token() {
     assert!(answer.ends_with(" 200"), "{answer}");
     served.stop("-TERM", &scene);
 }
+
+/// A session is judged by the folder that a client opens it in, also when it is resumed.
+#[test]
+fn a_folder_that_nobody_trusts_does_not_act_for_a_client() {
+    let fake = Fake::claude().says("hello").build().unwrap();
+    let scene = Scene::with(&fake);
+    let hooks = r#"{"hooks": {"SessionStart": []}}"#;
+    scene.scratch.write("bad/.claude/settings.json", hooks).unwrap();
+    scene.scratch.write("good/x", "").unwrap();
+    let left_out = || {
+        let heard = fake.heard().unwrap();
+        heard.iter().rfind(|line| line.contains("--input-format")).map(|line| line.contains("--setting-sources user"))
+    };
+    let wish =
+        |name: &str| json!({ "workspace_path": scene.scratch.path(name).canonicalize().unwrap(), "agent": "claude" });
+    let served = scene.serve(&[]);
+    let first = served.say("hi", None, &wish("good"), true);
+    assert_eq!(left_out(), Some(false), "{first}");
+    let second = served.say("hi", None, &wish("bad"), true);
+    assert_eq!(left_out(), Some(true), "{second}");
+    let context = second["result"]["contextId"].as_str().unwrap().to_owned();
+    served.stop("-TERM", &scene);
+    let served = scene.serve(&[]);
+    served.say("again", Some(&context), &json!({}), true);
+    assert_eq!(left_out(), Some(true), "resumed, it is judged again");
+    served.stop("-TERM", &scene);
+    let served = scene.serve(&["--trust"]);
+    served.say("again", Some(&context), &json!({}), true);
+    assert_eq!(left_out(), Some(false));
+    served.stop("-TERM", &scene);
+}

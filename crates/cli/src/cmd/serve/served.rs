@@ -17,6 +17,7 @@ use super::{room, wish};
 use crate::args::{AgentArgs, ServeArgs, SessionArgs};
 use crate::exit::Problem;
 use crate::host::{Host, about_log};
+use crate::settings::Trust;
 use crate::{door, launch, settings};
 
 /// How often it is looked for sessions that rest.
@@ -140,7 +141,7 @@ impl Inner {
     /// The session that a client wishes for, as far as this host allows it.
     fn grant(&self, wanted: Wanted) -> Result<Granted, HostError> {
         let folder = wish::workspace(wanted.workspace.as_deref(), &self.roots)?;
-        let settings = settings::of(&folder).map_err(unfit)?;
+        let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
         let own = options.with.agent.clone();
         options.with.agent = wish::agent(wanted.agent.as_deref(), own.clone(), &settings)?;
@@ -157,13 +158,14 @@ impl Inner {
         }
         let mut notices = wish::extras(wanted, self.trust_client_settings, &mut config)?;
         notices.extend(multitap_adapter::mcp_left_out(&config).iter().map(ToString::to_string));
+        notices.extend(multitap_adapter::project_left_out(&config));
         Ok(Granted { config, ceiling, notices })
     }
 
     /// The same for a session that is kept: its agent, its folder, its conversation.
     fn grant_again(&self, record: &SessionRecord) -> Result<Granted, HostError> {
         let folder = wish::workspace(record.folder.as_deref(), &self.roots)?;
-        let settings = settings::of(&folder).map_err(unfit)?;
+        let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
         let agent = Some(record.agent.to_string());
         if options.with.agent.is_some() && options.with.agent != agent {
@@ -179,7 +181,8 @@ impl Inner {
         if let Some(Ok(mode)) = before.map(|word| wish::mode(word, config.mode.as_ref(), agent)) {
             config.mode = Some(Mode::Unified(mode));
         }
-        let notices = multitap_adapter::mcp_left_out(&config).iter().map(ToString::to_string).collect();
+        let mcp = multitap_adapter::mcp_left_out(&config);
+        let notices = mcp.iter().map(ToString::to_string).chain(multitap_adapter::project_left_out(&config)).collect();
         Ok(Granted { config, ceiling, notices })
     }
 

@@ -40,10 +40,20 @@ struct Found {
     folder: Option<PathBuf>,
 }
 
+/// The address that somebody means, if it is one: `HOST:PORT` and `:PORT` are short for it. No id has a colon.
+fn url(to: &str) -> Option<String> {
+    match to {
+        _ if to.contains("://") => Some(to.to_owned()),
+        _ if to.starts_with(':') => Some(format!("http://127.0.0.1{to}")),
+        _ if to.contains(':') => Some(format!("http://{to}")),
+        _ => None,
+    }
+}
+
 /// Where the session is that somebody means.
 async fn find(to: &str) -> Result<Found, Problem> {
-    if to.contains("://") {
-        let address = Address::parse(to).map_err(|error| Problem::usage(error.to_string()))?;
+    if let Some(url) = url(to) {
+        let address = Address::parse(&url).map_err(|error| Problem::usage(error.to_string()))?;
         return Ok(Found { address, folder: None });
     }
     let mut running = running().await?;

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use multitap_tui::Branch;
 
+/// A larger file names no branch.
+const MOST: u64 = 64 * 1024;
+
 /// What looks for it, each time it is asked.
 pub(super) fn of(folder: Option<PathBuf>) -> Branch {
     Arc::new(move || checked_out(folder.as_deref()?))
@@ -13,7 +16,7 @@ pub(super) fn of(folder: Option<PathBuf>) -> Branch {
 
 /// Its name, or the beginning of a commit that is checked out by itself.
 fn checked_out(folder: &Path) -> Option<String> {
-    let head = folder.ancestors().find_map(|above| fs::read_to_string(kept(above)?.join("HEAD")).ok())?;
+    let head = folder.ancestors().find_map(|above| small_file(&kept(above)?.join("HEAD")))?;
     let name = head.trim().strip_prefix("ref: refs/heads/");
     Some(name.map_or_else(|| head.trim().chars().take(8).collect(), str::to_owned))
 }
@@ -24,8 +27,14 @@ fn kept(tree: &Path) -> Option<PathBuf> {
     if !git.is_file() {
         return Some(git);
     }
-    let elsewhere = fs::read_to_string(git).ok()?;
+    let elsewhere = small_file(&git)?;
     Some(tree.join(elsewhere.trim().strip_prefix("gitdir: ")?))
+}
+
+/// Reads a regular file, and not much of it: a FIFO would block, and what a project links to may never end.
+fn small_file(path: &Path) -> Option<String> {
+    let about = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    if about.len() > MOST { None } else { fs::read_to_string(path).ok() }
 }
 
 #[cfg(test)]

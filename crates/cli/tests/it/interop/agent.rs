@@ -260,7 +260,7 @@ impl Agent {
             Self::Gemini => {
                 let settings = json!({"mcpServers": {name: {"command": "/bin/sh", "args": [script]}}});
                 scratch.write(".gemini/settings.json", &settings.to_string()).unwrap();
-                Vec::new()
+                vec!["--trust".to_owned()]
             }
             Self::Acp => {
                 let settings = json!({"mcpServers": {name: {"command": "/bin/sh", "args": [script]}}});

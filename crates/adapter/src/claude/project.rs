@@ -1,0 +1,74 @@
+//! Files of a project by which Claude Code acts at its start.
+
+use std::path::Path;
+
+use multitap_event::AgentProgram;
+use serde_json::Value;
+
+use crate::project::Project;
+
+/// Keys of its settings that run nothing and allow nothing. All others do, or may in a version to come.
+const HARMLESS: [&str; 11] = [
+    "$schema",
+    "alwaysThinkingEnabled",
+    "cleanupPeriodDays",
+    "disableAllHooks",
+    "disabledMcpjsonServers",
+    "includeCoAuthoredBy",
+    "language",
+    "model",
+    "respectGitignore",
+    "spinnerTipsEnabled",
+    "spinnerTipsOverride",
+];
+/// Words in the head of a command, an agent or a skill by which it acts.
+const HEAD: [&str; 4] = ["allowed-tools", "hooks", "mcpServers", "permissionMode"];
+
+pub(crate) fn look(project: &mut Project) {
+    for folder in project.up_to_repository() {
+        let own = folder.join(".claude");
+        if project.is_own(&own) {
+            continue;
+        }
+        for name in ["settings.json", "settings.local.json"] {
+            project.look_at_json(&own.join(name), |key, _| match key {
+                [key] => HARMLESS.contains(key),
+                [group, key] => *group == "permissions" && matches!(*key, "deny" | "ask"),
+                _ => false,
+            });
+        }
+        for name in ["commands", "agents", "skills"] {
+            project.look_into(&own.join(name), acts);
+        }
+        project.look_into(&own.join("plugins"), |_, _| Some("a plugin"));
+    }
+    for folder in project.ancestors() {
+        // What lies in the user's home, or above it, is no project's.
+        if project.is_home(&folder) {
+            return;
+        }
+        let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+        project.look_at_json(&folder.join(".mcp.json"), |key, value| match key {
+            ["mcpServers"] => is_empty(value),
+            [_] => true,
+            _ => false,
+        });
+    }
+}
+
+/// Whether a command, an agent or a skill runs or allows something when it is used.
+fn acts(path: &Path, text: &str) -> Option<&'static str> {
+    if path.extension().is_none_or(|ending| ending != "md") {
+        return None;
+    }
+    if text.contains("!`") || text.contains("```!") {
+        return Some("runs a command");
+    }
+    let (head, _) = text.trim_start().strip_prefix("---")?.split_once("\n---")?;
+    HEAD.into_iter().find(|word| head.contains(word))
+}
+
+/// Has it read the user's settings alone: no settings, MCP servers, commands, agents, skills of the project.
+pub(crate) fn leave_out(program: &mut AgentProgram) {
+    program.args.extend(["--setting-sources", "user"].map(str::to_owned));
+}

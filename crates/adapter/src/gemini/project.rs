@@ -1,0 +1,68 @@
+//! Files of a project by which Gemini CLI acts at its start.
+
+use std::collections::BTreeMap;
+
+use crate::project::{Contents, Project};
+
+/// Variables that Gemini takes from a file of any folder.
+const TAKEN_FROM_ALL: [&str; 4] = ["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"];
+/// Says that the folder is not trusted, over whatever else says that it is.
+const UNTRUSTED: [(&str, &str); 2] = [("GEMINI_RESTRICTED_MODE", "true"), ("GEMINI_CLI_TRUST_WORKSPACE", "false")];
+
+pub(crate) fn look(project: &mut Project) {
+    let own = project.folder().join(".gemini");
+    if !project.is_own(&own) {
+        project.look_at_json(&own.join("settings.json"), |key, _| match key {
+            [key] => matches!(*key, "$schema" | "model" | "privacy" | "ui"),
+            ["general", key] => {
+                matches!(*key, "checkpointing" | "enableAutoUpdate" | "sessionRetention" | "vimMode")
+            }
+            ["context", key] => matches!(*key, "fileName" | "fileFiltering"),
+            _ => false,
+        });
+        project.look_into(&own.join("commands"), |_, text| text.contains("!{").then_some("runs a command"));
+        for (name, what) in [("agents", "an agent"), ("extensions", "an extension"), ("policies", "a rule")] {
+            project.look_into(&own.join(name), move |_, _| Some(what));
+        }
+        for name in ["sandbox.bashrc", "sandbox.Dockerfile"] {
+            if !matches!(project.contents(&own.join(name)), Contents::Absent) {
+                project.found(&own.join(name), "runs in its sandbox");
+            }
+        }
+    }
+    for folder in project.ancestors() {
+        if project.is_home(&folder) {
+            return;
+        }
+        for file in [folder.join(".gemini/.env"), folder.join(".env")] {
+            match project.contents(&file) {
+                Contents::Absent => continue,
+                Contents::Unknown => project.found(&file, "cannot be read"),
+                Contents::Text(text) if sets_others(&text) => project.found(&file, "variables"),
+                Contents::Text(_) => {}
+            }
+            // Gemini reads the first that is there.
+            return;
+        }
+    }
+}
+
+/// Whether the file sets anything that Gemini does not take from any folder. A line that is not understood counts.
+fn sets_others(text: &str) -> bool {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let name = |line: &'_ str| {
+        let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
+        line.split(['=', ':']).next().unwrap_or_default().trim().to_owned()
+    };
+    lines.map(name).any(|name| !TAKEN_FROM_ALL.contains(&name.as_str()))
+}
+
+/// Marks the folder as not trusted.
+pub(crate) fn leave_out(environment: &mut BTreeMap<String, String>) {
+    environment.extend(UNTRUSTED.map(|(name, value)| (name.to_owned(), value.to_owned())));
+}
+
+/// Whether the folder is marked as not trusted.
+pub(crate) fn is_left_out(environment: &BTreeMap<String, String>) -> bool {
+    UNTRUSTED.iter().all(|(name, value)| environment.get(*name).is_some_and(|set| set == value))
+}

@@ -1,0 +1,321 @@
+//! Files of a project by which an agent would run programs, or allow itself something, before anybody agreed to it.
+//!
+//! Each CLI asks in its own screen whether a folder is trusted. Driven by us it does not ask, so a folder that nobody
+//! trusts is looked at before each start, and the agent starts without these files or not at all. Which files those
+//! are stands in each agent's own folder. Must not come in: whom the user trusts.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use multitap_event::{AgentError, AgentErrorKind, AgentKind, AgentType, SessionConfig, Transport};
+use serde_json::{Map, Value};
+
+use crate::history::History;
+use crate::spec::LaunchError;
+use crate::{claude, codex, gemini};
+
+/// A larger file is not read, and counts as one that acts.
+const MOST_BYTES: u64 = 512 * 1024;
+/// How much is read of all files together. What comes after counts as files that act.
+const MOST_BYTES_IN_ALL: u64 = 8 * 1024 * 1024;
+/// How many files are looked at. A folder with more counts as one that acts.
+const MOST_FILES: usize = 1000;
+/// How deep folders of commands and the like are searched. A folder that goes deeper counts as one that acts.
+const MOST_DEPTH: usize = 6;
+/// How many keys of a file are named, and how much of each.
+const SHOWN_KEYS: usize = 6;
+const SHOWN_CHARS: usize = 40;
+
+/// A file or folder of the project that acts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActingFile {
+    /// The agent that reads it.
+    pub agent: AgentType,
+    /// Its path: below the folder as written from there, else absolute.
+    pub path: PathBuf,
+    /// What in it acts, such as the names of its keys.
+    pub what: String,
+}
+
+impl std::fmt::Display for ActingFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.path.display(), self.what)
+    }
+}
+
+/// What of a folder acts when that agent starts there. An agent behind ACP may read the files of any of them.
+/// `env` is the environment that the agent is given beside our own.
+pub fn acting_files(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Vec<ActingFile> {
+    let agents: &[AgentType] = match agent {
+        AgentType::Acp => &[AgentType::Claude, AgentType::Codex, AgentType::Gemini],
+        AgentType::Builtin => &[],
+        _ => &[agent],
+    };
+    let mut found = Vec::new();
+    for &agent in agents {
+        let mut project = Project::new(agent, folder, env);
+        match agent {
+            AgentType::Claude => claude::project::look(&mut project),
+            AgentType::Codex => codex::project::look(&mut project),
+            AgentType::Gemini => gemini::project::look(&mut project),
+            AgentType::Acp | AgentType::Builtin => {}
+        }
+        found.append(&mut project.found);
+    }
+    found
+}
+
+/// What a session would leave out because its folder is not trusted, for people. Nothing if all is used; also nothing
+/// for an agent that would not start.
+pub fn left_out(config: &SessionConfig) -> Option<String> {
+    judge(&mut config.clone()).ok().flatten().map(|warning| warning.message)
+}
+
+/// The session as it may start, and the warning for it. Reads files where that holds nobody up.
+pub(crate) async fn judged(config: SessionConfig) -> Result<(SessionConfig, Option<AgentError>), LaunchError> {
+    let agent = config.agent.agent_type();
+    let work = move || {
+        let mut config = config;
+        let warning = judge(&mut config)?;
+        Ok((config, warning))
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        let message = format!("cannot look at the project's files: {error}");
+        Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into())
+    })
+}
+
+/// Prepares the start in a folder that brings something that acts. If nobody trusts the folder the agent leaves it
+/// out, where it can; the warning for the session says so.
+fn judge(config: &mut SessionConfig) -> Result<Option<AgentError>, LaunchError> {
+    let folder = match &config.working_directory {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir().unwrap_or_default(),
+    };
+    let agent = config.agent.agent_type();
+    let own = config.program.as_ref().map(|program| program.env.clone()).unwrap_or_default();
+    let found = acting_files(agent, &folder, &own.into_iter().chain(config.environment.clone()).collect());
+    if found.is_empty() {
+        return Ok(None);
+    }
+    if config.trusted {
+        // The others believe whoever drives them.
+        if agent == AgentType::Codex {
+            codex::project::mark(config.program.get_or_insert_default(), &folder, codex::project::TRUSTED);
+        }
+        return Ok(None);
+    }
+    let files = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let refused = |why: &str| {
+        let message = format!(
+            "{agent} was not started: the folder is not trusted, {why}, and the folder has {files}. \
+             To trust it, use --trust or `trustedFolders` in your settings"
+        );
+        LaunchError::from(AgentError::new(AgentErrorKind::PermissionDenied, message).of(agent))
+    };
+    let program = config.program.get_or_insert_default();
+    match (&config.agent, config.transport) {
+        (AgentKind::Claude, _) => claude::project::leave_out(program),
+        (AgentKind::Codex, _) => codex::project::mark(program, &folder, codex::project::UNTRUSTED),
+        (AgentKind::Gemini, Transport::Default) => gemini::project::leave_out(&mut config.environment),
+        (AgentKind::Gemini, Transport::OneShot) => {
+            return Err(refused("its one-shot form does not start in such a folder"));
+        }
+        (AgentKind::Acp { .. }, _) => return Err(refused("an agent behind ACP cannot leave out project files")),
+        (AgentKind::Builtin, _) => return Ok(None),
+    }
+    let message = format!(
+        "the folder is not trusted: {agent} runs without the project's settings, and without {files}. \
+         To use them, use --trust or `trustedFolders` in your settings"
+    );
+    Ok(Some(AgentError::new(AgentErrorKind::PermissionDenied, message).of(agent).warning()))
+}
+
+/// Where one agent looks for files of the project, and what was found there.
+pub(crate) struct Project {
+    agent: AgentType,
+    /// The folder of the session, links resolved.
+    folder: PathBuf,
+    /// The agent's own folder in the user's home, links resolved: what lies there is the user's.
+    home: Option<PathBuf>,
+    found: Vec<ActingFile>,
+    /// How much may still be read.
+    bytes_left: u64,
+    /// How many files may still be looked at.
+    files_left: usize,
+}
+
+/// What is in a file.
+pub(crate) enum Contents {
+    Absent,
+    Text(String),
+    /// It is there, and cannot be judged: too large, no regular file, no text, or not to be read.
+    Unknown,
+}
+
+impl Project {
+    fn new(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Self {
+        let home = History::of(agent, env).ok().and_then(|history| history.home().canonicalize().ok());
+        let (bytes_left, files_left) = (MOST_BYTES_IN_ALL, MOST_FILES);
+        Self { agent, folder: real(folder), home, found: Vec::new(), bytes_left, files_left }
+    }
+
+    /// The folder of the session.
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    /// The folder of the session and those above it.
+    pub(crate) fn ancestors(&self) -> Vec<PathBuf> {
+        self.folder.ancestors().map(Path::to_owned).collect()
+    }
+
+    /// The folder of the session and those above it, up to the root of its repository.
+    pub(crate) fn up_to_repository(&self) -> Vec<PathBuf> {
+        up_to_repository(&self.folder)
+    }
+
+    /// Whether a folder is the user's own, and no project's.
+    pub(crate) fn is_own(&self, folder: &Path) -> bool {
+        self.home.as_deref().is_some_and(|home| folder.canonicalize().is_ok_and(|folder| folder == home))
+    }
+
+    /// Whether a folder holds the agent's own folder: the home of the user.
+    pub(crate) fn is_home(&self, folder: &Path) -> bool {
+        self.home.as_deref().and_then(Path::parent) == Some(folder)
+    }
+
+    /// Something that acts was found.
+    pub(crate) fn found(&mut self, path: &Path, what: impl Into<String>) {
+        let path = path.strip_prefix(&self.folder).unwrap_or(path).to_owned();
+        self.found.push(ActingFile { agent: self.agent, path, what: what.into() });
+    }
+
+    /// A file with JSON acts by every key that `is_harmless` does not name. Takes the path of the key.
+    pub(crate) fn look_at_json(&mut self, path: &Path, is_harmless: impl Fn(&[&str], &Value) -> bool) {
+        let text = match self.contents(path) {
+            Contents::Absent => return,
+            Contents::Unknown => return self.found(path, "cannot be read"),
+            Contents::Text(text) => text,
+        };
+        if text.trim().is_empty() {
+            return;
+        }
+        match serde_json::from_str(&gemini::without_comments(&text)) {
+            Ok(Value::Object(settings)) => {
+                let keys = acting_keys(&settings, &is_harmless);
+                if !keys.is_empty() {
+                    self.found(path, shown(&keys));
+                }
+            }
+            // The agent may read what we cannot.
+            Ok(_) | Err(_) => self.found(path, "is not plain JSON"),
+        }
+    }
+
+    /// A folder acts if one of its files does, by its path and text; the first is named. Folders below it are searched
+    /// as well.
+    pub(crate) fn look_into(&mut self, folder: &Path, acts: impl Fn(&Path, &str) -> Option<&'static str>) {
+        let mut left = vec![(folder.to_owned(), 0)];
+        while let Some((place, depth)) = left.pop() {
+            let Ok(entries) = fs::read_dir(&place) else { continue };
+            for entry in entries.flatten() {
+                if self.files_left == 0 || depth > MOST_DEPTH {
+                    return self.found(folder, "too much to look at");
+                }
+                self.files_left -= 1;
+                let path = entry.path();
+                if path.is_dir() {
+                    left.push((path, depth + 1));
+                    continue;
+                }
+                let what = match self.contents(&path) {
+                    Contents::Absent => None,
+                    Contents::Unknown => Some("cannot be read"),
+                    Contents::Text(text) => acts(&path, &text),
+                };
+                if let Some(what) = what {
+                    return self.found(&path, what);
+                }
+            }
+        }
+    }
+
+    /// Reads a small regular file, unless enough was read already.
+    pub(crate) fn contents(&mut self, path: &Path) -> Contents {
+        match contents(path) {
+            Contents::Text(text) => match self.bytes_left.checked_sub(text.len() as u64) {
+                Some(left) => {
+                    self.bytes_left = left;
+                    Contents::Text(text)
+                }
+                None => Contents::Unknown,
+            },
+            other => other,
+        }
+    }
+}
+
+/// A folder, links resolved, and those above it, up to the root of its repository; without one, itself alone.
+pub(crate) fn up_to_repository(folder: &Path) -> Vec<PathBuf> {
+    let folder = real(folder);
+    let all: Vec<PathBuf> = folder.ancestors().map(Path::to_owned).collect();
+    let root = all.iter().position(|folder| folder.join(".git").exists()).unwrap_or(0);
+    all.into_iter().take(root + 1).collect()
+}
+
+fn real(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
+}
+
+/// Reads a small regular file; a FIFO would block.
+pub(crate) fn contents(path: &Path) -> Contents {
+    match fs::metadata(path) {
+        Ok(about) if about.is_file() && about.len() <= MOST_BYTES => {}
+        Ok(_) => return Contents::Unknown,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Contents::Absent;
+        }
+        Err(_) => return Contents::Unknown,
+    }
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text));
+    match read {
+        Ok(read) if read as u64 <= MOST_BYTES => Contents::Text(text),
+        _ => Contents::Unknown,
+    }
+}
+
+/// The keys that act; one level below a key that does not as a whole.
+fn acting_keys(settings: &Map<String, Value>, is_harmless: &impl Fn(&[&str], &Value) -> bool) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (key, value) in settings {
+        if is_harmless(&[key], value) {
+            continue;
+        }
+        match value {
+            Value::Object(below) if below.keys().any(|inner| is_harmless(&[key, inner], &below[inner])) => {
+                let acting = below.iter().filter(|(inner, value)| !is_harmless(&[key, inner], value));
+                keys.extend(acting.map(|(inner, _)| format!("{key}.{inner}")));
+            }
+            Value::Object(below) if below.is_empty() => {}
+            _ => keys.push(key.clone()),
+        }
+    }
+    keys
+}
+
+/// Keys as people are shown them. They are words of strangers: short, and nothing in them is obeyed.
+fn shown(keys: &[String]) -> String {
+    let short = |key: &String| key.chars().take(SHOWN_CHARS).collect::<String>().escape_debug().to_string();
+    let mut words: Vec<String> = keys.iter().take(SHOWN_KEYS).map(short).collect();
+    if keys.len() > SHOWN_KEYS {
+        words.push("…".to_owned());
+    }
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! A word that was meant as a command: it must not become a prompt.
+
+use clap::CommandFactory as _;
+
+use crate::args::{Cli, RunArgs};
+
+/// How long a command must be for two wrong letters to count as a slip.
+const LONG: usize = 5;
+
+/// What to say if the first word looks like a command that somebody misspelt. A prompt after `-p` never does, nor one
+/// with a blank in it.
+pub(crate) fn hint(run: &RunArgs) -> Option<String> {
+    let word = run.words.as_deref().filter(|word| run.print.is_none() && is_word(word))?;
+    let commands = Cli::command();
+    let names = commands.get_subcommands().map(clap::Command::get_name);
+    let (name, _) = names.filter_map(|name| Some((name, slip(word, name)?))).min_by_key(|(_, slips)| *slips)?;
+    Some(format!(
+        "there is no command \"{word}\". Did you mean: multitap {name}? To send it as a prompt: multitap -p {word}"
+    ))
+}
+
+fn is_word(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_alphabetic() || c == '-')
+}
+
+/// How many letters are wrong, if so few that it is a slip.
+fn slip(word: &str, name: &str) -> Option<usize> {
+    let slips = distance(&word.to_ascii_lowercase(), name);
+    let most = if name.len() >= LONG { 2 } else { 1 };
+    (slips <= most).then_some(slips)
+}
+
+/// How many letters must be added, removed, changed or swapped with their neighbour to make one word the other.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    // Far longer than any command: nothing like it.
+    if one.len() > 2 * other.len() {
+        return one.len();
+    }
+    let mut rows = vec![(0..=other.len()).collect::<Vec<_>>()];
+    for (i, a) in one.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in other.iter().enumerate() {
+            let changed = rows[i][j] + usize::from(a != b);
+            let mut least = changed.min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
+                least = least.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[one.len()][other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[test]
+    fn a_slip_is_no_prompt_and_a_prompt_is_no_slip() {
+        let hint = |line: &[&str]| hint(&Cli::parse_from(std::iter::once(&"multitap").chain(line)).run);
+        for (word, name) in [
+            ("sesions", "sessions"),
+            ("sessoins", "sessions"),
+            ("Doctor", "doctor"),
+            ("docter", "doctor"),
+            ("srve", "serve"),
+            ("atach", "attach"),
+            ("agent", "agents"),
+            ("mna", "man"),
+        ] {
+            let told = hint(&[word]).unwrap_or_else(|| panic!("{word}"));
+            assert!(told.contains(&format!("multitap {name}?")) && told.ends_with(&format!("-p {word}")), "{told}");
+        }
+        assert!(hint(&["sesions", "list"]).is_some(), "what follows belongs to the command");
+        for line in [&["hello"][..], &["fix"], &["sesions of mine"], &["explain"], &["-p", "sesions"], &["test"]] {
+            assert_eq!(hint(line), None, "{line:?}");
+        }
+    }
+}

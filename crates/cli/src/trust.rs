@@ -1,0 +1,117 @@
+//! Whether a folder may act: what it brings, the question on the terminal, and where the answer is stored.
+//!
+//! Who is asked nothing (`-p`, `serve`) has `--trust`, or an earlier yes. What an agent leaves out in a folder that is
+//! not trusted is the adapter's business.
+
+use std::path::{Path, PathBuf};
+
+use multitap_adapter::acting_files;
+use multitap_event::{AgentType, SessionConfig};
+use multitap_tui::{Choosing, Seat, choose};
+
+use crate::exit::{Exit, Problem};
+use crate::out;
+use crate::settings::{self, Settings};
+use crate::words::clean;
+
+/// How many lines the list of files may take.
+const SHOWN: usize = 12;
+
+/// What somebody said about a folder.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Trusted,
+    NotTrusted,
+    /// Nobody wants to start any more.
+    Left,
+}
+
+/// Asks whether the folder of a session is trusted, if that makes a difference to its agent. `declined` has the folders
+/// about which somebody said no in this run: that is not asked twice.
+pub(crate) async fn ask(
+    seat: &mut Seat,
+    config: &SessionConfig,
+    settings: &Settings,
+    folder: &Path,
+    declined: &mut Vec<PathBuf>,
+) -> Result<Answer, Problem> {
+    let agent = config.agent.agent_type();
+    let env = environment(config);
+    let acts = match agent {
+        AgentType::Builtin => !settings.permissions.withheld.is_empty(),
+        _ => !acting_files(agent, folder, &env).is_empty(),
+    };
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if settings.trusted || !acts || declined.contains(&real) {
+        return Ok(Answer::NotTrusted);
+    }
+    let parent = parent(&real);
+    let mut answers = vec!["Yes, I trust this folder".to_owned()];
+    answers.extend(parent.as_ref().map(|parent| clean(&format!("Yes, and all of {}", parent.display()))));
+    answers.push(match agent {
+        AgentType::Acp => "No: do not start".to_owned(),
+        _ => "No: start without the project's settings".to_owned(),
+    });
+    let safe = answers.len() - 1;
+    let asked = Choosing {
+        title: clean(&format!("Do you trust the files in {}?", real.display())),
+        lines: lines(&real, &env, settings),
+        answers,
+        safe,
+    };
+    let chosen = choose(seat, settings.terminal, &asked).await;
+    let chosen = chosen.map_err(|error| Problem::new(Exit::Failed, format!("cannot ask on this terminal: {error}")))?;
+    let trusted = match (chosen, parent) {
+        (None, _) => return Ok(Answer::Left),
+        (Some(answer), _) if answer == safe => {
+            declined.push(real);
+            return Ok(Answer::NotTrusted);
+        }
+        (Some(1), Some(parent)) => parent,
+        (Some(_), _) => real,
+    };
+    let stored = match settings::home() {
+        Some(home) => settings::save::trust(&home.join("settings.json"), &trusted),
+        None => Err("no home folder is known".to_owned()),
+    };
+    if let Err(why) = stored {
+        out::say(&format!("multitap: the folder is trusted for this run only: {}", clean(&why)));
+    }
+    Ok(Answer::Trusted)
+}
+
+/// What the folder brings, for people. The answer holds for all agents, so the files of all are listed.
+fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settings: &Settings) -> Vec<String> {
+    let mut found: Vec<String> = [AgentType::Claude, AgentType::Codex, AgentType::Gemini]
+        .into_iter()
+        .flat_map(|agent| acting_files(agent, folder, env))
+        .map(|file| format!("  {:<8} {file}", file.agent.as_str()))
+        .collect();
+    if !settings.permissions.withheld.is_empty() {
+        let keys = settings.permissions.withheld.join(", ");
+        found.push(format!("  {:<8} .multitap/settings.json ({keys})", AgentType::Builtin.as_str()));
+    }
+    if found.len() > SHOWN {
+        let more = found.len() - SHOWN;
+        found.truncate(SHOWN);
+        found.push(format!("  … and {more} more"));
+    }
+    let mut lines =
+        vec!["These files can run programs or allow tools without asking you, as soon as an agent starts:".to_owned()];
+    lines.extend(found.iter().map(|line| clean(line)));
+    lines.extend([String::new(), "The answer holds for all agents, also when the files change later.".to_owned()]);
+    lines
+}
+
+/// The folder above, if it may be trusted as a whole: neither the user's home nor the root of the machine.
+fn parent(folder: &Path) -> Option<PathBuf> {
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let parent = folder.parent().filter(|parent| parent.parent().is_some())?;
+    let holds_home = home.is_some_and(|home| home.starts_with(parent));
+    (!holds_home).then(|| parent.to_owned())
+}
+
+fn environment(config: &SessionConfig) -> std::collections::BTreeMap<String, String> {
+    let own = config.program.as_ref().map(|program| program.env.clone()).unwrap_or_default();
+    own.into_iter().chain(config.environment.clone()).collect()
+}
