@@ -44,7 +44,7 @@ impl Surroundings {
         journal: Arc<dyn Journal>,
         folder: PathBuf,
     ) -> Result<Self, Problem> {
-        let shared = Arc::new(Shared::new(journal.clone(), folder.clone()));
+        let shared = Arc::new(Shared::new(journal.clone()));
         let door = match args.a2a_port {
             Some(port) => Some(shared.open_at(port, args, settings).await?),
             // It may be opened later. What is wrong with it is said now, where it can be read.

@@ -1,7 +1,6 @@
 //! The door beside a session: what leads clients elsewhere to the one session of this process.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
@@ -26,7 +25,6 @@ pub(crate) struct Shared {
     /// Not there before the agent is up; another when somebody goes on with another.
     session: Mutex<Option<Session>>,
     journal: Arc<dyn Journal>,
-    folder: PathBuf,
 }
 
 impl Shared {
@@ -35,21 +33,20 @@ impl Shared {
         args: &DoorArgs,
         settings: &Settings,
         journal: Arc<dyn Journal>,
-        folder: PathBuf,
     ) -> Result<Option<(Door, Arc<Self>)>, Problem> {
         let Some(port) = args.a2a_port else { return Ok(None) };
-        let shared = Arc::new(Self::new(journal, folder));
+        let shared = Arc::new(Self::new(journal));
         let door = shared.open_at(port, args, settings).await?;
         Ok(Some((door, shared)))
     }
 
     /// The host of a session that has begun.
     pub(crate) fn of(session: Session, journal: Arc<dyn Journal>) -> Self {
-        Self { session: Mutex::new(Some(session)), journal, folder: PathBuf::new() }
+        Self { session: Mutex::new(Some(session)), journal }
     }
 
-    pub(crate) fn new(journal: Arc<dyn Journal>, folder: PathBuf) -> Self {
-        Self { session: Mutex::default(), journal, folder }
+    pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
+        Self { session: Mutex::default(), journal }
     }
 
     /// Opens a door that leads here.
@@ -96,8 +93,13 @@ impl Host for Shared {
         self.journal.clone()
     }
 
-    fn commands(&self) -> Vec<SlashCommand> {
-        commands(&self.folder)
+    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+        // Only before it has begun: later its agent is asked.
+        Box::pin(async { Err(HostError::NotYet) })
+    }
+
+    fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
+        Box::pin(async { Err(HostError::NotYet) })
     }
 
     fn refuses(&self, peer: Peer) -> bool {

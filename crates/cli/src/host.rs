@@ -25,6 +25,8 @@ const HISTORY: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Host {
     hub: Hub,
+    /// For sessions of which nothing is logged: somebody wants to know something of an agent.
+    unlogged: Hub,
     journal: Arc<dyn Journal>,
     store: Option<Arc<Store>>,
     /// Those that read earlier conversations.
@@ -88,8 +90,9 @@ impl Host {
             save: settings::home().map(|home| settings::save::into(home.join("settings.json"))),
             hidden: data().map(|data| private::folders(&data)).unwrap_or_default(),
         };
-        let agents = Agents::new(keeper()?, hidden, builtin).taking_shell_lines();
-        let hub = Hub::new(journal.clone(), Arc::new(agents));
+        let agents = Arc::new(Agents::new(keeper()?, hidden, builtin).taking_shell_lines());
+        let unlogged = Hub::without_journal(agents.clone());
+        let hub = Hub::new(journal.clone(), agents);
         if store.is_some()
             && let Err(error) = hub.recover().await
         {
@@ -98,7 +101,7 @@ impl Host {
         if store.is_some() {
             live::clear_away(journal.as_ref()).await;
         }
-        Ok(Self { hub, journal, store, tasks: TaskTracker::new() })
+        Ok(Self { hub, unlogged, journal, store, tasks: TaskTracker::new() })
     }
 
     /// Starts a session, which others find at that address, and joins it where this start begins.
@@ -151,6 +154,11 @@ impl Host {
         Ok(session)
     }
 
+    /// Opens a session of which nothing is logged and which nobody else finds.
+    pub(crate) async fn open_unlogged(&self, open: Open) -> Result<Session, OpenError> {
+        self.unlogged.open(open).await
+    }
+
     /// The sessions that are live here.
     pub(crate) fn live(&self) -> Vec<Session> {
         self.hub.live()
@@ -189,7 +197,7 @@ impl Host {
 
     /// Ends every session, and comes back when nothing of their agents is left and everything is kept.
     pub(crate) async fn shutdown(&self) {
-        self.hub.shutdown().await;
+        tokio::join!(self.unlogged.shutdown(), self.hub.shutdown());
         self.tasks.close();
         self.tasks.wait().await;
         if let Some(store) = &self.store {

@@ -35,8 +35,12 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     /// Where the logs are kept.
     fn journal(&self) -> Arc<dyn Journal>;
 
-    /// The slash commands of a session that would be opened now.
-    fn commands(&self) -> Vec<SlashCommand>;
+    /// The slash commands of a session that would be opened now; none where only the agent itself knows them.
+    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>>;
+
+    /// Starts the agent that a session would have now, to ask it about itself. Nothing of that session is logged, and
+    /// whoever asks ends it.
+    fn ask_agent(&self, by: ClientRef) -> Hosted<'_, Session>;
 
     /// Whether to refuse a connection because of the process at its other end, whoever runs it: an agent must not answer
     /// its own questions. May block for some milliseconds.
@@ -69,6 +73,23 @@ pub struct Wanted {
     /// As in settings: name to server.
     pub mcp_servers: Map<String, Value>,
     pub environment: Map<String, Value>,
+}
+
+impl Wanted {
+    /// A session about which its client says nothing.
+    #[must_use]
+    pub fn bare(by: ClientRef) -> Self {
+        Self {
+            by,
+            workspace: None,
+            agent: None,
+            model: None,
+            approval_mode: None,
+            allowed_tools: Vec::new(),
+            mcp_servers: Map::new(),
+            environment: Map::new(),
+        }
+    }
 }
 
 /// A session that runs, and what of the client's wishes was not granted.

@@ -1,14 +1,19 @@
 //! Questions: what Claude wants to do, told so that anybody can answer.
 
 use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Edit, Question, ToolId, option};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::answer::reply;
 use super::change::Wanted;
 use super::decode::ClaudeCodec;
 use super::name::{mcp, one_line, title};
 use super::wire::AskedTool;
 use crate::codec::Step;
 use crate::track;
+
+/// What Claude hears when it wants to change something before its plan is approved.
+const PLANNING: &str = "The session is in plan mode, in which nothing is changed and nobody is asked to allow it. \
+                        Present your plan with ExitPlanMode first.";
 
 /// A question without an answer.
 pub(super) type Open = track::Open<Native>;
@@ -34,6 +39,15 @@ impl ClaudeCodec {
     /// Claude asks whether it may use a tool.
     pub(super) fn ask(&mut self, asked: AskedTool, request_id: String, via: Via, out: &mut Step) {
         let details = self.details(&asked);
+        if self.session.is_planning() && matches!(details, Details::FileEdit { .. } | Details::Command { .. }) {
+            // Claude would do it if somebody allowed it, and `plan` changes nothing. What only reads is not asked.
+            let decision = json!({ "behavior": "deny", "message": PLANNING });
+            out.lines.push(reply(&request_id, &via, &decision));
+            if let Some(tool) = &asked.tool_use_id {
+                self.tools.deny(tool);
+            }
+            return;
+        }
         let question = Question {
             question_id: request_id.as_str().into(),
             tool_id: asked.tool_use_id.as_deref().map(ToolId::from),

@@ -62,6 +62,11 @@ impl Session {
         self.start(out);
     }
 
+    /// Whether a running Claude is in plan mode. What a recorded one asked was asked.
+    pub(super) fn is_planning(&self) -> bool {
+        self.is_live() && self.mode.as_deref() == Some("plan")
+    }
+
     pub(super) fn is_live(&self) -> bool {
         self.stated.is_some()
     }

@@ -103,7 +103,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     if let Which::Stored(stored) = &which {
         id = stored.clone();
     }
-    let door = Shared::open(&args.door, &settings, host.journal().clone(), folder).await?;
+    let door = Shared::open(&args.door, &settings, host.journal().clone()).await?;
     let address = door.as_ref().map(|(door, _)| door::address(door));
     if let Some(address) = &address {
         out::say(&format!("multitap: others join this session at {address}"));

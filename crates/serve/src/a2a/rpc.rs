@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::cursor::Cursor;
 use super::frame::Form;
-use super::service::{Answer, Call};
+use super::service::{Answer, Call, Ran};
 use super::sse;
 use crate::guard::Caller;
 use crate::http::Shared;
@@ -141,9 +141,11 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
 }
 
 /// `GET /listCommands`, as the shipped server has it.
-pub(crate) async fn list_commands(State(door): State<Shared>) -> Response {
+pub(crate) async fn list_commands(State(door): State<Shared>, Extension(caller): Extension<Caller>) -> Response {
     let shared = door.host().shared();
-    match door.a2a().list_commands(&door, shared.as_ref()).await {
+    let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
+    let call = Call { caller, form, extension: true, after: None, client_id: None };
+    match door.a2a().list_commands(&door, &call, shared.as_ref()).await {
         Ok(commands) => axum::Json(devtool::coder::command_list(&commands)).into_response(),
         Err(error) => problem(&error),
     }
@@ -172,8 +174,12 @@ pub(crate) async fn execute_command(
     let form = Form { dialect: Dialect::V0_3, spelling: Spelling::Coder };
     let call = Call { caller, form, extension: true, after: None, client_id: None };
     match door.a2a().run_command(&door, call, execute).await {
-        Ok(Ok(said)) => axum::Json(json!({ "name": command, "data": said })).into_response(),
-        Ok(Err(why)) => (StatusCode::NOT_FOUND, axum::Json(json!({ "error": why }))).into_response(),
+        Ok(Ran::Done { said }) => axum::Json(json!({ "name": command, "data": said })).into_response(),
+        Ok(Ran::Asked { said, status, execution_id, context_id }) => axum::Json(json!({
+            "name": command, "data": said, "status": status, "execution_id": execution_id, "context_id": context_id,
+        }))
+        .into_response(),
+        Ok(Ran::NotStarted { why }) => (StatusCode::NOT_FOUND, axum::Json(json!({ "error": why }))).into_response(),
         Err(error) => problem(&error),
     }
 }

@@ -1,6 +1,7 @@
 //! What the A2A door does for its clients, whatever transport they come through.
 
 mod command;
+mod listed;
 mod opening;
 mod plan;
 mod task;
@@ -15,6 +16,8 @@ use multitap_event::{ClientId, ClientRef, Door, SessionId};
 use multitap_hub::Session;
 use tokio::sync::OnceCell;
 
+pub(crate) use self::command::Ran;
+use self::listed::Listed;
 pub(crate) use self::opening::{Beginning, Begun, Opening};
 pub(crate) use self::plan::shows_coder;
 pub(crate) use self::task::Subscription;
@@ -186,13 +189,15 @@ pub(crate) struct Service {
     stages: Mutex<HashMap<SessionId, Arc<OnceCell<Arc<Stage>>>>>,
     /// Tasks of a client's own session that showed the shipped spelling.
     coders: Arc<Coders>,
+    /// The commands of the agent that a session would have now.
+    listed: Listed,
     /// Tasks that an earlier process left unfinished were seen to.
     mended: OnceCell<()>,
 }
 
 impl Service {
     pub(crate) fn new() -> Self {
-        Self { stages: Mutex::default(), coders: Arc::default(), mended: OnceCell::new() }
+        Self { stages: Mutex::default(), coders: Arc::default(), listed: Listed::default(), mended: OnceCell::new() }
     }
 
     /// Before kept tasks are looked at: those of earlier processes stand as they should.

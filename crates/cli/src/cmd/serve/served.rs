@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
-use multitap_event::{AgentError, AgentErrorKind, ClientRef, Mode, SessionConfig, SessionId};
+use multitap_event::{AgentError, AgentErrorKind, AgentKind, ClientRef, Door, Mode, SessionConfig, SessionId};
 use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, SessionRecord, Which};
 use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Peer, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -226,9 +226,22 @@ impl ServeHost for Served {
         self.inner.host.journal().clone()
     }
 
-    fn commands(&self) -> Vec<SlashCommand> {
-        let folder = self.inner.roots.first().map_or(Path::new("."), PathBuf::as_path);
-        door::commands(folder)
+    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+        let inner = self.inner.clone();
+        Box::pin(blocking(move || {
+            let config = inner.grant(Wanted::bare(ClientRef::new("commands", Door::Host)))?.config;
+            let folder = inner.roots.first().map_or(Path::new("."), PathBuf::as_path);
+            Ok((config.agent == AgentKind::Builtin).then(|| door::commands(folder)))
+        }))
+    }
+
+    fn ask_agent(&self, by: ClientRef) -> Hosted<'_, Session> {
+        Box::pin(async move {
+            let (inner, wanted) = (self.inner.clone(), Wanted::bare(by.clone()));
+            let Granted { config, ceiling, .. } = blocking(move || inner.grant(wanted)).await?;
+            let open = Open { ceiling, ..Open::new(config, by) };
+            self.inner.host.open_unlogged(open).await.map_err(open_error)
+        })
     }
 
     fn refuses(&self, peer: Peer) -> bool {

@@ -128,3 +128,52 @@ fn a_command_that_asks_says_what_it_waits_for() {
     multitap_testkit::wait::until_blocking("the command to end", crate::scene::PATIENCE, ended).unwrap();
     served.stop(&scene);
 }
+
+/// R000-50: what the shipped path runs to its end may ask on the way. It says so, and the question can be answered.
+#[test]
+fn the_shipped_path_says_that_a_command_asks() {
+    let asker = crate::scene::asker();
+    for (scene, options, command, args, status) in [
+        (Scene::with(&asker), &["--agent", "claude"][..], "ask", json!([]), "AWAITING_SHELL_CONFIRMATION"),
+        (
+            Scene::bare(),
+            &["--agent", "builtin", "--model", "rehearsal"],
+            "memory add",
+            json!(["I like tea"]),
+            "AWAITING_ACTION_CONFIRMATION",
+        ),
+    ] {
+        let served = scene.a2a_with(options);
+        let response = served.http.post("/executeCommand", &json!({ "command": command, "args": args })).unwrap();
+        let asked = response.json().unwrap();
+        assert_eq!((&asked["name"], &asked["status"]), (&json!(command), &json!(status)), "{asked}");
+        let id = asked["execution_id"].as_str().unwrap();
+        let task = served.task(id);
+        assert_eq!(task["status"]["state"], "input-required", "{task:#}");
+        assert_eq!(task["contextId"], asked["context_id"]);
+        let mut decision = answer(&task["status"]["message"]["parts"][0]["data"], "proceed_once");
+        decision["taskId"] = id.into();
+        served.result("toolCall/confirm", &decision);
+        let ended = || (served.state(id) == "completed").then_some(());
+        multitap_testkit::wait::until_blocking("the command to end", crate::scene::PATIENCE, ended).unwrap();
+        served.stop(&scene);
+    }
+}
+
+/// R000-44: an agent that has to be started for its list is started once, leaves no session, and not for an observer.
+#[test]
+fn the_commands_of_an_agent_that_does_not_run_are_listed() {
+    let asker = crate::scene::asker();
+    let scene = Scene::with(&asker);
+    let served = scene.a2a_with(&["--agent", "claude"]);
+    for _ in 0..3 {
+        let listed = served.result("commands/get", &json!({}));
+        assert_eq!(listed["commands"][0]["name"], "ask", "{listed}");
+    }
+    let failed = served.result("command/execute", &json!({ "command_path": ["memory", "show"], "args": "" }));
+    assert_eq!(failed["status"], "FAILED_TO_START", "the built-in agent's commands are not Claude's: {failed}");
+    assert_eq!(served.result("ListTasks", &json!({}))["totalSize"], 0);
+    served.stop(&scene);
+    let sessions = scene.run(&["sessions", "--all", "--json"]).exits(0);
+    assert!(!sessions.stdout.contains("claude"), "{sessions:#?}");
+}

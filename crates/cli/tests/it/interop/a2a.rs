@@ -7,6 +7,7 @@
 
 mod cast;
 mod client;
+mod commands;
 mod details;
 mod host;
 mod image;
@@ -43,6 +44,7 @@ table! {
         the_shipped_spelling
         version_1_0;
     details: every_kind_of_details;
+    commands: the_agents_own_commands_are_listed_and_run;
     image: an_image_by_its_uri_reaches_the_model;
 }
 

@@ -3,24 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_a2a::devtool::{CommandExecution, CommandStatus, SlashArgument, SlashCommand, ToolCallConfirmation};
+use multitap_a2a::devtool::{CommandExecution, CommandStatus, SlashCommand, ToolCallConfirmation};
 use multitap_a2a::{CommandExecute, Error, Request};
-use multitap_event::{ClientRef, Details, Door, EventKind, Prompt, PromptId, Query, SessionId, SystemSubtype};
-use multitap_hub::{Join, JoinFrom, Journal, Session, Told, WhenBusy};
+use multitap_event::{ClientRef, Details, Prompt, PromptId, SessionId};
+use multitap_hub::{Journal, Session, WhenBusy};
 use serde_json::{Value, json};
 
 use super::opening::{Beginning, Begun, Opening};
-use super::{Answer, Call, Item, Service, plan, wish};
+use super::{Answer, Call, Item, Service, plan};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Body, Ends, Form};
 use crate::a2a::stage::Stage;
 use crate::a2a::{keep, name};
-use crate::error;
+use crate::host::Wanted;
 use crate::http::Shared;
 
-/// How long an agent may take to tell its commands.
-const LIST_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a command has to ask something, before it is said to have started.
 const ASK_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -28,33 +26,7 @@ impl Service {
     /// `commands/get`.
     pub(super) async fn commands(&self, door: &Shared, call: &Call, context: Option<String>) -> Result<String, Error> {
         let session = self.command_session(door, call, context).await?;
-        Ok(json!({ "commands": self.list_commands(door, session.as_ref()).await? }).to_string())
-    }
-
-    /// The commands of a session's agent; without a session, of one that would be opened now.
-    pub(crate) async fn list_commands(
-        &self,
-        door: &Shared,
-        session: Option<&Session>,
-    ) -> Result<Vec<SlashCommand>, Error> {
-        let Some(session) = session else { return Ok(door.host().commands()) };
-        let me = ClientRef::new("a2a", Door::Host);
-        let join = Join { client: me.clone(), from: JoinFrom::Now, patience: None, announce: false };
-        let mut feed = session.join(join).await.map_err(|error| error::from_join(&error))?.feed;
-        session.query(Query::Commands, me).await.map_err(|error| error::from_command(&error))?;
-        let answer = async {
-            while let Some(told) = feed.next().await {
-                let Told::Event(entry) = told else { continue };
-                if let Some(EventKind::System(note)) = entry.event().map(|event| &event.kind)
-                    && note.subtype == SystemSubtype::COMMANDS
-                {
-                    return read_commands(&note.data);
-                }
-            }
-            Vec::new()
-        };
-        // An agent that does not tell has none that anybody knows.
-        Ok(tokio::time::timeout(LIST_PATIENCE, answer).await.unwrap_or_default())
+        Ok(json!({ "commands": self.list_commands(door, call, session.as_ref()).await? }).to_string())
     }
 
     async fn command_session(
@@ -82,7 +54,7 @@ impl Service {
     ) -> Result<Beginning, Error> {
         let id = name::fresh_command();
         let session = match self.command_session(door, call, execute.context_id.clone()).await? {
-            Some(session) => check(&self.list_commands(door, Some(&session)).await?, execute).map(|()| session),
+            Some(session) => check(&self.list_commands(door, call, Some(&session)).await?, execute).map(|()| session),
             None => self.open_for(door, call, execute).await?,
         };
         let session = match session {
@@ -104,52 +76,52 @@ impl Service {
         call: &Call,
         execute: &CommandExecute,
     ) -> Result<Result<Session, String>, Error> {
-        let known = door.host().commands();
-        // Some agents tell their commands only once they run.
-        if !known.is_empty()
-            && let Err(why) = check(&known, execute)
-        {
+        if let Err(why) = check(&self.list_commands(door, call, None).await?, execute) {
             return Ok(Err(why));
         }
-        let session = self.open(door, call, wish::bare(call.client())).await?.session;
-        if known.is_empty()
-            && let Err(why) = check(&self.list_commands(door, Some(&session)).await?, execute)
-        {
-            close(&session).await;
-            return Ok(Err(why));
-        }
-        Ok(Ok(session))
+        Ok(Ok(self.open(door, call, Wanted::bare(call.client())).await?.session))
     }
 
-    /// Runs a command to its end, and gives back what it said; or why it did not run.
-    pub(crate) async fn run_command(
-        &self,
-        door: &Shared,
-        call: Call,
-        execute: CommandExecute,
-    ) -> Result<Result<String, String>, Error> {
+    /// Runs a command until it ends or asks something.
+    pub(crate) async fn run_command(&self, door: &Shared, call: Call, execute: CommandExecute) -> Result<Ran, Error> {
         let is_bare = execute.context_id.is_none();
         let mut stream = match self.answer(door, call, Request::ExecuteCommand(execute)).await? {
             Answer::Command(stream) => stream,
             Answer::Stream(_) => return Err(Error::internal("a command has no other stream")),
             Answer::Result(failed) => {
                 let why = serde_json::from_str::<CommandExecution>(&failed).ok().and_then(|failed| failed.message);
-                return Ok(Err(why.unwrap_or(failed)));
+                return Ok(Ran::NotStarted { why: why.unwrap_or(failed) });
             }
         };
-        let mut said = String::new();
+        let (mut said, mut asked) = (String::new(), None);
+        let mut execution_id = String::new();
         while let Some(item) = stream.next().await {
-            if let Item::Frame(frame) = item
-                && let Body::Text { text, by_user: false, .. } = &frame.body
-            {
-                said.push_str(text);
+            match item {
+                Item::First(first) => {
+                    let first = serde_json::from_str::<CommandExecution>(&first);
+                    execution_id = first.map(|first| first.execution_id).unwrap_or_default();
+                }
+                Item::Frame(frame) => {
+                    if let Body::Text { text, by_user: false, .. } = &frame.body {
+                        said.push_str(text);
+                    }
+                    asked = awaits(&frame.body).or(asked);
+                    if frame.ends == Some(Ends::Turn) {
+                        asked = None;
+                    }
+                }
             }
         }
-        // Nobody was told of the session that was opened for it, and nobody answers what it may ask.
-        if let Some(session) = stream.session().filter(|_| is_bare && door.host().shared().is_none()) {
+        let session = stream.session();
+        if let (Some(status), Some(session)) = (asked, session) {
+            let context_id = session.id().to_string();
+            return Ok(Ran::Asked { said, status, execution_id, context_id });
+        }
+        // Nobody was told of the session that was opened for it.
+        if let Some(session) = session.filter(|_| is_bare && door.host().shared().is_none()) {
             close(session).await;
         }
-        Ok(Ok(said))
+        Ok(Ran::Done { said })
     }
 
     /// `toolCall/confirm`: an answer without a stream.
@@ -176,6 +148,24 @@ impl Service {
         let status = if ruling.kind.allows() { "EXECUTING" } else { "CANCELLED" };
         Ok(json!({ "taskId": &*task, "status": status }))
     }
+}
+
+/// What became of a command that was run to its end.
+#[derive(Debug)]
+pub(crate) enum Ran {
+    Done {
+        said: String,
+    },
+    /// It asked something, and goes on once somebody answers.
+    Asked {
+        said: String,
+        status: CommandStatus,
+        execution_id: String,
+        context_id: String,
+    },
+    NotStarted {
+        why: String,
+    },
 }
 
 /// Lets a session end that nobody needs any more.
@@ -253,56 +243,28 @@ fn awaits(body: &Body) -> Option<CommandStatus> {
 /// The command as somebody would type it.
 fn line(execute: &CommandExecute) -> String {
     let path = execute.command_path.join(" ");
+    let path = path.trim().trim_start_matches('/');
     let args = execute.args.trim();
     if args.is_empty() { format!("/{path}") } else { format!("/{path} {args}") }
 }
 
-/// Whether there is such a command, and what it cannot do without is there.
+/// Whether there is such a command, and what it cannot do without is there. A sub-command may be a part of the path or
+/// of a name with spaces.
 fn check(commands: &[SlashCommand], execute: &CommandExecute) -> Result<(), String> {
-    let Some((first, rest)) = execute.command_path.split_first() else {
+    let path = execute.command_path.join(" ");
+    let path = path.trim().trim_start_matches('/');
+    if path.is_empty() {
         return Err("command_path: name a command".to_owned());
-    };
-    let mut command = find(commands, first).ok_or_else(|| format!("there is no command /{first}"))?;
-    for part in rest {
-        command = find(&command.sub_commands, part)
-            .ok_or_else(|| format!("there is no command /{}", execute.command_path.join(" ")))?;
     }
-    let required = command.arguments.iter().find(|argument| argument.is_required);
+    let (mut below, mut found) = (commands, None);
+    for name in path.split_whitespace() {
+        let command = below.iter().find(|command| command.name == name);
+        let command = command.ok_or_else(|| format!("there is no command /{path}; commands/get lists them"))?;
+        (below, found) = (command.sub_commands.as_slice(), Some(command));
+    }
+    let required = found.and_then(|command| command.arguments.iter().find(|argument| argument.is_required));
     match required.filter(|_| execute.args.trim().is_empty()) {
-        Some(argument) => Err(format!("/{} needs {}", execute.command_path.join(" "), argument.name)),
+        Some(argument) => Err(format!("/{path} needs {}", argument.name)),
         None => Ok(()),
     }
-}
-
-fn find<'a>(commands: &'a [SlashCommand], name: &str) -> Option<&'a SlashCommand> {
-    commands.iter().find(|command| command.name == name.trim_start_matches('/'))
-}
-
-/// The commands as an agent told them, each agent in its own way.
-fn read_commands(data: &serde_json::Map<String, Value>) -> Vec<SlashCommand> {
-    let list = data.get("commands").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(read_command).collect()
-}
-
-fn read_command(value: &Value) -> Option<SlashCommand> {
-    if let Some(name) = value.as_str() {
-        return Some(SlashCommand { name: name.trim_start_matches('/').to_owned(), ..SlashCommand::default() });
-    }
-    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let name = text("name").trim_start_matches('/').to_owned();
-    let listed = |keys: [&str; 2]| keys.into_iter().find_map(|key| value.get(key)?.as_array()).into_iter().flatten();
-    let mut arguments: Vec<SlashArgument> =
-        listed(["arguments", "args"]).filter_map(|argument| serde_json::from_value(argument.clone()).ok()).collect();
-    // Some agents only hint at them.
-    let hint = value.get("argumentHint").or_else(|| value.pointer("/input/hint")).and_then(Value::as_str);
-    if let Some(hint) = hint.filter(|hint| !hint.is_empty() && arguments.is_empty()) {
-        arguments.push(SlashArgument { name: hint.to_owned(), ..SlashArgument::default() });
-    }
-    let sub_commands = listed(["subCommands", "sub_commands"]).filter_map(read_command).collect();
-    (!name.is_empty()).then(|| SlashCommand {
-        name,
-        description: text("description").to_owned(),
-        arguments,
-        sub_commands,
-    })
 }

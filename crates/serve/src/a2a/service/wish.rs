@@ -24,23 +24,9 @@ pub(super) fn settings(send: &SendMessage) -> Result<Option<Settings>, Error> {
     Ok(None)
 }
 
-/// A session about which its client says nothing.
-pub(super) fn bare(by: ClientRef) -> Wanted {
-    Wanted {
-        by,
-        workspace: None,
-        agent: None,
-        model: None,
-        approval_mode: None,
-        allowed_tools: Vec::new(),
-        mcp_servers: Map::new(),
-        environment: Map::new(),
-    }
-}
-
 /// What the settings wish for. One of a wrong type is refused: to pass over it could grant more than was asked for.
 pub(super) fn wanted(by: ClientRef, settings: Option<&Settings>) -> Result<Wanted, Error> {
-    let Some((settings, _)) = settings else { return Ok(bare(by)) };
+    let Some((settings, _)) = settings else { return Ok(Wanted::bare(by)) };
     let more = &settings.more;
     Ok(Wanted {
         by,

@@ -161,17 +161,27 @@ pub(crate) fn the_agent_asks_something_back(agent: Agent) {
 /// Claude's `ExitPlanMode`: approving the plan ends the plan mode.
 pub(crate) fn a_plan_is_approved(agent: Agent) {
     let plan = Tool::native("ExitPlanMode", json!({"plan": "1. Look\n2. Leap"}));
-    let place = Place::new(agent, [Reply::call(plan), Reply::text("leaping")]);
+    let place = Place::new(agent, []);
+    let write = || Reply::call(Tool::write(place.path("leap.txt"), "x\n"));
+    let replies =
+        [write(), Reply::call(Tool::shell("touch leap.txt")), Reply::call(plan), write(), Reply::text("leaping")];
+    replies.into_iter().for_each(|reply| place.model.push(reply));
     let mut stage = place.open(&["--approval-mode", "plan"]);
     stage.prompt("plan it");
+    // Before the plan is approved nobody can allow a change.
     let question = stage.question();
-    assert_eq!(question["details"]["type"], "plan");
+    assert_eq!(question["details"]["type"], "plan", "{question:#}");
+    assert!(!place.scratch.path("leap.txt").exists());
+    stage.decide(&question, "proceed_once", &json!({}));
+    let question = stage.question();
+    assert_eq!(question["details"]["type"], "fileEdit", "{question:#}");
     stage.decide(&question, "proceed_once", &json!({}));
     assert_eq!(stage.turn()["status"], "completed");
     let run = stage.finish();
     run.exits(0);
     let modes: Vec<&Value> = run.all("modeChanged").iter().map(|event| &event["mode"]).collect();
     assert_eq!(modes, [&json!("ask")], "{}", run.story());
+    assert!(place.scratch.path("leap.txt").exists(), "{}", run.story());
 }
 
 /// `agents.claude.permission = "mcp"`: R002-45, R002-46.
