@@ -174,6 +174,20 @@ fn an_editor_that_changes_nothing_or_fails_allows_nothing() {
     }
 }
 
+#[test]
+fn clearing_empties_the_screen() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("say what was before").unwrap();
+    terminal.until("the answer", |screen| screen.matches("what was before").count() > 1).unwrap();
+    terminal.enter("/clear").unwrap();
+    let screen = terminal.hides("what was before").unwrap();
+    terminal.press(&["PageUp"]).unwrap();
+    terminal.enter("say something new").unwrap();
+    let screen_after = terminal.until("the answer", |screen| screen.matches("something new").count() > 1).unwrap();
+    assert!(!screen_after.contains("what was before"), "{screen}\n{screen_after}");
+}
+
 /// What stands in a command is on the screen, whatever a terminal would make of it.
 #[test]
 fn a_question_shows_what_the_shell_would_run() {
