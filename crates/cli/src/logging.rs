@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use multitap_event::{is_hidden, push_mark};
 use tracing_subscriber::EnvFilter;
 
 /// Where logs go instead of stderr.
@@ -31,8 +32,27 @@ pub(crate) fn init() {
 
 fn writer() -> Box<dyn Write> {
     match ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).clone() {
-        Some(file) => Box::new(file),
-        None => Box::new(io::stderr()),
+        Some(file) => Box::new(Visible(file)),
+        None => Box::new(Visible(io::stderr())),
+    }
+}
+
+/// Marks in place of what a terminal would obey or hide. The formatter escapes what would be an escape sequence in a value, so
+/// those that are left are its own colours.
+struct Visible<W>(W);
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        let mut shown = String::with_capacity(text.len());
+        for c in String::from_utf8_lossy(text).chars() {
+            if is_hidden(c) && c != '\u{1b}' { push_mark(&mut shown, c) } else { shown.push(c) }
+        }
+        self.0.write_all(shown.as_bytes())?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -65,5 +85,18 @@ impl ToFile {
 impl Drop for ToFile {
     fn drop(&mut self) {
         *ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_line_has_nothing_to_obey() {
+        let mut lines = Vec::new();
+        Visible(&mut lines).write_all("\u{1b}[2mWARN\u{1b}[0m a\u{202e}b\u{9b}c\r\u{7}\n".as_bytes()).unwrap();
+        let expected = "\u{1b}[2mWARN\u{1b}[0m a\\u202eb\\u009bc␍␇\n";
+        assert_eq!(String::from_utf8(lines).unwrap(), expected);
     }
 }

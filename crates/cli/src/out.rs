@@ -6,6 +6,7 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write as _};
 
+use multitap_event::visible;
 use tokio::io::AsyncWriteExt as _;
 
 /// What was to go to stdout did not get there.
@@ -43,10 +44,11 @@ impl Out {
     }
 }
 
-/// Prints text at once. A reader that went away does not mind.
+/// Prints text for people, or JSON of `words`, at once: nothing in it is obeyed by a terminal or stays unseen. Also where it
+/// goes to a pipe: what is at its end is a terminal more often than not. A reader that went away does not mind.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let written = stdout.write_all(visible(text).as_bytes()).and_then(|()| stdout.flush());
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
@@ -58,8 +60,8 @@ pub(crate) fn buffered() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
 }
 
-/// Tells people something, on stderr. If nobody listens there either, there is nobody left to tell.
+/// Tells people something, on stderr: errors, notes and the like, whoever wrote a part of them. If nobody listens there either, there is nobody left to tell.
 pub(crate) fn say(text: &str) {
     let mut stderr = io::stderr().lock();
-    stderr.write_all(text.as_bytes()).and_then(|()| stderr.write_all(b"\n")).ok();
+    stderr.write_all(visible(text).as_bytes()).and_then(|()| stderr.write_all(b"\n")).ok();
 }

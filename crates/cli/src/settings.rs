@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use etcetera::BaseStrategy as _;
-use multitap_event::{AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent};
+use multitap_event::{AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line};
 use multitap_tui::Preferences;
 use serde_json::{Map, Value};
 
@@ -113,7 +113,7 @@ impl std::fmt::Debug for AgentSettings {
 
 /// A settings file that cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {problem}", file.display())]
+#[error("{}: {}", file.display(), visible_line(problem))]
 pub(crate) struct SettingsError {
     pub(crate) file: PathBuf,
     pub(crate) problem: String,
@@ -207,7 +207,7 @@ impl Settings {
         self.files.push(file.to_owned());
         let mut notes = Vec::new();
         self.take(&text, source, &mut notes).map_err(wrong)?;
-        self.warnings.extend(notes.into_iter().map(|note| format!("{}: {note}", file.display())));
+        self.warnings.extend(notes.into_iter().map(|note| format!("{}: {}", file.display(), visible_line(&note))));
         Ok(())
     }
 

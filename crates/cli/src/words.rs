@@ -1,9 +1,9 @@
-//! Text of agents and clients made fit for people: short, and harmless to a terminal; and JSON that is harmless to one
-//! as well.
+//! Text of agents and clients made short for people, and JSON that is harmless to a terminal. `out` makes text visible.
 
 use std::borrow::Cow;
 
 use anyhow::Context as _;
+use multitap_event::is_hidden;
 use serde::Serialize;
 
 /// How much of a tool's arguments or error a line for people shows.
@@ -26,27 +26,20 @@ pub(crate) fn head(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// Without characters that would move a terminal's cursor, change its state or turn writing around, except for line ends.
-/// Also where it goes to a pipe: what is at its end is a terminal more often than not.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || turns(*c))).collect()
-}
-
-/// JSON with the same value, in which nothing is left that a terminal could obey: what JSON itself lets stand, beside
-/// the control characters that it does not, is written as `\uXXXX`.
+/// JSON with the same value, in which nothing is left that a terminal could obey or hide: what JSON itself lets stand,
+/// beside the control characters that it does not, is written as `\uXXXX`.
 pub(crate) fn plain_json(text: &str) -> Cow<'_, str> {
-    // Nearly all of it has not a single byte that such a character begins with.
-    if !text.bytes().any(|byte| matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2)) {
-        return Cow::Borrowed(text);
-    }
-    let obeyed = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}') || turns(c);
-    if !text.contains(obeyed) {
+    if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        // All of them are of the first 65 536 characters: one group of four digits says each.
-        if obeyed(c) { plain.push_str(&format!("\\u{:04x}", u32::from(c))) } else { plain.push(c) }
+        if is_hidden(c) {
+            // Beyond the first 65 536 characters JSON takes two groups of four digits.
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| plain.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            plain.push(c);
+        }
     }
     Cow::Owned(plain)
 }
@@ -63,29 +56,18 @@ pub(crate) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(format!("{}\n", plain_json(&text)))
 }
 
-/// Whether a character changes the direction in which others are written.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn nothing_moves_a_cursor_or_turns_writing_around() {
-        let text = "a\u{1b}]52;c;eA==\u{7}b\u{9b}31mc\u{202e}d\u{2066}e\u{61c}f\tg\nh\u{200d}é";
-        assert_eq!(clean(text), "a]52;c;eA==b31mcdef\tg\nh\u{200d}é");
-    }
-
-    #[test]
     fn json_says_the_same_without_anything_to_obey() {
-        let said = "é\u{9b}31m\u{7f}\u{85}\u{202e}\u{2067}\u{61c}\u{2028}\u{200f} \"\\ — 日本 \u{1f600} \u{1b}";
+        let said = "é\u{9b}31m\u{7f}\u{85}\u{202e}\u{2067}\u{61c}\u{2028}\u{200f}\u{200b}\u{e0041} \"\\ — 日本 \u{1f600} \u{1b}";
         let value = serde_json::json!({ said: [said] });
         let line = json_line(&value).unwrap();
         let pretty = pretty_json(&value).unwrap();
         for text in [&line, &pretty] {
-            assert_eq!(clean(text), **text);
+            assert_eq!(multitap_event::visible(text), **text);
             assert!(text.contains("\\u009b31m\\u007f\\u0085\\u202e") && text.contains("日本 \u{1f600}"), "{text}");
             assert_eq!(serde_json::from_str::<serde_json::Value>(text).unwrap(), value);
         }

@@ -46,4 +46,4 @@ pub use permission::{
 pub use schema::schema;
 pub use time::Timestamp;
 pub use usage::{ModelUsage, TokenUsage};
-pub use visible::{push_mark, visible, visible_line, visible_output};
+pub use visible::{is_hidden, push_mark, visible, visible_line, visible_output};

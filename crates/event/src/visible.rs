@@ -126,7 +126,7 @@ fn is_selector(c: char) -> bool {
 }
 
 /// Whether a terminal would obey a character, write others in another order because of it, or show nothing for it.
-fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,

@@ -76,7 +76,10 @@ pub(crate) const BINDINGS: &[Binding] = &[
         keys: "Left, Right, Alt+1-9",
         does: "in a question: the part or the question before, the next, that one of the list",
     },
-    Binding { keys: "Tab", does: "in a question: comment on the option that the line names, or answer in your own words" },
+    Binding {
+        keys: "Tab",
+        does: "in a question: comment on the option that the line names, or answer in your own words",
+    },
     Binding { keys: "Space", does: "in a question of which several answers are true: pick one, or take it back" },
     Binding { keys: "?", does: "this help, when nothing is typed" },
 ];

@@ -30,7 +30,6 @@ use crate::out::{self, Out, Unwritten};
 use crate::settings::Trust;
 use crate::signals::Signals;
 use crate::take_up::TakeUp;
-use crate::words::clean;
 use crate::{launch, settings};
 
 /// After a second interrupt: how long the agent has. The supervisor ends what is left as soon as we are gone.
@@ -152,7 +151,7 @@ async fn not_started(error: StartError, id: &SessionId, format: OutputFormat, sh
     let error = AgentError::from(error);
     // In the text form the error itself is told on stderr.
     if format != OutputFormat::Text {
-        out::say(&format!("multitap: {}", clean(&show::with_native(&error))));
+        out::say(&format!("multitap: {}", show::with_native(&error)));
     }
     let reason = match error.kind {
         AgentErrorKind::Timeout => SessionEndReason::Timeout,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use multitap_adapter::{History, HistoryError, LaunchError, LaunchSpec, StoredSession};
 use multitap_client::read_stored;
-use multitap_event::{AgentKind, AgentType, SessionConfig, Timestamp};
+use multitap_event::{AgentKind, AgentType, SessionConfig, Timestamp, visible, visible_line};
 
 use self::ours::Ours;
 use self::transcript::Transcript;
@@ -22,7 +22,7 @@ use crate::exit::{Exit, Problem};
 use crate::launch::{self, CLIS, HIDDEN_ENV};
 use crate::out;
 use crate::settings::Settings;
-use crate::words::{clean, json_line, pretty_json};
+use crate::words::{json_line, pretty_json};
 
 /// How much of a title the list shows.
 const TITLE: usize = 60;
@@ -180,9 +180,9 @@ fn table(sessions: &[StoredSession], folders: bool, now: Timestamp) -> String {
         let title = shortened(title);
         let archived = if session.archived { "[archived] " } else { "" };
         let line = format!("{:<6}  {:<width$}  {age:>7}  {archived}{title}", session.agent.as_str(), session.id);
-        text.push_str(&clean(&line));
+        text.push_str(&visible_line(&line));
         if let Some(folder) = session.folder.as_ref().filter(|_| folders) {
-            text.push_str(&clean(&format!("  ({})", folder.display())));
+            text.push_str(&visible_line(&format!("  ({})", folder.display())));
         }
         text.push('\n');
     }
@@ -229,7 +229,7 @@ fn show(session: &StoredSession) -> Result<Exit, Problem> {
     let write = || -> io::Result<()> {
         stdout.write_all(head(session).as_bytes())?;
         for event in events {
-            stdout.write_all(clean(&transcript.tell(&event.kind)).as_bytes())?;
+            stdout.write_all(visible(&transcript.tell(&event.kind)).as_bytes())?;
         }
         stdout.flush()
     };
@@ -244,7 +244,7 @@ fn head(session: &StoredSession) -> String {
         session.folder.as_deref().map(Path::display).map(|folder| folder.to_string()),
         session.started.map(|at| at.to_string()),
     ];
-    clean(&format!("{}\n", facts.into_iter().flatten().collect::<Vec<_>>().join("  ")))
+    format!("{}\n", visible_line(&facts.into_iter().flatten().collect::<Vec<_>>().join("  ")))
 }
 
 fn written(written: io::Result<()>) -> Result<Exit, Problem> {

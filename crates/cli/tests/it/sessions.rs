@@ -144,8 +144,8 @@ fn what_was_said_is_harmless_wherever_it_is_shown() {
         assert!(is_harmless(&run.stdout), "{args:?}: {:?}", run.stdout);
         run.stdout
     };
-    assert!(run(&["show", "latest"]).contains("> say ]52;c;cHduZWQ=31mredtxt.exe"));
-    assert!(run(&[]).contains("31mredtxt.exe"));
+    assert!(run(&["show", "latest"]).contains("> say ␛]52;c;cHduZWQ=␇\\u009b31mred\\u202etxt.exe"));
+    assert!(run(&[]).contains("\\u009b31mred\\u202etxt.exe"));
     let listed: Vec<Value> = serde_json::from_str(&run(&["--json"])).unwrap();
     assert_eq!(listed[0]["title"], said, "a script gets what was said");
     let kept = run(&["export", "latest"]);

@@ -248,3 +248,33 @@ done
     let heard = fake.heard().unwrap();
     assert_eq!(heard[2..], ["serve --set", "set", "serve --set", "set", "serve a b", "set"]);
 }
+
+/// A cloned folder brings its own file: nothing of it reaches the terminal as more than text.
+#[test]
+fn what_a_projects_file_says_is_shown_and_not_obeyed() {
+    let fake = Fake::claude().says("hi").build().unwrap();
+    let scene = Scene::with(&fake);
+    let key = r"\u001b]0;owned\u0007\u202e\u200b\nmultitap: all is well";
+    let shown = "␛]0;owned␇\\u202e\\u200b␊multitap: all is well";
+    let harmless = |text: &str| {
+        let is_obeyed = |c: char| (c.is_control() && c != '\n' && c != '\t') || matches!(c, '\u{202e}' | '\u{200b}');
+        assert!(!text.contains(is_obeyed), "{text:?}");
+    };
+    // An unknown key is noted; a value of the wrong kind is an error.
+    scene.scratch.write(".multitap/settings.json", &format!(r#"{{"{key}": 1}}"#)).unwrap();
+    for args in [&["-p", "hello"][..], &["doctor"], &["agents"], &["sessions"]] {
+        let run = scene.run(args);
+        let all = format!("{}{}", run.stdout, run.stderr);
+        harmless(&all);
+        assert!(all.contains(shown), "{args:?}: {all}");
+    }
+    scene.scratch.write(".multitap/settings.json", &format!(r#"{{"approvalMode": "{key}"}}"#)).unwrap();
+    for args in [&["-p", "hello"][..], &["doctor"], &["agents"]] {
+        let run = scene.run(args);
+        harmless(&format!("{}{}", run.stdout, run.stderr));
+    }
+    // JSON says the same value, and has nothing to obey either.
+    let run = scene.run(&["doctor", "--json"]);
+    harmless(&run.stdout);
+    serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap();
+}

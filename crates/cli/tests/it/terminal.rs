@@ -122,8 +122,8 @@ fn a_question_is_denied_with_words() {
     terminal.shows("Esc refuses").unwrap();
     terminal.press(&["Tab"]).unwrap();
     terminal.say("not in this folder").unwrap();
-    // The last answer is no, and the list goes round.
-    terminal.press(&["Up", "Enter"]).unwrap();
+    // Nobody chose to allow it, so the comment goes with a no.
+    terminal.press(&["Enter"]).unwrap();
     terminal.shows(READY).unwrap();
     terminal.press(&["C-d"]).unwrap();
     assert_eq!(terminal.ended().unwrap(), 0);
@@ -143,12 +143,61 @@ fn what_is_written_is_edited_before_it_is_allowed() {
     let Some(terminal) = rehearse(&scene, &[]) else { return };
     terminal.enter("write good to note.txt").unwrap();
     terminal.shows("Esc refuses").unwrap();
+    assert!(terminal.about("#{pane_title}").unwrap().starts_with("? "), "the title says that a question waits");
     terminal.press(&["C-g"]).unwrap();
+    let is_asked = |screen: &str| screen.contains("with your edit") && screen.contains("Enter answers");
+    let screen = terminal.until("the edit", is_asked).unwrap();
+    assert!(screen.contains("+better") && !scene.scratch.path("note.txt").exists(), "{screen}");
+    terminal.press(&["Enter"]).unwrap();
     terminal.shows(READY).unwrap();
-    assert_eq!(scene.scratch.read("note.txt").unwrap(), "better\n");
+    assert_eq!(scene.scratch.read("note.txt").unwrap().trim_end(), "better");
     terminal.say("draft").unwrap();
     terminal.press(&["C-g"]).unwrap();
     terminal.shows("> better").unwrap();
+}
+
+#[test]
+fn an_editor_that_changes_nothing_or_fails_allows_nothing() {
+    for (editor, told) in [("true", "nothing was changed"), ("false", "the editor cannot be used")] {
+        let mut scene = Scene::bare();
+        scene.scratch.set("EDITOR", editor);
+        let Some(terminal) = rehearse(&scene, &[]) else { return };
+        terminal.enter("run: touch never.txt").unwrap();
+        terminal.shows("Esc refuses").unwrap();
+        terminal.press(&["C-g"]).unwrap();
+        let screen = terminal.shows(told).unwrap();
+        assert!(screen.contains("touch never.txt") && screen.contains("1. Allow once"), "{screen}");
+        terminal.press(&["Escape"]).unwrap();
+        terminal.shows(READY).unwrap();
+        assert!(!scene.scratch.path("never.txt").exists());
+        assert_eq!(find(&log(&scene), "permissionSettled")["kind"], "rejectOnce");
+    }
+}
+
+#[test]
+fn clearing_empties_the_screen() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("say what was before").unwrap();
+    terminal.until("the answer", |screen| screen.matches("what was before").count() > 1).unwrap();
+    terminal.enter("/clear").unwrap();
+    let screen = terminal.hides("what was before").unwrap();
+    terminal.press(&["PageUp"]).unwrap();
+    terminal.enter("say something new").unwrap();
+    let screen_after = terminal.until("the answer", |screen| screen.matches("something new").count() > 1).unwrap();
+    assert!(!screen_after.contains("what was before"), "{screen}\n{screen_after}");
+}
+
+/// What stands in a command is on the screen, whatever a terminal would make of it.
+#[test]
+fn a_question_shows_what_the_shell_would_run() {
+    let scene = Scene::bare();
+    let prompt = "run: echo hi \u{1b}]; touch never.txt \u{7}";
+    let Some(terminal) = show(&scene, &[&REHEARSAL[..], &[prompt]].concat()) else { return };
+    let screen = terminal.shows("Esc refuses").unwrap();
+    assert!(screen.contains("echo hi ␛]; touch never.txt ␇"), "{screen}");
+    terminal.press(&["Escape"]).unwrap();
+    terminal.shows(READY).unwrap();
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Keys in, effects and model out.
 
+mod command;
+mod mode;
 mod question;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -384,38 +386,6 @@ fn only_who_may_look_elsewhere_is_called() {
     assert_eq!(end(&mut screen), None);
 }
 
-/// Presses Shift+Tab, and says which mode was asked for.
-fn next_mode(screen: &mut Screen) -> Option<String> {
-    let key = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
-    update(&mut screen.model, Msg::Key(key)).into_iter().find_map(|effect| match effect {
-        Effect::SetMode(mode) => Some(mode),
-        _ => None,
-    })
-}
-
-#[test]
-fn modes_that_an_agent_does_not_take_are_passed_by() {
-    let mut screen = Screen::new(AgentType::Codex);
-    screen.tell("modeChanged", &json!({ "mode": "ask" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("plan"), "codex has no autoEdit");
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("autoAll"), "pressed before the change is told");
-    screen.tell("modeChanged", &json!({ "mode": "plan" }));
-    screen.tell("modeChanged", &json!({ "mode": "autoAll" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("ask"));
-
-    let mut screen = Screen::new(AgentType::Builtin);
-    screen.tell("modeChanged", &json!({ "mode": "plan" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("autoAll"));
-    screen.tell("error", &json!({ "kind": "protocolError", "message": "refused", "severity": "error" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("ask"), "it did not take the one before");
-    screen.tell("modeChanged", &json!({ "mode": "ask" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("autoEdit"));
-    screen.tell("modeChanged", &json!({ "mode": "autoEdit" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("plan"));
-    screen.tell("modeChanged", &json!({ "mode": "plan" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("ask"), "and is not asked again");
-}
-
 #[test]
 fn of_two_clients_that_look_the_same_the_chosen_one_is_sent_away() {
     let mut screen = Screen::new(AgentType::Builtin);
@@ -449,77 +419,4 @@ fn a_word_about_the_next_key_goes_when_it_is_no_longer_so() {
     update(&mut screen.model, Msg::Refused("no".to_owned()));
     update(&mut screen.model, Msg::Tick);
     assert!(screen.model.notice.is_some(), "other words stay until a key");
-}
-
-#[test]
-fn enter_runs_a_command_that_is_typed_and_no_other() {
-    let with_commands = || {
-        let mut screen = Screen::new(AgentType::Claude);
-        let commands = json!([{ "name": "reload-plugins" }, { "name": "compact" }, { "name": "context" }, { "name": "review", "argumentHint": "[FILE]" }]);
-        screen.tell("system", &json!({ "subtype": "commands", "data": { "commands": commands } }));
-        screen
-    };
-    // A command that nobody has never reaches the model as words, nor runs another one.
-    for unknown in ["/login", "/rp", "/nope", "/nope now", " /nope"] {
-        let mut screen = with_commands();
-        assert_eq!(screen.keys(&format!("{unknown}<enter><enter>")), [], "{unknown}");
-        let notice = screen.model.notice.clone().unwrap_or_default();
-        assert!(notice.contains("unknown command"), "{unknown}: {notice}");
-        assert_eq!(screen.typed(), unknown);
-    }
-    // Several begin like this: one is filled in, none runs.
-    let mut screen = with_commands();
-    assert_eq!(screen.keys("/co<enter>"), []);
-    let prompt = |text: &str| [remembered(text), Effect::Prompt(Prompt::text(text))];
-    for (keys, sent) in [
-        ("/comp<enter>", "/compact"),
-        ("/compact<enter>", "/compact"),
-        ("/rel<enter>", "/reload-plugins"),
-        ("/RELOAD<enter>", "/reload-plugins"),
-        ("/rp<down><enter>", "/reload-plugins"),
-        ("/review src/main.rs<enter>", "/review src/main.rs"),
-        ("/etc/passwd is what?<enter>", "/etc/passwd is what?"),
-        ("// a comment<enter>", "// a comment"),
-        ("/<enter>", "/"),
-    ] {
-        let mut screen = with_commands();
-        let effects = screen.keys(keys);
-        let expected: &[Effect] = if sent == "/" { &[] } else { &prompt(sent) };
-        assert_eq!(effects, expected, "{keys}");
-    }
-}
-
-#[test]
-fn a_command_is_not_guessed_while_the_agent_has_not_listed_its_own() {
-    let mut screen = Screen::new(AgentType::Claude);
-    let effects = screen.keys("/compact<enter>");
-    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Prompt(_))), "{effects:?}");
-    assert!(screen.model.notice.as_ref().unwrap().contains("Enter again"), "{:?}", screen.model.notice);
-    assert_eq!(screen.keys("<enter>"), [remembered("/compact"), Effect::Prompt(Prompt::text("/compact"))]);
-}
-
-#[test]
-fn only_modes_that_work_here_are_offered() {
-    // Claude takes this mode at its start only.
-    let mut screen = Screen::new(AgentType::Claude);
-    screen.tell("modeChanged", &json!({ "mode": "plan" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("ask"));
-    let mut screen = Screen::new(AgentType::Claude);
-    screen.tell("sessionStarted", &json!({ "agentType": "claude", "nativeMode": "bypassPermissions" }));
-    screen.tell("modeChanged", &json!({ "mode": "plan" }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("autoAll"));
-    // Whoever is no owner goes no further than the owner did; whoever only sees changes nothing.
-    let with_role = |role| {
-        let mut screen = Screen::new(AgentType::Builtin);
-        screen.model.me.role = Some(role);
-        screen.tell("modeChanged", &json!({ "mode": "autoEdit" }));
-        screen
-    };
-    let mut screen = with_role(multitap_event::ClientRole::Controller);
-    let modes: Vec<_> = (0..3).filter_map(|_| next_mode(&mut screen)).collect();
-    assert_eq!(modes, ["plan", "ask", "autoEdit"]);
-    let by = json!({ "client": "phone", "door": "a2a", "clientId": "p", "role": "controller" });
-    screen.tell("modeChanged", &json!({ "mode": "ask", "by": by }));
-    assert_eq!(next_mode(&mut screen).as_deref(), Some("autoEdit"), "only an owner lowers what others may choose");
-    assert_eq!(next_mode(&mut with_role(multitap_event::ClientRole::Observer)), None);
 }

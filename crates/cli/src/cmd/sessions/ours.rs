@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use multitap_event::{Event, EventKind, TextChunk, Timestamp};
+use multitap_event::{Event, EventKind, TextChunk, Timestamp, visible, visible_line};
 use multitap_hub::{Edge, Entry, Filter, Journal, JournalError, Part, SessionRecord};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::exit::{Exit, Problem};
 use crate::host;
 use crate::live;
 use crate::out;
-use crate::words::{clean, plain_json, pretty_json};
+use crate::words::{plain_json, pretty_json};
 
 /// How much of a log is read at a time.
 const PAGE: usize = 512;
@@ -93,7 +93,7 @@ impl Ours {
     pub(super) async fn show(&self, record: &SessionRecord) -> Result<Exit, Problem> {
         let mut stdout = out::buffered();
         let (mut transcript, mut pieces) = (Transcript::default(), Pieces::default());
-        let mut text = format!("{}\n", clean(&facts(record)));
+        let mut text = format!("{}\n", visible_line(&facts(record)));
         let mut after = 0;
         loop {
             let entries = self.page(record, after).await?;
@@ -104,13 +104,13 @@ impl Ours {
             }
             let Some(last) = entries.last() else { break };
             after = last.seq();
-            if let Err(error) = stdout.write_all(clean(&text).as_bytes()) {
+            if let Err(error) = stdout.write_all(visible(&text).as_bytes()) {
                 return written(Err(error));
             }
             text.clear();
         }
         text.extend(pieces.rest().map(|kind| transcript.tell(&kind)));
-        written(stdout.write_all(clean(&text).as_bytes()).and_then(|()| stdout.flush()))
+        written(stdout.write_all(visible(&text).as_bytes()).and_then(|()| stdout.flush()))
     }
 
     /// Forgets it; what the agent keeps of it stays.
@@ -174,7 +174,7 @@ fn line(record: &SessionRecord, folders: bool, now: Timestamp) -> String {
     if let Some(folder) = record.folder.as_ref().filter(|_| folders) {
         line.push_str(&format!("  ({})", folder.display()));
     }
-    format!("{}\n", clean(&line))
+    format!("{}\n", visible_line(&line))
 }
 
 fn facts(record: &SessionRecord) -> String {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use multitap_event::{ClientRef, Door as Way, Timestamp};
+use multitap_event::{ClientRef, Door as Way, Timestamp, visible_line};
 use multitap_hub::{Journal as _, Reach, Session, SessionRecord};
 use multitap_remote::{Address, Attach, AttachError, Way as Road};
 use multitap_store::Store;
@@ -22,7 +22,7 @@ use crate::logging::ToFile;
 use crate::out;
 use crate::settings::Settings;
 use crate::signals::Signals;
-use crate::words::{clean, pretty_json};
+use crate::words::pretty_json;
 
 /// Shows a session, or lists what runs.
 pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
@@ -206,7 +206,7 @@ fn line(one: &Running, now: Timestamp) -> String {
     let folder = record.and_then(|record| record.folder.as_deref()).map(short).unwrap_or_default();
     let address = address.as_deref().unwrap_or("private");
     let age = age(now.millis_since(*since));
-    format!("{}\n", clean(&format!("{session_id}  {agent:<8} {age:>7}  pid {pid:<7}  {address}  {folder}")))
+    format!("{}\n", visible_line(&format!("{session_id}  {agent:<8} {age:>7}  pid {pid:<7}  {address}  {folder}")))
 }
 
 fn stated(one: &Running) -> Value {

@@ -7,9 +7,12 @@ use std::fmt::Write as _;
 const AROUND: usize = 3;
 
 pub(super) fn changed_lines(before: &str, after: &str) -> String {
-    // Both end with a line end: no empty line follows it.
-    let (before, after) = before.strip_suffix('\n').zip(after.strip_suffix('\n')).unwrap_or((before, after));
-    let (old, new): (Vec<&str>, Vec<&str>) = (lines(before), lines(after));
+    // Both end with a line end, or there was nothing: no empty line follows it.
+    let (old, new) = match (before.strip_suffix('\n'), after.strip_suffix('\n')) {
+        (Some(before), Some(after)) => (lines(before), lines(after)),
+        (None, Some(after)) if before.is_empty() => (Vec::new(), lines(after)),
+        _ => (lines(before), lines(after)),
+    };
     let same = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
     let (old_rest, new_rest) = (&old[same..], &new[same..]);
     let end = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(one, other)| one == other).count();
@@ -43,6 +46,7 @@ mod tests {
         let after = "1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
         assert_eq!(changed_lines(before, after), "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n");
         assert_eq!(changed_lines("", "a\nb"), "@@ -1,0 +1,2 @@\n+a\n+b\n");
+        assert_eq!(changed_lines("", "a\n"), "@@ -1,0 +1,1 @@\n+a\n");
         assert_eq!(changed_lines("a", "a\n"), "@@ -1,1 +1,2 @@\n a\n+\n");
     }
 }

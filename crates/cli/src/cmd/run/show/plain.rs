@@ -2,11 +2,12 @@
 
 use multitap_event::{
     AgentError, Door, Event, EventKind, FileChangeType, MessageId, Question, Retry, Role, Severity, SystemSubtype,
-    TextChunk, ToolCompleted, ToolId, ToolOutcome, ToolProgress, ToolStarted, TurnEnd, TurnStatus,
+    TextChunk, ToolCompleted, ToolId, ToolOutcome, ToolProgress, ToolStarted, TurnEnd, TurnStatus, visible,
+    visible_output,
 };
 
 use super::Shown;
-use crate::words::{clean, short};
+use crate::words::short;
 
 /// A line that is longer is shown before it has ended.
 const LONG_LINE: usize = 4096;
@@ -43,7 +44,9 @@ impl Plain {
             EventKind::ToolStarted(tool) => shown.stderr.push(self.tool_started(tool)),
             EventKind::ToolProgress(progress) => shown.stderr = self.output(progress),
             EventKind::ToolCompleted(done) => {
-                shown.stderr.extend(self.rest_of_output(&done.tool_id).map(|line| format!("  {line}")));
+                shown
+                    .stderr
+                    .extend(self.rest_of_output(&done.tool_id).map(|line| format!("  {}", visible_output(&line))));
                 shown.stderr.extend(self.tool_completed(done));
             }
             EventKind::FileChanged(change) => {
@@ -103,9 +106,6 @@ impl Plain {
         if !shown.stderr.is_empty() && shown.stdout.is_empty() {
             shown.stdout = self.end_line();
         }
-        for line in &mut shown.stderr {
-            *line = clean(line);
-        }
         shown
     }
 
@@ -133,7 +133,7 @@ impl Plain {
 
     /// A piece of the answer, as stdout may have it.
     fn answer(&mut self, text: &str) -> String {
-        let text = if self.to_terminal { clean(text) } else { text.to_owned() };
+        let text = if self.to_terminal { visible(text).into_owned() } else { text.to_owned() };
         if let Some(last) = text.chars().last() {
             self.mid_line = last != '\n';
             self.spoke = true;
@@ -174,7 +174,7 @@ impl Plain {
         } else if !last.is_empty() {
             self.lines.push((progress.tool_id.clone(), last));
         }
-        lines.into_iter().map(|line| format!("  {line}")).collect()
+        lines.iter().map(|line| format!("  {}", visible_output(line))).collect()
     }
 
     fn rest_of_output(&mut self, tool: &ToolId) -> Option<String> {
