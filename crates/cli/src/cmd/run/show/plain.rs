@@ -2,7 +2,7 @@
 
 use multitap_event::{
     AgentError, Door, Event, EventKind, FileChangeType, MessageId, Question, Retry, Role, Severity, SystemSubtype,
-    TextChunk, ToolCompleted, ToolId, ToolOutcome, ToolProgress, ToolStarted, TurnEnd, TurnStatus, visible,
+    TextChunk, ToolCompleted, ToolId, ToolOutcome, ToolProgress, ToolStarted, TurnEnd, TurnStatus, is_hidden, visible,
     visible_output,
 };
 
@@ -17,6 +17,8 @@ const LONG_LINE: usize = 4096;
 pub(in crate::cmd::run) struct Plain {
     to_terminal: bool,
     mid_line: bool,
+    /// The end of the answer so far, which the next piece may belong to.
+    held: String,
     speaking: Option<Option<MessageId>>,
     /// Something of this turn's answer was printed.
     spoke: bool,
@@ -133,17 +135,26 @@ impl Plain {
 
     /// A piece of the answer, as stdout may have it.
     fn answer(&mut self, text: &str) -> String {
-        let text = if self.to_terminal { visible(text).into_owned() } else { text.to_owned() };
         if let Some(last) = text.chars().last() {
             self.mid_line = last != '\n';
             self.spoke = true;
         }
-        text
+        if !self.to_terminal {
+            return text.to_owned();
+        }
+        self.held.push_str(text);
+        let end = open_end(&self.held);
+        let rest = self.held.split_off(end);
+        visible(&std::mem::replace(&mut self.held, rest)).into_owned()
     }
 
     /// Ends the line that the answer left open.
     pub(super) fn end_line(&mut self) -> String {
-        if std::mem::take(&mut self.mid_line) { "\n".to_owned() } else { String::new() }
+        let mut text = visible(&std::mem::take(&mut self.held)).into_owned();
+        if std::mem::take(&mut self.mid_line) {
+            text.push('\n');
+        }
+        text
     }
 
     fn tool_started(&mut self, tool: &ToolStarted) -> String {
@@ -268,4 +279,15 @@ pub(in crate::cmd::run) fn with_native(error: &AgentError) -> String {
         Some(native) => format!("{}\n{native}", error.message),
         None => error.message.clone(),
     }
+}
+
+/// Where the end of a text begins that may be half of an emoji, of a joined letter or of a line end: pieces of an answer
+/// are cut anywhere.
+fn open_end(text: &str) -> usize {
+    const LONGEST: usize = 8;
+    let may_join = |c: char| {
+        is_hidden(c) || matches!(c, '\u{600}'..='\u{dff}' | '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+    };
+    let end = text.char_indices().rev().take(LONGEST).take_while(|(_, c)| may_join(*c)).last();
+    end.map_or(text.len(), |(at, _)| at)
 }

@@ -80,6 +80,15 @@ fn a_terminal_does_not_obey_the_agent() {
 }
 
 #[test]
+fn an_emoji_that_comes_in_pieces_stays_one() {
+    let pieces = ["hi 👩", "\u{200d}", "👧 ", "☺", "\u{fe0f}", " x\r", "\ny", "\u{200d}", "z", "\u{200b}"];
+    let mut chunks: Vec<_> = pieces.iter().map(|piece| text(piece, "a", true)).collect();
+    chunks.push(tool("Bash", &json!({})));
+    let (stdout, _) = play(OutputFormat::Text, chunks);
+    assert_eq!(stdout, "hi 👩\u{200d}👧 ☺\u{fe0f} x\ny\\u200dz\\u200b\n");
+}
+
+#[test]
 fn an_error_is_told_once() {
     let error = AgentError::new(AgentErrorKind::Unknown, "overloaded");
     let end = TurnEnd { error: Some("overloaded".into()), ..TurnEnd::of(TurnStatus::Failed) };
