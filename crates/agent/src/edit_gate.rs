@@ -11,7 +11,7 @@ use multitap_event::{AgentLink, ApprovalMode, Details, EditReview, EditedCall, Q
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
-use crate::command::{Script, hides_commands};
+use crate::command::Script;
 use crate::job::Access;
 use crate::policy::{Policy, Rule, Verdict};
 use crate::tools::shell;
@@ -90,7 +90,7 @@ impl Gate {
             return Err(format!("the rule {rule} cannot be read here, and it may block this command"));
         }
         match Script::parse(command) {
-            Ok(script) if !hides_commands(&script) => Ok(()),
+            Ok(script) if !script.hides_commands() => Ok(()),
             Ok(_) => Err("it runs commands that cannot be seen: write them out".to_owned()),
             Err(_) => Err("what it would run cannot be read with certainty: use plain commands".to_owned()),
         }

@@ -25,7 +25,6 @@ use serde_json::{Map, Value};
 use self::permission::Permissions;
 use crate::exit::Problem;
 use crate::out;
-use crate::words::clean;
 
 /// A larger file holds no settings.
 const LARGEST: u64 = 1024 * 1024;
@@ -182,7 +181,7 @@ impl Settings {
     /// Tells the user what is wrong with the files.
     pub(crate) fn say_warnings(&self) {
         for warning in &self.warnings {
-            out::say(&format!("multitap: {}", clean(warning)));
+            out::say(&format!("multitap: {warning}"));
         }
     }
 

@@ -6,13 +6,12 @@
 use std::path::{Path, PathBuf};
 
 use multitap_adapter::acting_files;
-use multitap_event::{AgentType, SessionConfig};
+use multitap_event::{AgentType, SessionConfig, visible_line};
 use multitap_tui::{Choosing, Seat, choose};
 
 use crate::exit::{Exit, Problem};
 use crate::out;
 use crate::settings::{self, Settings};
-use crate::words::clean;
 
 /// How many lines the list of files may take.
 const SHOWN: usize = 12;
@@ -47,14 +46,16 @@ pub(crate) async fn ask(
     }
     let parent = parent(&real);
     let mut answers = vec!["Yes, I trust this folder".to_owned()];
-    answers.extend(parent.as_ref().map(|parent| clean(&format!("Yes, and all of {}", parent.display()))));
+    answers.extend(
+        parent.as_ref().map(|parent| visible_line(&format!("Yes, and all of {}", parent.display())).into_owned()),
+    );
     answers.push(match agent {
         AgentType::Acp => "No: do not start".to_owned(),
         _ => "No: start without the project's settings".to_owned(),
     });
     let safe = answers.len() - 1;
     let asked = Choosing {
-        title: clean(&format!("Do you trust the files in {}?", real.display())),
+        title: visible_line(&format!("Do you trust the files in {}?", real.display())).into_owned(),
         lines: lines(&real, &env, settings),
         answers,
         safe,
@@ -75,7 +76,7 @@ pub(crate) async fn ask(
         None => Err("no home folder is known".to_owned()),
     };
     if let Err(why) = stored {
-        out::say(&format!("multitap: the folder is trusted for this run only: {}", clean(&why)));
+        out::say(&format!("multitap: the folder is trusted for this run only: {why}"));
     }
     Ok(Answer::Trusted)
 }
@@ -98,7 +99,7 @@ fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settin
     }
     let mut lines =
         vec!["These files can run programs or allow tools without asking you, as soon as an agent starts:".to_owned()];
-    lines.extend(found.iter().map(|line| clean(line)));
+    lines.extend(found.iter().map(|line| visible_line(line).into_owned()));
     lines.extend([String::new(), "The answer holds for all agents, also when the files change later.".to_owned()]);
     lines
 }

@@ -43,7 +43,7 @@ async fn ask(taken: &mut Taken, asked: &Choosing) -> io::Result<Option<usize>> {
     let hears_at = Instant::now() + DEAF;
     let mut hears = false;
     loop {
-        taken.screen.draw(|frame| frame.render_widget(drawn(asked, at, hears), frame.area()))?;
+        taken.screen.draw("multitap", |frame| frame.render_widget(drawn(asked, at, hears), frame.area()))?;
         let read = tokio::select! {
             read = taken.input.next() => read,
             () = sleep_until(hears_at), if !hears => {

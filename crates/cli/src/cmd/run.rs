@@ -96,7 +96,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     if args.output_format != OutputFormat::Text
         && let Some(left_out) = multitap_adapter::project_left_out(&config)
     {
-        out::say(&format!("multitap: {}", clean(&left_out)));
+        out::say(&format!("multitap: {left_out}"));
     }
     let which = taken_up.which(&host, &config, &folder, id.clone());
     if let Which::Stored(stored) = &which {

@@ -16,10 +16,10 @@ mod contract;
 mod crash;
 #[cfg(unix)]
 mod decode;
-#[cfg(target_os = "linux")]
-mod ending;
 #[cfg(unix)]
 mod edited;
+#[cfg(target_os = "linux")]
+mod ending;
 #[cfg(unix)]
 mod headless;
 #[cfg(unix)]

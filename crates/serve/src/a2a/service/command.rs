@@ -110,6 +110,7 @@ impl Service {
                         asked = None;
                     }
                 }
+                Item::Failed(error) => return Err(error),
             }
         }
         let session = stream.session();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use multitap_a2a::devtool::{self, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId, Refused,
-    Ruling, SessionId, Severity, ToolId,
+    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId,
+    Refused, Ruling, SessionId, Severity, ToolId,
 };
 use multitap_hub::{DecideError, Journal, Session, WhenBusy};
 use serde_json::{Map, Value, json};
