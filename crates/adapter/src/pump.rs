@@ -356,7 +356,7 @@ impl<C: Codec> Pump<C> {
             if told.iter().any(|draft| matches!(draft.kind, EventKind::TurnCompleted(_)))
                 && self.cancelled_until.take().is_some()
             {
-                // Before anybody is told that the turn is over.
+                // First, so that a turn reported as cancelled has nothing running.
                 self.end_commands().await;
             }
             if self.tell(told).await.is_err() {

@@ -35,9 +35,10 @@ fn watch() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return };
     let waited = runtime.block_on(async {
-        let (mut terminate, mut interrupt) =
-            (signal(SignalKind::terminate()).ok()?, signal(SignalKind::interrupt()).ok()?);
+        let mut terminate = signal(SignalKind::terminate()).ok()?;
         terminate.recv().await?;
+        // Listened to only now: an earlier Ctrl+C may have been meant for an editor.
+        let mut interrupt = signal(SignalKind::interrupt()).ok()?;
         tokio::select! {
             () = tokio::time::sleep(PATIENCE) => {}
             _ = terminate.recv() => {}

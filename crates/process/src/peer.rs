@@ -2,7 +2,7 @@
 //!
 //! Whatever an agent starts runs under a supervisor of ours, or of another Multitap of this user. Such a process has
 //! supervisors above it that are not above us as well. A process cannot leave them: orphans go to the supervisor. Where
-//! somebody killed the supervisors, the mark in its environment still tells.
+//! somebody killed the supervisors, the mark in its environment identifies it.
 //!
 //! Linux only; elsewhere nobody is recognised.
 
@@ -36,7 +36,6 @@ mod linux {
     use std::collections::{HashMap, HashSet};
     use std::fs;
     use std::net::{IpAddr, SocketAddr};
-    use std::os::unix::fs::MetadataExt as _;
 
     use rustix::process::{Pid, getpid};
 
@@ -108,8 +107,12 @@ mod linux {
     }
 
     pub(super) fn is_connection_of_agent(peer: SocketAddr, own: SocketAddr) -> bool {
-        let Some(inode) = inode(peer, own) else { return false };
-        let socket = format!("socket:[{inode}]");
+        let socket = match find(peer, own) {
+            Found::Socket(inode) => format!("socket:[{inode}]"),
+            // Whoever sent something and went at once cannot be looked at any more.
+            Found::Gone => return true,
+            Found::OtherUser | Found::Unknown => return false,
+        };
         let everyone = everyone();
         let of_agents = of_agents(&everyone);
         let mut is_hidden = false;
@@ -148,19 +151,35 @@ mod linux {
         Some(links.any(|link| link.as_os_str() == file))
     }
 
-    /// The socket of the other end, if it is a process of this user.
-    fn inode(peer: SocketAddr, own: SocketAddr) -> Option<u64> {
-        let us = fs::metadata("/proc/self").ok()?.uid();
+    /// The other end of a connection within this machine.
+    #[derive(Debug, PartialEq, Eq)]
+    enum Found {
+        /// Its inode.
+        Socket(u64),
+        /// No process has it open.
+        Gone,
+        OtherUser,
+        /// This system has no table of connections.
+        Unknown,
+    }
+
+    fn find(peer: SocketAddr, own: SocketAddr) -> Found {
+        let us = rustix::process::geteuid().as_raw();
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|table| fs::read_to_string(table).ok());
-        tables.into_iter().find_map(|table| {
-            table.lines().skip(1).find_map(|line| {
-                let fields: Vec<&str> = line.split_whitespace().collect();
-                let is_it = same(address(fields.get(1)?)?, peer) && same(address(fields.get(2)?)?, own);
-                let owner: u32 = fields.get(7)?.parse().ok()?;
-                // Root's files of a process that hides belong to root, whoever runs it.
-                if is_it && (owner == us || us == 0) { fields.get(9)?.parse().ok() } else { None }
-            })
-        })
+        let tables: Vec<String> = tables.collect();
+        let mut lines = tables.iter().flat_map(|table| table.lines().skip(1));
+        let found = lines.find_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let is_it = same(address(fields.get(1)?)?, peer) && same(address(fields.get(2)?)?, own);
+            let (owner, inode): (u32, u64) = (fields.get(7)?.parse().ok()?, fields.get(9)?.parse().ok()?);
+            is_it.then_some((owner, inode))
+        });
+        match found {
+            None if tables.is_empty() => Found::Unknown,
+            None | Some((_, 0)) => Found::Gone,
+            Some((owner, _)) if owner != us && us != 0 => Found::OtherUser,
+            Some((_, inode)) => Found::Socket(inode),
+        }
     }
 
     /// The same place: IPv4 may stand in the table of IPv6.
@@ -210,9 +229,11 @@ mod linux {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (ours, theirs) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
-            let inode = inode(ours, theirs).unwrap();
+            let Found::Socket(inode) = find(ours, theirs) else { panic!("{:?}", find(ours, theirs)) };
             assert_eq!(holds(getpid(), &format!("socket:[{inode}]")), Some(true));
             assert!(!is_connection_of_agent(ours, theirs));
+            drop(stream);
+            assert!(is_connection_of_agent(ours, theirs), "nobody is there any more who could be looked at");
         }
 
         #[test]

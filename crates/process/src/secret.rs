@@ -105,6 +105,6 @@ pub fn hide_from_others() -> io::Result<()> {
 
 /// Ends this process at once, whatever its threads hold.
 pub fn kill_self() {
-    // Nobody is left to tell if it fails.
+    // A failure cannot be reported: other threads may hold stderr.
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).ok();
 }

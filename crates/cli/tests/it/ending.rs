@@ -59,7 +59,7 @@ fn a_host_whose_threads_are_all_stuck_ends() {
     let mut stdout = std::io::BufReader::new(host.0.stdout.take().unwrap());
     std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
     let port = line.trim().rsplit_once(':').unwrap().1.parse().unwrap();
-    let stuck = || (!answers(port)).then_some(());
+    let stuck = || (0..200).any(|_| !answers(port)).then_some(());
     until_blocking("the log to fill the pipe", PATIENCE * 4, stuck).unwrap();
     let pid = host.0.id();
     kill(&scene, "-TERM", pid);

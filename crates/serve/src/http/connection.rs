@@ -206,7 +206,7 @@ impl Accept {
                     (self.peers.clone(), self.router.clone(), self.limits, self.stop.clone());
                 let served = async move {
                     if peers.refuses(process).await {
-                        timeout(TELL_PATIENCE, peer::turn_away(stream)).await.ok(); // it was told, or did not listen
+                        timeout(TELL_PATIENCE, peer::turn_away(stream)).await.ok(); // a client need not read the reason
                     } else {
                         serve(stream, (seat, user.await), router, limits, stop).await;
                     }

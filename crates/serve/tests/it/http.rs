@@ -355,6 +355,6 @@ async fn a_door_that_stops_waits_for_nobody_for_ever() {
     let began = Instant::now();
     door.stop().await;
     let took = began.elapsed();
-    assert!((Duration::from_secs(4)..Duration::from_secs(30)).contains(&took), "{took:?}");
+    assert!((Duration::from_secs(2)..Duration::from_secs(30)).contains(&took), "{took:?}");
     assert_eq!(never_ends.rest().await.status, 0, "cut off");
 }
