@@ -216,6 +216,14 @@ fn failed(message: String) -> LaunchError {
     LaunchError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(AgentType::Builtin)))
 }
 
+fn nothing_to_continue(folder: &Path) -> LaunchError {
+    let folder = folder.display();
+    let message = format!(
+        "no conversation to continue in {folder}. Start a new one without -c, or list all with: multitap sessions"
+    );
+    LaunchError::Agent(Box::new(AgentError::new(AgentErrorKind::SessionNotFound, message).of(AgentType::Builtin)))
+}
+
 async fn take_up(
     shelf: &Shelf,
     config: &SessionConfig,
@@ -230,7 +238,10 @@ async fn take_up(
     };
     let id = match &config.resume {
         Resume::New => None,
-        Resume::Latest => shelf.latest(folder).await.map_err(wrong)?,
+        Resume::Latest => match shelf.latest(folder).await.map_err(wrong)? {
+            None => return Err(nothing_to_continue(folder)),
+            found => found,
+        },
         Resume::Session { native_id, .. } => Some(native_id.clone()),
     };
     let now = Timestamp::now();

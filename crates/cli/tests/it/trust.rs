@@ -174,7 +174,8 @@ fn our_own_project_settings_are_asked_about_for_the_built_in_agent() {
 fn the_newest_conversation_goes_by_a_word() {
     let fake = fake();
     let scene = Scene::with(&fake);
-    for how in [&["-c"][..], &["-r", "latest"]] {
+    let builtin = ["--agent", "builtin", "--model", "rehearsal"];
+    for how in [&["-c"][..], &["-r", "latest"], &[&builtin[..], &["-c"]].concat()] {
         let run = scene.run(&[&["-p", "hi"], how, &STREAM[..]].concat()).exits(3);
         let events = run.events();
         assert_eq!(of(&events, "error")[0]["kind"], "sessionNotFound", "{}", run.stdout);

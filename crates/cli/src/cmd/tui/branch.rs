@@ -60,5 +60,11 @@ mod tests {
         assert_eq!(at("main").as_deref(), Some("01234567"));
         put("odd/.git", "\n");
         assert_eq!(at("odd"), at(""), "what is no tree is passed by");
+        #[cfg(unix)]
+        {
+            put("endless/.git/x", "");
+            std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless/.git/HEAD")).unwrap();
+            assert_eq!(at("endless"), at(""), "what never ends is not read");
+        }
     }
 }

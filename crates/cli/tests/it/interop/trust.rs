@@ -53,39 +53,42 @@ fn warned(run: &Run) -> bool {
 }
 
 /// Starts in a folder that nobody trusts, then with `--trust`, then after an earlier yes.
-fn check(agent: Agent, expected: &[&str]) {
+fn check(agent: Agent, options: &[&str], expected: &[&str]) {
     if agent.program().is_none() {
         return; // said loudly, and counted
     }
     let place = Place::new(agent, [Reply::text("one"), Reply::text("two"), Reply::text("three")]);
     lay(&place);
-    let run = place.once("hello", &[]);
+    let run = place.once("hello", options);
     run.exits(0);
     assert_eq!(marks(&place), [""; 0], "nothing of the project ran:\n{}", run.story());
     assert!(warned(&run), "it says so:\n{}", run.story());
-    let run = place.once("hello", &["--trust"]);
+    let codex = std::fs::read_to_string(place.scratch.home().join(".codex/config.toml")).unwrap();
+    assert!(!codex.contains("trust_level"), "the user's own settings stay as they were: {codex}");
+    let run = place.once("hello", &[&["--trust"], options].concat());
     run.exits(0);
     assert_eq!(marks(&place), expected, "with trust it runs:\n{}", run.story());
     assert!(!warned(&run), "{}", run.story());
     place.settings(&json!({"trustedFolders": [place.scratch.path("").parent().unwrap_or(Path::new("/"))]}));
-    let run = place.once("hello", &[]);
+    let run = place.once("hello", options);
     run.exits(0);
     assert_eq!(marks(&place), expected, "an earlier yes counts, also for what lies below:\n{}", run.story());
 }
 
 #[test]
 fn claude_runs_nothing_of_a_folder_that_nobody_trusts() {
-    check(Agent::Claude, &["claude-hook", "claude-local-hook", "claude-mcp", "claude-prompt-hook"]);
+    check(Agent::Claude, &[], &["claude-hook", "claude-local-hook", "claude-mcp", "claude-prompt-hook"]);
 }
 
 #[test]
 fn codex_runs_nothing_of_a_folder_that_nobody_trusts() {
-    check(Agent::Codex, &["codex-mcp"]);
+    // Where it may write, Codex would trust the folder by itself.
+    check(Agent::Codex, &["--sandbox", "workspace-write"], &["codex-mcp"]);
 }
 
 #[test]
 fn gemini_runs_nothing_of_a_folder_that_nobody_trusts() {
-    check(Agent::Gemini, &["gemini-mcp"]);
+    check(Agent::Gemini, &[], &["gemini-mcp"]);
 }
 
 #[test]
