@@ -137,7 +137,9 @@ impl ClaudeCodec {
             out.lines.push(reply(request_id, &via, &decision));
             return;
         };
-        let Some(allows) = self.approver.as_ref().and_then(|approver| approver.ruled(&asked)) else {
+        let ruled = self.approver.as_ref().and_then(|approver| approver.ruled(&asked));
+        // What was allowed before plan mode is not allowed in it.
+        let Some(allows) = ruled.filter(|allows| !(*allows && self.session.is_planning())) else {
             self.ask(asked, request_id.to_owned(), via, out);
             return;
         };

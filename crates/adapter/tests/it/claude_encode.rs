@@ -378,3 +378,41 @@ fn a_question_with_half_a_character_is_asked() {
     let Details::Command { command, .. } = asked.unwrap().details else { panic!("{step:#?}") };
     assert_eq!(command, "echo \u{fffd}");
 }
+
+/// R002-42: in plan mode nobody can allow a change, nor can an earlier answer. Plans and questions are still asked.
+#[test]
+fn plan_mode_refuses_changes_without_asking() {
+    let edit = json!({ "file_path": "/w/new.txt", "content": "x\n" });
+    let (bash, plan) = (json!({ "command": "touch x" }), json!({ "plan": "1. Look" }));
+    for path in [PermissionPath::Stream, PermissionPath::Mcp] {
+        let mut codec = codec_for(path);
+        let mut asks = |tool: &str, input: &Value| {
+            let request =
+                json!({ "subtype": "can_use_tool", "tool_name": tool, "input": input, "tool_use_id": "toolu_1" });
+            let step = match path {
+                PermissionPath::Mcp => call(&mut codec, &json!({ "tool_name": tool, "input": input })),
+                PermissionPath::Stream => codec.decode(
+                    &json!({ "type": "control_request", "request_id": "q1", "request": request }).to_string(),
+                    now(),
+                ),
+            };
+            let asked = step.events.iter().find_map(|kind| match kind {
+                EventKind::PermissionAsked(asked) => Some(asked.question_id.clone()),
+                _ => None,
+            });
+            if let Some(asked) = &asked {
+                codec.encode(Command::Decide(Decide::new(asked, option::PROCEED_ALWAYS)), now());
+            }
+            if tool == "Bash" {
+                codec.decode(r#"{"type":"system","subtype":"status","permissionMode":"plan"}"#, now());
+            }
+            (asked.is_some(), step.lines.join("\n"))
+        };
+        assert!(asks("Bash", &bash).0, "before plan mode");
+        for (tool, input) in [("Write", &edit), ("Bash", &bash)] {
+            let (is_asked, lines) = asks(tool, input);
+            assert!(!is_asked && lines.contains("deny") && lines.contains("ExitPlanMode"), "{tool}: {lines}");
+        }
+        assert!(asks("ExitPlanMode", &plan).0);
+    }
+}

@@ -78,8 +78,12 @@ impl Host for One {
         true
     }
 
-    fn commands(&self) -> Vec<SlashCommand> {
-        Vec::new()
+    fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
+        Box::pin(async { Ok(Some(Vec::new())) })
+    }
+
+    fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
+        Box::pin(async { Err(HostError::TooMany) })
     }
 }
 

@@ -166,10 +166,14 @@ fn the_commands_of_an_agent_that_does_not_run_are_listed() {
     let asker = crate::scene::asker();
     let scene = Scene::with(&asker);
     let served = scene.a2a_with(&["--agent", "claude"]);
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "commands/get", "params": {} });
+    let observed = || served.http.post("/?role=observer", &request).unwrap().json().unwrap();
+    assert_eq!(observed()["error"]["code"], -32012, "{}", observed());
     for _ in 0..3 {
         let listed = served.result("commands/get", &json!({}));
         assert_eq!(listed["commands"][0]["name"], "ask", "{listed}");
     }
+    assert_eq!(observed()["result"]["commands"][0]["name"], "ask", "what is known is shown to everybody");
     let failed = served.result("command/execute", &json!({ "command_path": ["memory", "show"], "args": "" }));
     assert_eq!(failed["status"], "FAILED_TO_START", "the built-in agent's commands are not Claude's: {failed}");
     assert_eq!(served.result("ListTasks", &json!({}))["totalSize"], 0);
