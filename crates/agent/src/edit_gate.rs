@@ -63,6 +63,13 @@ impl Gate {
     }
 
     fn judge(&self, question: &Question, edited: &EditedCall, mode: Option<ApprovalMode>) -> Result<(), String> {
+        if let (Details::Command { command: asked, .. }, Details::Command { command: now, .. }) =
+            (&question.details, &edited.details)
+            && asked == now
+        {
+            // The agent has checked this one itself.
+            return Ok(());
+        }
         if mode == Some(ApprovalMode::Plan) {
             return Err("the session is in plan mode: nothing can be edited".to_owned());
         }
@@ -141,6 +148,8 @@ mod tests {
     fn an_edited_command_is_read_by_our_own_rules() {
         let edit = |blocked: &[&str], to: &str| judge(blocked, ApprovalMode::Ask, command("echo hi"), command(to));
         assert_eq!(edit(&[], "echo bye && ls -l"), Ok(()));
+        let same = || command("echo $HOME > x");
+        assert_eq!(judge(&[], ApprovalMode::Plan, same(), same()), Ok(()), "nothing is edited");
         assert_eq!(edit(&["Bash(touch:*)", "Write", "Edit(src/**)", "Read(./.env)"], "touchy x"), Ok(()));
         for rule in ["Bash(* --force)", "Bash(rm", "PowerShell(rm:*)"] {
             assert!(edit(&[rule], "echo bye").unwrap_err().contains(rule), "{rule}");
