@@ -63,10 +63,14 @@ impl Gate {
     }
 
     fn judge(&self, question: &Question, edited: &EditedCall, mode: Option<ApprovalMode>) -> Result<(), String> {
-        if let (Details::Command { command: asked, .. }, Details::Command { command: now, .. }) =
-            (&question.details, &edited.details)
-            && asked == now
-        {
+        let same = |asked: &Details, now: &Details| match (asked, now) {
+            (
+                Details::Command { command: asked, directory: from, .. },
+                Details::Command { command: now, directory: to, .. },
+            ) => (asked, from) == (now, to),
+            _ => false,
+        };
+        if same(&question.details, &edited.details) {
             // The agent has checked this one itself.
             return Ok(());
         }
