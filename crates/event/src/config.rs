@@ -30,6 +30,8 @@ pub struct SessionConfig {
     pub sandbox_best_effort: bool,
     pub allowed_tools: Vec<String>,
     pub blocked_tools: Vec<String>,
+    /// Rules of our own settings that edited answers to an agent with rules of its own must pass as well.
+    pub edit_blocks: Vec<String>,
     /// The user trusts the folder: its own files may be run as git runs them, without asking (the built-in agent).
     pub trusted: bool,
     /// Tools may fetch from this machine and the network around it (the built-in agent).
@@ -75,6 +77,7 @@ impl SessionConfig {
             sandbox_best_effort: false,
             allowed_tools: Vec::new(),
             blocked_tools: Vec::new(),
+            edit_blocks: Vec::new(),
             trusted: false,
             private_addresses: false,
             max_turns: None,
