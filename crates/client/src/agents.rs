@@ -94,7 +94,7 @@ impl Launch for Agents {
             hidden_env: self.hidden_env.clone(),
             blocked: config.blocked_tools.clone(),
         });
-        let blocked = config.blocked_tools.clone();
+        let blocked = [&config.blocked_tools[..], &config.edit_blocks].concat();
         let spec = LaunchSpec { config, keeper: self.keeper.clone(), hidden_env: self.hidden_env.clone() };
         let tasks = self.tasks.clone();
         Box::pin(async move {

@@ -30,6 +30,8 @@ pub struct SessionConfig {
     pub sandbox_best_effort: bool,
     pub allowed_tools: Vec<String>,
     pub blocked_tools: Vec<String>,
+    /// Rules of our own settings that edited answers to an agent with rules of its own must pass as well.
+    pub edit_blocks: Vec<String>,
     /// The user trusts the folder. If not, a CLI starts without the project's settings where those would act, and the
     /// built-in agent does not believe git there.
     pub trusted: bool,
@@ -76,6 +78,7 @@ impl SessionConfig {
             sandbox_best_effort: false,
             allowed_tools: Vec::new(),
             blocked_tools: Vec::new(),
+            edit_blocks: Vec::new(),
             trusted: false,
             private_addresses: false,
             max_turns: None,

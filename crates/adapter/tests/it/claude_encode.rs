@@ -305,7 +305,9 @@ fn an_edited_answer_makes_no_rule() {
                 question(call(&mut codec, &bash("rm -rf /")));
                 "q1".into()
             }
-            _ => ask(&mut codec, "Bash", &json!({ "command": "rm -rf /" }), &bash_suggestions()).question_id,
+            PermissionPath::Stream => {
+                ask(&mut codec, "Bash", &json!({ "command": "rm -rf /" }), &bash_suggestions()).question_id
+            }
         };
         let edited = Decide { new_content: Some("ls".into()), ..Decide::new(&id, option::PROCEED_ALWAYS) };
         let refused = codec.encode(Command::Decide(edited.clone()), now());

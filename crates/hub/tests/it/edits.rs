@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use multitap_event::{ApprovalMode, Command, Decide, EventKind, Refused, Ruling, option};
 use multitap_hub::{DecideError, Feed, JoinFrom, Journal as _, Session};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 use crate::memory::Memory;
 use crate::scene::{Scene, asked, asked_about_command, client, edited, edited_call, soon, until};
@@ -20,10 +20,20 @@ async fn asking() -> (Scene, Feed, Arc<Memory>) {
     (scene, feed, journal)
 }
 
+/// An answer that waits for its ruling.
+struct Answering(JoinSet<Result<Ruling, DecideError>>);
+
+impl Answering {
+    async fn ruled(mut self) -> Result<Ruling, DecideError> {
+        soon(self.0.join_next()).await.unwrap().unwrap()
+    }
+}
+
 /// Answers in a task of its own.
-fn answers(session: &Session, decide: Decide, who: &'static str) -> JoinHandle<Result<Ruling, DecideError>> {
-    let session = session.clone();
-    tokio::spawn(async move { session.decide(decide, client(who)).await })
+fn answers(session: &Session, decide: Decide, who: &'static str) -> Answering {
+    let (session, mut answering) = (session.clone(), JoinSet::new());
+    answering.spawn(async move { session.decide(decide, client(who)).await });
+    Answering(answering)
 }
 
 #[track_caller]
@@ -42,7 +52,7 @@ async fn a_refused_edit_leaves_the_question_open_and_settles_nothing() {
     let review = scene.reviews().await;
     assert_eq!(review.decide.new_content.as_deref(), Some("touch x"));
     review.reply.send(Err("touch is blocked".into())).unwrap();
-    refused(&soon(first).await.unwrap(), "touch is blocked");
+    refused(&first.ruled().await, "touch is blocked");
     assert!(scene.agent.commands.try_recv().is_err(), "the agent hears of no answer");
     assert_eq!(scene.session.snapshot().await.unwrap().questions.open().len(), 1);
     // Somebody else answers as the question was.
@@ -58,13 +68,13 @@ async fn the_log_has_the_edited_form_whole() {
     let (mut scene, mut feed, journal) = asking().await;
     let answer = answers(&scene.session, edited("q", "echo bye"), "ann");
     scene.reviews().await.reply.send(Ok(edited_call("echo bye"))).unwrap();
-    let ruling = soon(answer).await.unwrap().unwrap();
+    let ruling = answer.ruled().await.unwrap();
     assert_eq!((ruling.edited, ruling.new_content.as_deref()), (true, Some("echo bye")));
     assert_eq!(ruling.runs.as_deref(), Some(&edited_call("echo bye")));
     let settled = until(&mut feed, "permissionSettled").await;
     assert!(matches!(settled.kind, EventKind::PermissionSettled(settled) if settled == ruling));
     assert!(matches!(scene.hears().await, Command::Decide(decide) if decide == edited("q", "echo bye")));
-    assert_eq!(journal.rulings(scene.session.id().clone()).await.unwrap(), [ruling.clone()]);
+    assert_eq!(journal.rulings(scene.session.id().clone()).await.unwrap(), std::slice::from_ref(&ruling));
     // Late answers hear who ruled, without the content.
     let late = scene.session.decide(Decide::new(&"q".into(), option::CANCEL), client("bob")).await;
     assert_eq!(late, Err(DecideError::Refused(Refused::AlreadySettled(Box::new(ruling.without_edit())))));
@@ -77,7 +87,7 @@ async fn whoever_answers_during_a_review_wins() {
     let review = scene.reviews().await;
     let won = scene.session.decide(Decide::new(&"q".into(), option::CANCEL), client("bob")).await.unwrap();
     review.reply.send(Ok(edited_call("echo bye"))).unwrap();
-    let late = soon(slow).await.unwrap();
+    let late = slow.ruled().await;
     assert_eq!(late, Err(DecideError::Refused(Refused::AlreadySettled(Box::new(won)))));
     assert!(matches!(scene.hears().await, Command::Decide(decide) if decide.option_id.as_str() == option::CANCEL));
     assert!(scene.agent.commands.try_recv().is_err(), "one decision");
@@ -93,14 +103,14 @@ async fn a_judgement_holds_for_the_question_and_the_mode_it_was_made_for() {
     scene.tells(EventKind::ModeChanged { mode, native_mode: None, by: None }).await;
     until(&mut feed, "modeChanged").await;
     review.reply.send(Ok(edited_call("echo bye"))).unwrap();
-    refused(&soon(answer).await.unwrap(), "mode");
+    refused(&answer.ruled().await, "mode");
     let answer = answers(&scene.session, edited("q", "echo bye"), "ann");
     let review = scene.reviews().await;
     assert_eq!(review.mode, mode);
     scene.tells(asked("q")).await;
     until(&mut feed, "permissionAsked").await;
     review.reply.send(Ok(edited_call("echo bye"))).unwrap();
-    let answer = soon(answer).await.unwrap();
+    let answer = answer.ruled().await;
     assert!(matches!(answer, Err(DecideError::Refused(Refused::DoesNotFit { .. }))), "{answer:?}");
 }
 
@@ -110,11 +120,11 @@ async fn an_agent_that_never_judges_refuses() {
     let answer = answers(&scene.session, edited("q", "echo bye"), "ann");
     let review = scene.reviews().await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    refused(&soon(answer).await.unwrap(), "no judgement");
+    refused(&answer.ruled().await, "no judgement");
     drop(review);
     let answer = answers(&scene.session, edited("q", "echo bye"), "ann");
     drop(scene.reviews().await);
-    refused(&soon(answer).await.unwrap(), "no judgement");
+    refused(&answer.ruled().await, "no judgement");
     // One that takes no edited answers at all.
     scene.agent.reviews.close();
     refused(&scene.session.decide(edited("q", "echo bye"), client("ann")).await, "takes no edited answers");

@@ -43,6 +43,13 @@ async fn everything_is_asked_there() {
         matches!(&wrong, DecideError::Refused(Refused::NotOffered { offered, .. }) if offered.len() == 2),
         "{wrong}"
     );
+    let edited = Decide { new_content: Some("touch x".into()), ..decide(option::PROCEED_ONCE) };
+    let judge = async { stage.agent.reviews.recv().await.unwrap().reply.send(Err("touch is blocked".into())) };
+    let (judged, refused) = soon(async { tokio::join!(judge, session.decide(edited, me.clone())) }).await;
+    assert!(judged.is_ok());
+    let offered = vec![option::PROCEED_ONCE.into(), option::CANCEL.into()];
+    let why = "touch is blocked".to_owned();
+    assert_eq!(refused, Err(DecideError::Refused(Refused::EditRefused { question: "q".into(), why, offered })));
     stage.session.decide(decide(option::PROCEED_ONCE), ann()).await.unwrap();
     let late = session.decide(decide(option::CANCEL), me.clone()).await.unwrap_err();
     let DecideError::Refused(Refused::AlreadySettled(ruling)) = late else { panic!("{late}") };

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, EventKind,
-    Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp, TurnEnd,
-    TurnId, TurnStatus, link, option,
+    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, Edit,
+    EventKind, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp,
+    TurnEnd, TurnId, TurnStatus, link, option,
 };
 use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Launch, Launching, Linger, Open, Session, Told};
 use multitap_remote::{Address, Attach, AttachError, Attached, attach};
@@ -217,7 +217,7 @@ pub(crate) fn asked(id: &str) -> EventKind {
             Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
         ],
         details: Details::Command { command: "ls".into(), directory: None, description: None },
-        edits: Vec::new(),
+        edits: vec![Edit::NewContent],
         reason: None,
     })
 }

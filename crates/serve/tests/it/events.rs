@@ -160,6 +160,13 @@ async fn everything_a_session_takes_can_be_asked_of_it() {
     let wrong = result(&mut client, "decide", json!({ "questionId": "q", "optionId": "maybe" })).await;
     assert_eq!(wrong["error"]["code"], -32602);
     assert_eq!(wrong["error"]["data"]["offered"], json!([option::PROCEED_ONCE, option::CANCEL]));
+    // The agent takes no edited answers: the question stays open.
+    agent.end.reviews.close();
+    let edited = json!({ "questionId": "q", "optionId": option::PROCEED_ONCE, "newContent": "touch x" });
+    let refused = result(&mut client, "decide", edited).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused:#}");
+    assert!(refused["error"]["data"]["editRefused"].is_string(), "{refused:#}");
+    assert_eq!(refused["error"]["data"]["offered"], json!([option::PROCEED_ONCE, option::CANCEL]));
     let decide = json!({ "questionId": "q", "optionId": option::CANCEL, "feedback": "not that" });
     let ruling = result(&mut client, "decide", decide).await;
     assert_eq!(ruling["result"]["settledBy"]["client"], "eve");

@@ -7,9 +7,9 @@ use std::time::Duration;
 use futures_util::{SinkExt as _, StreamExt as _};
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, EventKind,
-    Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp,
-    TurnEnd, TurnId, TurnStatus, link, option,
+    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, Edit,
+    EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk,
+    Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
 };
 use multitap_hub::{Hub, Journal, Launch, Launching, Open, Session, SessionRecord};
 use multitap_serve::{Access, Door, Host, HostError, Hosted, Limits, Opened, Wanted};
@@ -370,7 +370,7 @@ pub(crate) fn asked(id: &str) -> EventKind {
             Choice::new(option::CANCEL, "No", ChoiceKind::RejectOnce),
         ],
         details: Details::Command { command: "ls".into(), directory: None, description: None },
-        edits: Vec::new(),
+        edits: vec![Edit::NewContent],
         reason: None,
     })
 }

@@ -86,6 +86,26 @@ fn a_message_of_a_client_is_marked_with_its_door() {
 }
 
 #[test]
+fn an_edited_call_is_shown_as_what_ran() {
+    // R002-44
+    let mut play = Play::new(80, 20);
+    let call = json!({ "type": "toolStarted", "toolId": "t", "toolName": "shell", "toolKind": "shell",
+        "title": "Run echo hi", "arguments": { "command": "echo hi" } });
+    play.tell(&call);
+    let mut question = asked("q", "echo hi");
+    question["toolId"] = "t".into();
+    play.tell(&question);
+    let mut ruling = settled("q", &json!({ "client": "phone", "door": "a2a", "clientId": "x" }));
+    ruling["edited"] = true.into();
+    ruling["runs"] = json!({ "title": "Run echo bye", "arguments": { "command": "echo bye" },
+        "details": { "type": "command", "command": "echo bye" } });
+    play.tell(&ruling);
+    let screen = play.screen();
+    assert!(screen.contains("edited to Run echo bye"), "{screen}");
+    assert!(!screen.contains("echo hi"), "{screen}");
+}
+
+#[test]
 fn who_answered_first_is_said_by_name_and_the_dialog_closes() {
     // R003-27, R003-28
     let mut play = Play::new(60, 20);
