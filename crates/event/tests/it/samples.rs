@@ -19,6 +19,7 @@ fn client() -> ClientRef {
         door: Door::A2a,
         client_id: Some("client-1".into()),
         role: Some(ClientRole::Controller),
+        account: None,
     }
 }
 
