@@ -235,6 +235,30 @@ async fn interop_modes_models_thinking_and_what_claude_tells_of_itself() {
     scene.close().await;
 }
 
+/// A change that Claude refuses changes nothing, and each one is answered once, also one to what it is already.
+#[tokio::test]
+async fn interop_claude_confirms_or_refuses_each_change() {
+    let place = place!();
+    let mut scene = place.start(place.config()).await;
+    for mode in ["auto-edit", "auto-edit", "auto-all", "plan"] {
+        scene.send(Command::SetMode { mode: mode.into() }).await;
+    }
+    for model in ["claude-sonnet-4-5", "claude-sonnet-4-5"] {
+        scene.send(Command::SetModel { model: model.into() }).await;
+    }
+    scene.turn("[[text:hi]]").await;
+    let answer = |kind: &EventKind| match kind {
+        EventKind::ModeChanged { native_mode, .. } => native_mode.clone(),
+        EventKind::ModelChanged { model, .. } => Some(model.clone()),
+        EventKind::Error(error) => error.refused_setting.map(|setting| format!("{setting:?} refused")),
+        _ => None,
+    };
+    let answers: Vec<String> = scene.told.iter().filter_map(answer).collect();
+    let expected = ["acceptEdits", "acceptEdits", "Mode refused", "plan", "claude-sonnet-4-5", "claude-sonnet-4-5"];
+    assert_eq!(answers, expected, "{:#?}", scene.told);
+    scene.close().await;
+}
+
 #[tokio::test]
 async fn interop_every_setting_is_accepted() {
     let place = place!();

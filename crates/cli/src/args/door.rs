@@ -13,6 +13,7 @@ pub(crate) struct AccessArgs {
     ///
     /// A role is owner, controller (prompts and answers) or observer (only sees). Lines that begin with # say nothing.
     /// Nobody but you may read the file. `MULTITAP_TOKEN` in the environment is one more token, of a controller.
+    /// Without tokens only your own programs may use the door; that is checked on Linux.
     #[arg(long, value_name = "FILE", help_heading = DOOR)]
     pub(crate) token_file: Option<PathBuf>,
 

@@ -19,7 +19,7 @@ fn client() -> ClientRef {
         door: Door::A2a,
         client_id: Some("client-1".into()),
         role: Some(ClientRole::Controller),
-        account: Some("ada".into()),
+        account: None,
     }
 }
 

@@ -121,7 +121,8 @@ fn needs(details: &Details, choice: &Choice) -> Option<ApprovalMode> {
     match (details, choice.kind) {
         // An approved plan ends the plan mode.
         (Details::Plan { .. }, ChoiceKind::AllowOnce) => Some(ApprovalMode::Ask),
-        (Details::Plan { .. } | Details::FileEdit { .. }, ChoiceKind::AllowAlways) => Some(ApprovalMode::AutoEdit),
+        (Details::Plan { .. }, ChoiceKind::AllowAlways) => Some(ApprovalMode::AutoEdit),
+        // Also for edits: agents ask about some files in `autoEdit` too.
         (_, ChoiceKind::AllowAlways) => Some(ApprovalMode::AutoAll),
         (_, ChoiceKind::AllowOnce | ChoiceKind::RejectOnce | ChoiceKind::RejectAlways) => None,
     }

@@ -235,7 +235,8 @@ async fn only_an_owners_answer_saves_a_rule_or_goes_beyond_the_mode() {
 #[tokio::test]
 async fn an_answer_for_good_within_the_owners_mode_is_anybodys() {
     for (ceiling, details, expected) in [
-        (ApprovalMode::AutoEdit, file_edit(), vec!["proceed_always_and_save"]),
+        (ApprovalMode::AutoEdit, file_edit(), vec!["proceed_always", "proceed_always_and_save"]),
+        (ApprovalMode::AutoAll, file_edit(), vec!["proceed_always_and_save"]),
         (ApprovalMode::AutoEdit, command(), vec!["proceed_always", "proceed_always_and_save"]),
         (ApprovalMode::AutoAll, command(), vec!["proceed_always_and_save"]),
         (ApprovalMode::AutoEdit, Details::Plan { plan: "p".into() }, vec!["proceed_always_and_save"]),

@@ -342,3 +342,27 @@ fn words_go_with_the_option_that_the_line_names() {
     screen.keys("<esc>");
     assert_eq!(option(&screen.keys("<tab>go on<up><enter>")), "proceed_once", "somebody chose it now");
 }
+
+/// An option that would be refused is not shown; an owner sees it.
+#[test]
+fn options_of_the_owner_are_shown_to_owners_alone() {
+    for (role, expected) in [
+        (Some(multitap_event::ClientRole::Controller), vec!["Allow once", "Deny"]),
+        (Some(multitap_event::ClientRole::Owner), vec!["Allow once", "Always, and save", "Deny"]),
+        (None, vec!["Allow once", "Always, and save", "Deny"]),
+    ] {
+        let mut screen = Screen::new(AgentType::Builtin);
+        screen.model.me.role = role;
+        let options = json!([
+            { "id": "proceed_once", "name": "Allow once", "kind": "allowOnce" },
+            { "id": "proceed_always_and_save", "name": "Always, and save", "kind": "allowAlways", "ownerOnly": true },
+            { "id": "cancel", "name": "Deny", "kind": "rejectOnce" },
+        ]);
+        let details = json!({ "type": "command", "command": "rm", "directory": "/" });
+        screen.tell(
+            "permissionAsked",
+            &json!({ "questionId": "q", "title": "rm", "options": options, "details": details }),
+        );
+        assert_eq!(screen.model.asking.as_ref().unwrap().names(), expected, "{role:?}");
+    }
+}
