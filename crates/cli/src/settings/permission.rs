@@ -145,8 +145,9 @@ mod tests {
             "tools": { "allowed": ["run_shell_command"], "exclude": ["web_fetch"], "privateAddresses": true }
         }"#;
         let (permissions, notes) = take(text, Source::Project { trusted: false });
-        let expected = Permissions { excluded: vec!["web_fetch".to_owned()], ..Permissions::default() };
-        assert_eq!(permissions, expected);
+        let withheld = ["approvalMode", "tools.allowed", "tools.privateAddresses"].map(str::to_owned).to_vec();
+        let expected = Permissions { excluded: vec!["web_fetch".to_owned()], withheld, ..Permissions::default() };
+        assert_eq!(permissions, expected, "what is withheld is asked about on a terminal");
         assert_eq!(notes.len(), 4, "{notes:?}");
         let (permissions, notes) = take(text, Source::Project { trusted: true });
         assert_eq!(permissions.mode, Some(ApprovalMode::AutoAll));
