@@ -4,6 +4,10 @@
 //! supervisors above it that are not above us as well. A process cannot leave them: orphans go to the supervisor. Where
 //! somebody killed the supervisors, the mark in its environment identifies it.
 //!
+//! Private sockets make their client an owner, so they refuse the agents of every Multitap. A port that is open to the
+//! user's programs refuses only its own host's agents: they must not answer their own questions, but an agent may
+//! well use another host's door.
+//!
 //! Linux only; elsewhere nobody is recognised.
 
 use std::net::SocketAddr;
@@ -14,8 +18,8 @@ pub fn is_of_agent(pid: u32) -> bool {
     linux::is_of_agent(pid)
 }
 
-/// Whether an agent started the process at the other end of a TCP connection within this machine: the one whose own
-/// address is `peer`, connected to `own`.
+/// Whether an agent of this process started the one at the other end of a TCP connection within this machine: the one
+/// whose own address is `peer`, connected to `own`. Agents of another Multitap are programs like any other here.
 #[cfg(target_os = "linux")]
 pub fn is_connection_of_agent(peer: SocketAddr, own: SocketAddr) -> bool {
     linux::is_connection_of_agent(peer, own)
@@ -33,13 +37,13 @@ pub fn is_connection_of_agent(_peer: SocketAddr, _own: SocketAddr) -> bool {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::collections::{HashMap, HashSet};
+    use std::collections::HashSet;
     use std::fs;
     use std::net::{IpAddr, SocketAddr};
 
     use rustix::process::{Pid, getpid};
 
-    use crate::descendants::{Kin, everyone, stat};
+    use crate::descendants::{Kin, everyone, stat, tree};
     use crate::mark::MARK;
     use crate::supervisor::SUPERVISE;
 
@@ -129,19 +133,11 @@ mod linux {
         is_hidden && !others.into_iter().any(|pid| holds(pid, &socket) == Some(true))
     }
 
-    /// All processes below supervisors that are not above us.
+    /// All processes below the supervisors that this process started.
     fn of_agents(everyone: &[Kin]) -> HashSet<Pid> {
-        let parents: HashMap<Pid, Pid> = everyone.iter().map(|kin| (kin.process.pid, kin.parent)).collect();
-        let ours: HashSet<Pid> = supervisors(getpid()).unwrap_or_default().into_iter().collect();
-        // Only a process that has children can be a supervisor that matters.
-        let above: HashSet<Pid> = parents.values().copied().collect();
-        let foreign: HashSet<Pid> =
-            above.into_iter().filter(|pid| is_supervisor(*pid) && !ours.contains(pid)).collect();
-        let is_below = |pid: Pid| {
-            let mut way = std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).take(parents.len());
-            way.any(|pid| foreign.contains(&pid))
-        };
-        parents.keys().copied().filter(|pid| is_below(*pid)).collect()
+        let ours = everyone.iter().filter(|kin| kin.parent == getpid() && is_supervisor(kin.process.pid));
+        let below = ours.flat_map(|kin| tree(kin.process.pid, everyone.to_vec()));
+        below.map(|kin| kin.process.pid).collect()
     }
 
     /// Whether a process has that file open; none if it does not let us look.
