@@ -99,15 +99,16 @@ pub(crate) fn an_edit_that_must_not_run_is_refused(agent: Agent) {
 }
 
 pub(crate) fn no_command_is_edited_in_plan_mode(agent: Agent) {
-    // What a mode lets the built-in agent ask about, only looks.
-    let command = if matches!(agent, Agent::Builtin(_)) { "ls" } else { "mkdir asked" };
     if !agent.takes_other_content() {
         return;
     }
-    let place = Place::new(agent, [Reply::call(Tool::shell(command)), Reply::text("ok")]);
-    let mut stage = place.open(&["--approval-mode", "plan"]);
-    stage.prompt("plan it");
+    let place = Place::new(agent, [Reply::call(Tool::shell("mkdir asked")), Reply::text("ok")]);
+    let mut stage = place.open(&["--approval-mode", "ask"]);
+    stage.prompt("make a folder");
     let question = stage.question();
+    // The mode of the moment counts, not the one in which it was asked.
+    stage.send(&json!({"type": "setMode", "mode": "plan"}));
+    assert_eq!(stage.next("modeChanged")["mode"], "plan");
     stage.decide(&question, "proceed_once", &json!({"newContent": "mkdir made"}));
     let refused = stage.next("error");
     assert!(refused["message"].as_str().unwrap().contains("plan mode"), "{refused:#}");
