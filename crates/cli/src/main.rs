@@ -33,6 +33,11 @@ use clap::Parser as _;
 use crate::args::{Cli, Sub};
 use crate::exit::{Exit, Problem};
 
+/// Returns freed memory to the system. The allocator of glibc has a heap for each thread and keeps what was freed there,
+/// so a host stayed as large as its busiest moment.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1).peekable();
     if args.next_if(|arg| arg == multitap_process::SUPERVISE).is_some() {

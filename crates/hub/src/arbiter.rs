@@ -32,7 +32,7 @@ struct Over {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum End {
-    Settled(Ruling),
+    Settled(Box<Ruling>),
     Withdrawn { question: QuestionId, at: Timestamp },
 }
 
@@ -81,7 +81,7 @@ impl Arbiter {
     /// Somebody below us ruled already, such as a rule the agent keeps.
     pub(crate) fn settled(&mut self, ruling: Ruling) {
         let tool = self.close(&ruling.question_id).and_then(|closed| closed.tool_id);
-        self.remember(Over { end: End::Settled(ruling.without_edit()), tool });
+        self.remember(Over { end: End::Settled(Box::new(ruling.without_edit())), tool });
     }
 
     /// Judges an answer: the first valid one wins, every other is refused with its reason. The ruling counts once it is
@@ -111,7 +111,7 @@ impl Arbiter {
 
     fn why_not(&self, question: &QuestionId) -> Refused {
         match self.over.iter().rev().find(|over| over.question() == question).map(|over| &over.end) {
-            Some(End::Settled(ruling)) => Refused::AlreadySettled(Box::new(ruling.clone())),
+            Some(End::Settled(ruling)) => Refused::AlreadySettled(ruling.clone()),
             Some(End::Withdrawn { question, at }) => Refused::Withdrawn { question: question.clone(), at: *at },
             None => Refused::UnknownQuestion { question: question.clone() },
         }

@@ -315,8 +315,10 @@ fn within(bytes: usize) -> impl FnMut(&&Entry) -> bool {
 impl Inner {
     fn trim(&mut self) {
         match self.retain {
-            Retain::Ring => self.shrink(RING_BYTES),
-            Retain::Volatile => self.shrink(VOLATILE_BYTES),
+            // The journal has all of it, so not even the last entry must stay: a large one would for as long as the
+            // session is idle.
+            Retain::Ring => self.shrink(RING_BYTES, 0),
+            Retain::Volatile => self.shrink(VOLATILE_BYTES, 1),
             Retain::UntilRead => match self.readers.iter().map(|reader| reader.wants_after()).min() {
                 Some(read) => {
                     while self.entries.front().is_some_and(|entry| entry.seq() <= read) {
@@ -324,16 +326,50 @@ impl Inner {
                     }
                 }
                 // Nobody has come yet.
-                None => self.shrink(VOLATILE_BYTES),
+                None => self.shrink(VOLATILE_BYTES, 1),
             },
         }
     }
 
-    fn shrink(&mut self, most: usize) {
-        while self.bytes > most && self.entries.len() > 1 {
+    /// Drops the oldest entries beyond so many bytes, but leaves so many entries.
+    fn shrink(&mut self, most: usize, least: usize) {
+        while self.bytes > most && self.entries.len() > least {
             if let Some(entry) = self.entries.pop_front() {
                 self.bytes -= entry.bytes();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use multitap_event::{Draft, EventKind, TextChunk, Timestamp};
+
+    use super::*;
+
+    fn entry(seq: u64, bytes: usize) -> Entry {
+        let kind = EventKind::TextChunk(TextChunk::piece("x".repeat(bytes)));
+        Entry::new(Draft::new(Timestamp::from_millis(0), kind).stamp("session".into(), seq))
+    }
+
+    /// Bytes that stay in memory, counted: an idle session must not hold its last prompt, however large.
+    #[test]
+    fn a_large_entry_does_not_stay_where_the_journal_has_it() {
+        let tail = Tail::new(0, Retain::Ring);
+        tail.add([entry(1, 100), entry(2, 15 * 1024 * 1024)]);
+        assert_eq!(tail.lock().bytes, 0);
+        assert!(tail.lock().entries.is_empty());
+        assert!(matches!(tail.after(0, 10, usize::MAX), Found::Behind { first: 3 }));
+        assert!(matches!(tail.after(2, 10, usize::MAX), Found::Nothing));
+        tail.add([entry(3, 100)]);
+        assert!(matches!(tail.after(2, 10, usize::MAX), Found::Entries(entries) if entries.len() == 1));
+        assert!(matches!(tail.after(1, 10, usize::MAX), Found::Behind { first: 3 }));
+    }
+
+    #[test]
+    fn the_last_entry_stays_where_there_is_nothing_else() {
+        let tail = Tail::new(0, Retain::Volatile);
+        tail.add([entry(1, 100), entry(2, 40 * 1024 * 1024)]);
+        assert_eq!(tail.lock().entries.len(), 1);
     }
 }

@@ -22,6 +22,10 @@ pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'stati
     Page::new(columns, theme).read(text).0
 }
 
+/// Quotes and lists within one another that are shown as such: deeper ones fit on no screen, and every line of theirs
+/// would cost as much as they are deep.
+const DEEPEST: usize = 32;
+
 /// A page under way.
 struct Page {
     theme: Theme,
@@ -32,6 +36,8 @@ struct Page {
     styles: Vec<Style>,
     /// What stands before each line: quotes and the indentation of lists.
     margins: Vec<Margin>,
+    /// Quotes and lists that are open beyond the deepest.
+    too_deep: usize,
     /// The numbers of the lists that are open; nothing for bullets.
     lists: Vec<Option<u64>>,
     /// The code under way, and its language.
@@ -62,6 +68,7 @@ impl Page {
             spans: Vec::new(),
             styles: vec![Style::new()],
             margins: Vec::new(),
+            too_deep: 0,
             lists: Vec::new(),
             code: None,
             table: None,
@@ -123,7 +130,7 @@ impl Page {
             }
             Tag::BlockQuote(_) => {
                 self.block();
-                self.margins.push(Margin { first: None, rest: "│ ".to_owned() });
+                self.indent_by(Margin { first: None, rest: "│ ".to_owned() });
             }
             Tag::CodeBlock(kind) => {
                 self.block();
@@ -154,7 +161,7 @@ impl Page {
                     _ => "• ".to_owned(),
                 };
                 let rest = " ".repeat(width(&bullet));
-                self.margins.push(Margin { first: Some(bullet), rest });
+                self.indent_by(Margin { first: Some(bullet), rest });
                 self.apart = false;
             }
             Tag::Table(alignments) => {
@@ -202,7 +209,7 @@ impl Page {
             }
             TagEnd::BlockQuote(_) => {
                 self.end_line();
-                self.margins.pop();
+                self.outdent();
                 self.apart = true;
             }
             TagEnd::CodeBlock => self.end_code(),
@@ -213,7 +220,7 @@ impl Page {
             }
             TagEnd::Item => {
                 self.end_line();
-                self.margins.pop();
+                self.outdent();
                 self.apart = false;
             }
             TagEnd::Table => self.end_table(),
@@ -291,6 +298,24 @@ impl Page {
         self.apart = true;
     }
 
+    fn indent_by(&mut self, margin: Margin) {
+        let leaves_room = self.indent() + width(&margin.rest) <= self.columns.div_ceil(2);
+        if self.margins.len() < DEEPEST && leaves_room {
+            self.margins.push(margin);
+        } else {
+            self.too_deep += 1;
+        }
+    }
+
+    fn outdent(&mut self) {
+        match self.too_deep.checked_sub(1) {
+            Some(left) => self.too_deep = left,
+            None => {
+                self.margins.pop();
+            }
+        }
+    }
+
     fn indent(&self) -> usize {
         self.margins.iter().map(|margin| width(&margin.rest)).sum()
     }
@@ -363,6 +388,29 @@ mod tests {
     pub(super) fn shown(text: &str, columns: usize) -> String {
         let lines = lines(text, columns, Theme::new(false));
         lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What a text comes to grows with its length, however deep it is nested: counted in spans, not timed.
+    #[test]
+    fn deep_nesting_grows_no_faster_than_its_text() {
+        let texts: [fn(usize) -> String; 8] = [
+            |n| format!("{} a\n{}", ">".repeat(n), "b\n".repeat(n)),
+            |n| format!("{}a", "- ".repeat(n)),
+            |n| (0..n.isqrt()).map(|depth| format!("{}- a\n", "  ".repeat(depth))).collect(),
+            |n| "[".repeat(n),
+            |n| "`".repeat(n),
+            |n| "*a _b ".repeat(n),
+            |n| format!("{}\n{}\n{}", "|a".repeat(n.isqrt()), "|-".repeat(n.isqrt()), "|b\n".repeat(n.isqrt())),
+            |n| "![a](b".repeat(n),
+        ];
+        for (at, text) in texts.iter().enumerate() {
+            let size = |n: usize| {
+                let lines = lines(&text(n), 80, Theme::new(true));
+                lines.iter().map(|line| line.spans.len() + 1).sum::<usize>()
+            };
+            let (small, large) = (size(1000), size(4000));
+            assert!(large <= 5 * small + 200, "text {at}: {small} spans at 1000, {large} at 4000");
+        }
     }
 
     #[test]

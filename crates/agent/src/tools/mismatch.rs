@@ -78,8 +78,10 @@ fn but_for_white_space<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a s
         return None;
     }
     let lines: Vec<&str> = text.lines().collect();
-    let there: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
-    let at = there.windows(wanted.len()).position(|window| window == wanted)?;
+    // Searched as one text: comparing all lines at each place is quadratic where lines repeat.
+    let there: String = lines.iter().map(|line| format!("\n{}", squeezed(line))).chain(["\n".to_owned()]).collect();
+    let found = there.find(&format!("\n{}\n", wanted.join("\n")))?;
+    let at = there[..found].matches('\n').count();
     Some((at + 1, lines[at..at + wanted.len()].to_vec()))
 }
 
@@ -118,6 +120,17 @@ fn nearest<'a>(text: &'a str, old: &str) -> Option<(usize, Vec<&'a str>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Lines that repeat, looked for as many times: this ends only if the search is linear.
+    #[test]
+    fn repeating_lines_are_searched_in_linear_time() {
+        let text = " a\n".repeat(400_000);
+        let old = format!("{}b", "a\n".repeat(200_000));
+        assert_eq!(but_for_white_space(&text, &old), None);
+        let text = format!("{text} b\n");
+        let (first, lines) = but_for_white_space(&text, &old).unwrap();
+        assert_eq!((first, lines.len()), (200_001, 200_001));
+    }
 
     #[test]
     fn what_is_not_there_is_explained() {

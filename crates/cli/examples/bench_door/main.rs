@@ -5,6 +5,7 @@
 //!
 //! - `stream`: processor time for an event of a stream of 1000, beside the least; and of 100 000 beside 1000.
 //! - `fan-out`: one burst of events to 1, 10 and 100 web sockets; deliveries a second, and processor time for each.
+//! - `after-load`: the memory of a door once readers that never read are gone.
 //! - `idle`: from the start to the first card, and the memory of a door that nobody uses, and of each open stream.
 //!
 //! Goals, not gates: whatever the figures, it succeeds, unless a frame is lost.
@@ -24,7 +25,11 @@ use self::client::{Server, Socket};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-const PARTS: [&str; 3] = ["stream", "fan-out", "idle"];
+const PARTS: [&str; 4] = ["stream", "fan-out", "after-load", "idle"];
+
+/// The allocator of the product: how much of freed memory goes back to the system is its business.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Outcome<()> {
@@ -43,6 +48,9 @@ async fn main() -> Outcome<()> {
     }
     if has("fan-out") {
         fan_out().await?;
+    }
+    if has("after-load") {
+        after_load().await?;
     }
     if has("idle") {
         idle().await?;
@@ -99,6 +107,26 @@ async fn fan_out() -> Outcome<()> {
         let figures = format!("{:.0}   {:.2}", deliveries / took, spent * 1e6 / deliveries);
         note(&format!("{clients} clients, deliveries/s and CPU µs each"), &figures);
     }
+    Ok(())
+}
+
+async fn after_load() -> Outcome<()> {
+    const READERS: usize = 700;
+    println!("after-load: {READERS} readers that never read");
+    let server = Server::start(server::WORD).await?;
+    server.stream(1000).await?;
+    let before = server.memory()?;
+    let mut unread = Vec::new();
+    for _ in 0..READERS {
+        unread.push(server.subscribe().await?);
+    }
+    server.stream(20_000).await?;
+    let during = server.memory()?;
+    drop(unread);
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    let left = server.memory()?.saturating_sub(before);
+    note("memory while they are there", &format!("{:.1} MiB", mib(during)));
+    row("memory that stays when they are gone", &format!("{:.1} MiB", mib(left)), "<= 32 MiB", mib(left) <= 32.0);
     Ok(())
 }
 

@@ -115,16 +115,22 @@ impl Rights {
     }
 }
 
-/// The strictest mode that lets run unasked what an answer lets run unasked from now on; none for an answer that counts
-/// only once.
+/// The strictest mode that an answer may switch to; none for an answer that leaves the mode alone. A rule for the rest of
+/// the session leaves it alone: it covers calls like the one that was asked about, and an owner can revoke it.
 fn needs(details: &Details, choice: &Choice) -> Option<ApprovalMode> {
     match (details, choice.kind) {
         // An approved plan ends the plan mode.
         (Details::Plan { .. }, ChoiceKind::AllowOnce) => Some(ApprovalMode::Ask),
         (Details::Plan { .. }, ChoiceKind::AllowAlways) => Some(ApprovalMode::AutoEdit),
-        // Also for edits: agents ask about some files in `autoEdit` too.
-        (_, ChoiceKind::AllowAlways) => Some(ApprovalMode::AutoAll),
-        (_, ChoiceKind::AllowOnce | ChoiceKind::RejectOnce | ChoiceKind::RejectAlways) => None,
+        (Details::Plan { .. }, ChoiceKind::RejectOnce | ChoiceKind::RejectAlways)
+        | (
+            Details::Command { .. }
+            | Details::FileEdit { .. }
+            | Details::Mcp { .. }
+            | Details::Input { .. }
+            | Details::Text { .. },
+            _,
+        ) => None,
     }
 }
 

@@ -131,7 +131,7 @@ fn a_steered_task_stays_at_work() {
     served.stop(&scene);
 }
 
-/// Whoever is no owner saves no rule of the host's user, and nothing for the session beyond its mode.
+/// Whoever is no owner saves no rule of the host's user.
 #[test]
 fn options_of_the_owner_are_marked_and_refused_to_others() {
     let scene = Scene::bare();
@@ -147,17 +147,13 @@ fn options_of_the_owner_are_marked_and_refused_to_others() {
         .filter(|option| option["description"].as_str().is_some_and(|text| text.contains("owner")))
         .filter_map(|option| option["id"].as_str())
         .collect();
-    assert_eq!(marked, ["proceed_always", "proceed_always_and_save"], "{call:#}");
+    assert_eq!(marked, ["proceed_always_and_save"], "{call:#}");
     let (task, _) = super::ids(&frames);
     let answer = |option: &str| Said::data(&super::answer(call, option)).task(&task).0;
-    for option in ["proceed_always", "proceed_always_and_save"] {
-        let refused = ann.answer("message/send", &answer(option)).unwrap();
-        let error = &refused["error"];
-        assert_eq!(
-            (error["code"].as_i64(), &error["data"]["offered"]),
-            (Some(-32012), &json!(["proceed_once", "cancel"]))
-        );
-    }
+    let refused = ann.answer("message/send", &answer("proceed_always_and_save")).unwrap();
+    let error = &refused["error"];
+    let open = json!(["proceed_once", "proceed_always", "cancel"]);
+    assert_eq!((error["code"].as_i64(), &error["data"]["offered"]), (Some(-32012), &open));
     assert_eq!(result(&ann, "tasks/get", &json!({ "id": task }))["status"]["state"], "input-required");
     result(&served.with("own-secret"), "message/send", &answer("proceed_always_and_save"));
     assert_eq!(scene.file("made.txt").as_deref(), Some(""));
