@@ -93,14 +93,21 @@ fn no_command_reaches_the_socket_of_a_session() {
     drop(host);
 }
 
+/// A command must not answer its own question at the door of its host. Another host's door may be the A2A agent that its
+/// user listed.
 #[test]
-fn no_command_reaches_a_port_of_this_machine_that_is_open_to_the_user() {
+fn no_command_reaches_the_open_port_of_its_own_host() {
     let scene = Scene::bare();
     let (host, port, _) = host(&scene);
     let command =
         connect(&format!("PeerAddr=>\"127.0.0.1:{port}\""), "INET").replace("localhost", &format!("localhost:{port}"));
+    let said = say(port, &format!("run: {command}"));
+    assert!(said.contains("asked") && said.contains("403 Forbidden"), "{said}");
+    let detached = format!("(setsid env -i PATH=$PATH sh -c '{}' &) | cat", command.replace('\'', "'\\''"));
+    let said = say(port, &format!("run: {detached}"));
+    assert!(said.contains("asked") && said.contains("403 Forbidden"), "{said}");
     let said = printed(&scene, &command, &[]);
-    assert!(said.contains("asked") && !said.contains("200 OK"), "{said}");
+    assert!(said.contains("200 OK"), "{said}");
     drop(host);
 }
 
