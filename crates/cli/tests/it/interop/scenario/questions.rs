@@ -164,9 +164,13 @@ pub(crate) fn a_plan_is_approved(agent: Agent) {
     let plan = Tool::native("ExitPlanMode", json!({"plan": "1. Look\n2. Leap"}));
     let place = Place::new(agent, []);
     let write = || Reply::call(Tool::write(place.path("leap.txt"), "x\n"));
-    let replies =
-        [write(), Reply::call(Tool::shell("touch leap.txt")), Reply::call(plan), write(), Reply::text("leaping")];
-    replies.into_iter().for_each(|reply| place.model.push(reply));
+    // Behind ACP it is the agent's own business what it asks about in its plan mode.
+    let too_early = match agent {
+        Agent::Acp => Vec::new(),
+        _ => vec![write(), Reply::call(Tool::shell("touch leap.txt"))],
+    };
+    let replies = too_early.into_iter().chain([Reply::call(plan), write(), Reply::text("leaping")]);
+    replies.for_each(|reply| place.model.push(reply));
     let mut stage = place.open(&["--approval-mode", "plan"]);
     stage.prompt("plan it");
     // Before the plan is approved nobody can allow a change.
