@@ -54,7 +54,16 @@ fn main() -> ExitCode {
     if let Err(error) = multitap_process::unblock_signals() {
         out::say(&format!("multitap: signals stay blocked: {error}"));
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => match misspelt::hint_of_unparsed(std::env::args_os().map(|word| word.display().to_string())) {
+            Some(hint) if error.use_stderr() => {
+                out::say(&format!("multitap: {hint}"));
+                return Exit::Usage.into();
+            }
+            _ => error.exit(),
+        },
+    };
     logging::init();
     match command(cli) {
         Ok(exit) => exit.into(),

@@ -10,7 +10,16 @@ const LONG: usize = 5;
 /// What to say if the first word looks like a command that somebody misspelt. A prompt after `-p` never does, nor one
 /// with a blank in it.
 pub(crate) fn hint(run: &RunArgs) -> Option<String> {
-    let word = run.words.as_deref().filter(|word| run.print.is_none() && is_word(word))?;
+    suggestion(run.words.as_deref().filter(|_| run.print.is_none())?)
+}
+
+/// The same for arguments that cannot be parsed: the options of a misspelt command are unknown without it.
+pub(crate) fn hint_of_unparsed(mut arguments: impl Iterator<Item = String>) -> Option<String> {
+    suggestion(&arguments.nth(1)?)
+}
+
+fn suggestion(word: &str) -> Option<String> {
+    let word = Some(word).filter(|word| is_word(word))?;
     let commands = Cli::command();
     let names = commands.get_subcommands().map(clap::Command::get_name);
     let (name, _) = names.filter_map(|name| Some((name, slip(word, name)?))).min_by_key(|(_, slips)| *slips)?;
@@ -27,7 +36,7 @@ fn is_word(word: &str) -> bool {
 fn slip(word: &str, name: &str) -> Option<usize> {
     let slips = distance(&word.to_ascii_lowercase(), name);
     let most = if name.len() >= LONG { 2 } else { 1 };
-    (slips <= most).then_some(slips)
+    (slips <= most && word != name).then_some(slips)
 }
 
 /// How many letters must be added, removed, changed or swapped with their neighbour to make one word the other.
@@ -78,6 +87,16 @@ mod tests {
         assert!(hint(&["sesions", "list"]).is_some(), "what follows belongs to the command");
         for line in [&["hello"][..], &["fix"], &["sesions of mine"], &["explain"], &["-p", "sesions"], &["test"]] {
             assert_eq!(hint(line), None, "{line:?}");
+        }
+    }
+
+    /// An option of a command is unknown to a word that is none, and the parser complains about the option alone.
+    #[test]
+    fn a_slip_with_options_is_found_in_the_arguments() {
+        let hint = |line: &str| hint_of_unparsed(line.split(' ').map(str::to_owned));
+        assert!(hint("multitap doctr --json").unwrap().contains("multitap doctor?"));
+        for line in ["multitap hello --json", "multitap --json doctr", "multitap doctor --jsn", "multitap"] {
+            assert_eq!(hint(line), None, "{line}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ApprovalMode, Decide, PromptId};
+use crate::{AgentError, ApprovalMode, Decide, PromptId};
 
 /// Something to do, for the agent of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +76,10 @@ pub struct Prompt {
     /// The name of the token that its sender came with. Set with `within`.
     #[serde(skip)]
     pub account: Option<String>,
+    /// Warnings for the sender of this prompt, such as wishes that were not granted. The session emits them right after
+    /// the prompt's `userMessage`, so they belong to its turn however fast that ends.
+    #[serde(skip)]
+    pub notices: Vec<AgentError>,
 }
 
 impl Prompt {

@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use multitap_event::{ClientRef, Door as Way, SessionConfig, SessionId};
+use multitap_event::{AgentType, ClientRef, Door as Way, Mode, SessionConfig, SessionId};
 use multitap_hub::{Linger, Open, Session, Which};
 use multitap_tui::{GaveUp, Options, Outcome, Seat};
 
@@ -46,10 +46,17 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut around: Option<Arc<Surroundings>> = None;
     let mut seat = Seat::default();
     let mut declined = Vec::new();
+    let mut mode_left: Option<(AgentType, Mode)> = None;
     let exit = loop {
         let Some(mut next) = Next::find(&host, &wanted, prompt.take(), &mut seat, &mut declined).await? else {
             break Exit::Interrupted;
         };
+        // A new session in place of one in plan mode must not begin in a mode that lets more run.
+        if let Some((agent, mode)) = mode_left.take()
+            && agent == next.config.agent.agent_type()
+        {
+            next.config.mode = Some(mode);
+        }
         if seat.is_taken() {
             next.greeting = Some(next.notes.join("; ")).filter(|notes| !notes.is_empty()).or(next.greeting);
         } else {
@@ -106,7 +113,10 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         let outcome = shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))));
         match outcome {
             Ok(Outcome::Resume(id)) => wanted = instead(&host, &args.session, Some(id)).await,
-            Ok(Outcome::New) => wanted = instead(&host, &args.session, None).await,
+            Ok(Outcome::New) => {
+                mode_left = mode_of(&session).await;
+                wanted = instead(&host, &args.session, None).await;
+            }
             Ok(Outcome::KeepServing) => break serve_on(&session, around.as_ref(), &mut signals).await,
             Ok(Outcome::Gone) if args.keep_serving => break serve_on(&session, around.as_ref(), &mut signals).await,
             Ok(Outcome::Gone | Outcome::Left) => break Exit::Completed,
@@ -184,6 +194,12 @@ async fn instead(host: &Host, args: &SessionArgs, resume: Option<String>) -> Ses
         wanted.with.agent = None;
     }
     SessionArgs { resume, ..wanted }
+}
+
+/// The agent of a session and its mode, where that is known.
+async fn mode_of(session: &Session) -> Option<(AgentType, Mode)> {
+    let state = session.snapshot().await?;
+    Some((state.start?.agent_type, Mode::Unified(state.mode?)))
 }
 
 /// Goes on for those who are connected, until the session is over or somebody ends it. A terminal that goes away does

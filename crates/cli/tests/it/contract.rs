@@ -135,6 +135,23 @@ fn what_is_piped_into_it_is_the_prompt() {
 }
 
 #[test]
+fn a_misspelt_command_is_named_also_with_its_options() {
+    let scene = Scene::bare();
+    for (line, name) in [
+        (&["doctr"][..], "doctor"),
+        (&["doctr", "--json"], "doctor"),
+        (&["serv", "--port", "0"], "serve"),
+        (&["sesions", "list", "--all"], "sessions"),
+    ] {
+        let run = scene.run(line).exits(2);
+        assert!(run.stderr.contains(&format!("Did you mean: multitap {name}?")), "{run:#?}");
+        assert!(run.stderr.contains(&format!("multitap -p {}", line[0])), "{run:#?}");
+    }
+    let run = scene.run(&["doctor", "--jsn"]).exits(2);
+    assert!(run.stderr.contains("--jsn") && !run.stderr.contains("Did you mean: multitap"), "{run:#?}");
+}
+
+#[test]
 fn options_of_a_door_that_nothing_opens_are_refused() {
     let scene = Scene::bare();
     let tokens = scene.scratch.path("tokens").display().to_string();

@@ -433,6 +433,22 @@ fn another_session_takes_the_place_of_this_one() {
     scene.nothing_left();
 }
 
+/// Somebody who plans and begins anew still plans: the next session lets nothing more run.
+#[test]
+fn a_new_session_begins_in_the_mode_of_the_one_before() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &[]) else { return };
+    terminal.enter("/mode plan").unwrap();
+    terminal.shows(" · plan").unwrap();
+    terminal.enter("think about bananas").unwrap();
+    terminal.until("an answer", |screen| screen.matches("bananas").count() > 1).unwrap();
+    terminal.enter("/new").unwrap();
+    terminal.hides("bananas").unwrap();
+    let screen =
+        terminal.until("the mode", |screen| screen.contains(READY) && screen.contains("rehearsal · ")).unwrap();
+    assert!(screen.contains(" · plan"), "{screen}");
+}
+
 #[test]
 fn what_is_typed_while_sessions_change_reaches_the_next_one() {
     let scene = Scene::bare();

@@ -453,6 +453,9 @@ impl SessionTask {
         self.said = prompt.text.trim_start().starts_with('/').then(|| from.clone());
         let message = spoken(&mut prompt, from);
         self.tell(EventKind::UserMessage(message));
+        for notice in mem::take(&mut prompt.notices) {
+            self.tell(EventKind::Error(notice));
+        }
         self.hand(permit, Command::Prompt(prompt));
     }
 

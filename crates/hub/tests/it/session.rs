@@ -38,6 +38,30 @@ async fn prompts_wait_for_the_turn_and_can_be_taken_back() {
     assert_eq!(types(&events).last().unwrap(), "sessionEnded");
 }
 
+/// A client that follows the turn of its prompt must see them, also if the prompt waits and the turn ends at once.
+#[tokio::test]
+async fn notices_of_a_prompt_are_in_its_turn() {
+    let mut scene = Scene::new().await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    let noted = |text: &str| {
+        let notices = ["a", "b"].map(|word| AgentError::new(AgentErrorKind::PermissionDenied, word)).to_vec();
+        Prompt { notices, ..Prompt::text(text) }
+    };
+    scene.session.prompt(noted("one"), WhenBusy::Queue, client("ann")).await.unwrap();
+    scene.session.prompt(noted("two"), WhenBusy::Queue, client("ann")).await.unwrap();
+    for _ in 0..2 {
+        assert!(scene.hears_prompt().await.notices.is_empty(), "they are not for the agent");
+        scene.tells(turn_started()).await;
+        scene.tells(turn_ended()).await;
+    }
+    scene.agent_ends().await;
+    let seen = types(&rest(&mut feed).await);
+    let turn = ["userMessage", "error", "error", "turnStarted", "turnCompleted"];
+    let wanted = [&["sessionStarted", "clientJoined", turn[0], turn[1], turn[2], "promptQueued"], &turn[3..]].concat();
+    assert_eq!(seen[..8], wanted);
+    assert_eq!(seen[8..13], turn);
+}
+
 /// Whoever opened it may be slower than an agent that dies at once, and hears of it all the same.
 #[tokio::test]
 async fn a_session_that_is_over_at_once_is_still_heard_of() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Frame, Said, answer, asked, ids};
+use super::{Frame, OURS, Said, answer, asked, ids};
 use crate::scene::Scene;
 
 const BLOCKED: [&str; 2] = ["--block-tool", "run_shell_command(touch:*)"];
@@ -74,6 +74,16 @@ fn an_edited_text_shows_in_the_frame_that_runs() {
     let frames = served.stream(&Said::data(&decision).task(&task));
     assert_eq!(frames[0].data()["status"], "EXECUTING");
     assert_eq!(frames[0].data()["input_parameters"]["content"], "bye\n", "{:#}", frames[0].data());
+    // R000-18: the change is that of the edit.
+    let changes = &frames[0].json["metadata"][OURS]["changes"];
+    assert_eq!(changes.as_array().map(Vec::len), Some(1), "{:#}", frames[0].json);
+    assert_eq!(
+        (&changes[0]["new_content"], &changes[0]["file_name"]),
+        (&json!("bye\n"), &json!("a.txt")),
+        "{changes:#}"
+    );
+    let diff = changes[0]["formatted_diff"].as_str().unwrap();
+    assert!(diff.contains("+bye") && !diff.contains("hello"), "{diff}");
     assert_eq!(scene.file("a.txt").as_deref(), Some("bye\n"));
     served.stop(&scene);
 }

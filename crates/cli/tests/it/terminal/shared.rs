@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
+use multitap_testkit::http::HttpClient;
 use multitap_testkit::wait::until_blocking;
 use multitap_testkit::ws::WsClient;
 use serde_json::{Value, json};
@@ -74,6 +75,46 @@ fn a_question_of_this_terminal_is_answered_by_a_client() {
     terminal.hides("Esc refuses").unwrap();
     terminal.shows(READY).unwrap();
     assert_eq!(scene.scratch.read("ours.txt").unwrap().trim(), "ours");
+}
+
+/// R000-2: a question that a client's cancel settled waits for nobody, however the shared task is asked for, and also
+/// once another host reads its log.
+#[test]
+fn a_question_cancelled_by_a_client_waits_for_nobody() {
+    let scene = Scene::bare();
+    let Some(terminal) = rehearse(&scene, &["--a2a-port", "0"]) else { return };
+    let door = HttpClient::to(port(&terminal));
+    let asked = prompt(port(&terminal), "write theirs to theirs.txt");
+    terminal.shows("Esc refuses").unwrap();
+    let id = asked["result"]["id"].as_str().unwrap().to_owned();
+    let named = json!({ "id": id });
+    door.answer("tasks/cancel", &named).unwrap();
+    terminal.hides("Esc refuses").unwrap();
+    let settled = |door: &HttpClient| {
+        for method in ["tasks/get", "GetTask", "ListTasks"] {
+            let answer = door.answer(method, &named).unwrap();
+            let listed = answer["result"]["tasks"].as_array().and_then(|tasks| tasks.iter().find(|it| it["id"] == *id));
+            let task = listed.unwrap_or(&answer["result"]);
+            let state = task["status"]["state"].as_str().unwrap_or_default();
+            assert!(["canceled", "TASK_STATE_CANCELED"].contains(&state), "{method}: {answer:#}");
+            assert_eq!(task["status"]["message"]["parts"][0]["data"]["status"], "CANCELLED", "{method}: {answer:#}");
+            assert!(!answer.to_string().contains("confirmation_request"), "{method}: {answer:#}");
+        }
+    };
+    settled(&door);
+    let mut again = door.call("tasks/resubscribe", &named).unwrap();
+    let first = again.event().unwrap().unwrap().data;
+    assert!(first.contains("CANCELLED") && !first.contains("confirmation_request"), "{first}");
+    drop(again);
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    drop(terminal);
+    scene.nothing_left();
+    let mut host = scene.start(&["serve", "--port", "0", "--agent", "builtin", "--model", "rehearsal"]);
+    let line = host.line_by(Instant::now() + PATIENCE).unwrap();
+    settled(&HttpClient::to(line.rsplit_once(':').unwrap().1.parse().unwrap()));
+    host.signal("-TERM", &scene.scratch);
+    host.wait().exits(0);
 }
 
 #[test]

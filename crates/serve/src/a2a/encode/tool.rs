@@ -78,10 +78,6 @@ pub(super) fn changes(view: &ToolView) -> Option<Value> {
         let made = view.changes.iter();
         return Some(made.map(|made| change(&made.file_path, &made.before, &made.after, &made.diff)).collect());
     }
-    // An answer that brought its own content does something else than what was asked.
-    if view.ruling.as_ref().is_some_and(|ruling| ruling.edited) {
-        return None;
-    }
     match &view.answered.as_ref()?.details {
         Details::FileEdit { file_path, before, after, diff } => Some(json!([change(file_path, before, after, diff)])),
         Details::Command { .. }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    FileChange, Question, QuestionId, Ruling, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress,
-    ToolStarted,
+    Details, FileChange, Question, QuestionId, Ruling, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome,
+    ToolProgress, ToolStarted,
 };
 use multitap_hub::{LiveOutput, State};
 
@@ -277,9 +277,12 @@ impl Tools {
     pub(super) fn settled(&mut self, ruling: &Ruling, at: Timestamp) -> Option<ToolView> {
         let call = self.asked_about(&ruling.question_id)?;
         let asked = call.view.asked.take()?;
-        call.view.answered = Some(asked.clone());
+        // What an edited answer of an older log made of the call is not known.
+        call.view.answered = Some(asked.clone()).filter(|_| !ruling.edited);
         if let Some(runs) = &ruling.runs {
             // Whoever allowed it edited it: from here on it is shown as what runs.
+            let details = edited(&asked.details, &runs.details, ruling.new_content.as_ref());
+            call.view.answered = Some(Arc::new(Question { details, ..(*asked).clone() }));
             let (title, arguments) = (Some(runs.title.clone()), runs.arguments.clone());
             call.view.call = Arc::new(ToolStarted { title, arguments, ..(*call.view.call).clone() });
         }
@@ -308,6 +311,18 @@ impl Tools {
     fn find(&mut self, id: &ToolId) -> Option<&mut Call> {
         self.calls.iter_mut().rev().find(|call| call.is(id))
     }
+}
+
+/// The whole of what an edited answer runs: the log has the text before in the question, and the text after in the answer.
+fn edited(asked: &Details, runs: &Details, new_content: Option<&String>) -> Details {
+    let mut details = runs.clone();
+    if let Details::FileEdit { before, after, .. } = &mut details {
+        if let Details::FileEdit { before: text, .. } = asked {
+            before.clone_from(text);
+        }
+        *after = new_content.cloned();
+    }
+    details
 }
 
 /// The call that stands for a question which is about none.

@@ -45,7 +45,7 @@ pub(crate) struct Plan {
 
 #[derive(Debug)]
 enum Act {
-    Prompt { prompt: Prompt, when_busy: WhenBusy, notices: Vec<String> },
+    Prompt { prompt: Prompt, when_busy: WhenBusy },
     Decide(Box<Decide>),
 }
 
@@ -66,18 +66,10 @@ impl Plan {
     pub(crate) async fn act(self) -> Result<(), Error> {
         let session = self.stage.session();
         match self.act {
-            Act::Prompt { prompt, when_busy, notices } => {
+            Act::Prompt { prompt, when_busy } => {
                 let begun = keep::NewTask::before(session, &self.task);
                 session.prompt(prompt, when_busy, self.by).await.map_err(|error| error::from_prompt(&error))?;
                 begun.accepted(&self.journal).await;
-                // In the turn that the wishes came with, where whoever wished hears of them.
-                for notice in notices {
-                    let kind = AgentErrorKind::PermissionDenied;
-                    let notice = AgentError { severity: Severity::Warning, ..AgentError::new(kind, notice) };
-                    if let Err(error) = session.report(notice).await {
-                        tracing::warn!(session = %session.id(), %error, "cannot tell what was not granted");
-                    }
-                }
                 Ok(())
             }
             Act::Decide(decide) => decide_on(session, *decide, self.by).await.map(drop),
@@ -255,6 +247,7 @@ fn plan_prompt(
     let now = stage.now();
     let id = if target.lasting { PromptId::fresh() } else { name::fresh_turn() };
     prompt.prompt_id = Some(id.clone());
+    prompt.notices = target.notices.iter().map(not_granted).collect();
     // What joins the running turn is answered by that turn's frames.
     let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
     let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
@@ -265,10 +258,14 @@ fn plan_prompt(
         after: call.after.filter(|_| !target.is_new).unwrap_or(now.cursor),
         task,
         by: call.client(),
-        act: Act::Prompt { prompt, when_busy, notices: target.notices.clone() },
+        act: Act::Prompt { prompt, when_busy },
         journal: door.host().journal(),
         stage,
     }
+}
+
+fn not_granted(why: &String) -> AgentError {
+    AgentError { severity: Severity::Warning, ..AgentError::new(AgentErrorKind::PermissionDenied, why) }
 }
 
 fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan {
