@@ -52,7 +52,12 @@ impl Address {
             return Err(bad("it has no path"));
         }
         let usual = if tls { 443 } else { 80 };
-        let way = Way::Tcp { host: authority.host().to_owned(), port: uri.port_u16().unwrap_or(usual), tls };
+        let port = match authority.port_u16() {
+            Some(port) => port,
+            None if authority.as_str() == authority.host() => usual,
+            None => return Err(bad("its port is not a number up to 65535")),
+        };
+        let way = Way::Tcp { host: authority.host().to_owned(), port, tls };
         let named = uri.query().into_iter().flat_map(|query| query.split('&')).filter_map(|pair| pair.split_once('='));
         let session = named.filter(|(key, _)| *key == "session").map(|(_, id)| SessionId::from(id)).next_back();
         Ok(Self { way, session })
@@ -105,6 +110,8 @@ mod tests {
             ("http://h/elsewhere", "no path"),
             ("http://me:secret@h", "MULTITAP_TOKEN"),
             ("http://", "no address"),
+            ("http://h:99999", "port"),
+            ("https://[::1]:65536", "port"),
         ] {
             let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");

@@ -290,15 +290,15 @@ fn report(checks: &[Check], usable: bool) -> String {
             Status::Warning => "warning",
             Status::Problem => "problem",
         };
-        text.push_str(&format!("{mark}  {:<9} {}\n", check.name, check.message));
+        text.push_str(&format!("{mark}  {:<14}  {}\n", check.name, check.message));
         if let Some(mend) = &check.mend {
-            text.push_str(&format!("                    mend: {mend}\n"));
+            text.push_str(&format!("{:25}fix: {mend}\n", ""));
         }
     }
     text.push_str(if usable {
         "\nReady: multitap -p \"explain this folder\"\n"
     } else {
-        "\nNothing can be used yet: mend the problems above.\n"
+        "\nNo agent can be used yet: fix the problems above.\n"
     });
     text
 }

@@ -209,7 +209,7 @@ fn doctor_says_who_is_not_signed_in() {
     let fake = fake();
     let mut scene = Scene::with(&fake);
     let told = scene.run(&["doctor"]).exits(0).stdout;
-    assert!(told.contains("claude sign-in not signed in") && told.contains("claude auth login"), "{told}");
+    assert!(told.contains("claude sign-in  not signed in") && told.contains("claude auth login"), "{told}");
     scene.scratch.set("ANTHROPIC_API_KEY", "dummy");
     let told = scene.run(&["doctor"]).exits(0).stdout;
     assert!(told.contains("found in ANTHROPIC_API_KEY") && !told.contains("not signed in"), "{told}");

@@ -44,7 +44,7 @@ struct Found {
 fn url(to: &str) -> Option<String> {
     match to {
         _ if to.contains("://") => Some(to.to_owned()),
-        _ if to.starts_with(':') => Some(format!("http://127.0.0.1{to}")),
+        _ if to.starts_with(':') && !to.starts_with("::") => Some(format!("http://127.0.0.1{to}")),
         _ if to.contains(':') => Some(format!("http://{to}")),
         _ => None,
     }
