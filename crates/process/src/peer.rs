@@ -111,8 +111,8 @@ mod linux {
     }
 
     pub(super) fn is_connection_of_agent(peer: SocketAddr, own: SocketAddr) -> bool {
-        let socket = match find(peer, own) {
-            Found::Socket(inode) => format!("socket:[{inode}]"),
+        let (socket, owner) = match find(peer, own) {
+            Found::Socket { inode, owner } => (format!("socket:[{inode}]"), owner),
             // Whoever sent something and went at once cannot be looked at any more.
             Found::Gone => return true,
             Found::OtherUser | Found::Unknown => return false,
@@ -124,13 +124,43 @@ mod linux {
             match holds(*pid, &socket) {
                 Some(true) => return true,
                 Some(false) => {}
-                // A process may keep others from looking at its files; one that has ended has none.
-                None => is_hidden |= stat(*pid).is_some_and(|kin| !kin.is_dead),
+                None => is_hidden |= hides_files(*pid, None),
             }
         }
-        // Then it has to be seen elsewhere.
-        let others = everyone.iter().map(|kin| kin.process.pid).filter(|pid| !of_agents.contains(pid));
-        is_hidden && !others.into_iter().any(|pid| holds(pid, &socket) == Some(true))
+        // The youngest first: a client has often just started.
+        let others = everyone.iter().map(|kin| kin.process.pid).filter(|pid| !of_agents.contains(pid)).rev();
+        let mut is_hidden_elsewhere = false;
+        for pid in others {
+            match holds(pid, &socket) {
+                Some(true) => return false,
+                Some(false) => {}
+                None => is_hidden_elsewhere |= hides_files(pid, Some(owner)),
+            }
+        }
+        // No process is seen with it. An agent can send it through a pipe to itself, so that nobody has it for a while;
+        // only a program that hides its files, such as sshd with a tunnel, is a reason to let it in.
+        is_hidden || !is_hidden_elsewhere
+    }
+
+    /// Whether a process that does not let us look at its files lives, and is one of that user's. One that has ended
+    /// hides nothing, and one with more rights than ours, such as the system's first, is not the user's.
+    fn hides_files(pid: Pid, owner: Option<u32>) -> bool {
+        let status =
+            |pid: Pid| fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+        let field = |status: &str, name: &str| {
+            let found = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+            found.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let rights = |status: &str| {
+            let rights = field(status, "CapPrm:");
+            rights.first().and_then(|rights| u64::from_str_radix(rights, 16).ok()).unwrap_or_default()
+        };
+        let is_owner = |owner: u32| {
+            let theirs = status(pid);
+            field(&theirs, "Uid:").iter().any(|user| user.parse() == Ok(owner))
+                && rights(&theirs) & !rights(&status(getpid())) == 0
+        };
+        stat(pid).is_some_and(|kin| !kin.is_dead) && owner.is_none_or(is_owner)
     }
 
     /// All processes below the supervisors that this process started.
@@ -150,8 +180,10 @@ mod linux {
     /// The other end of a connection within this machine.
     #[derive(Debug, PartialEq, Eq)]
     enum Found {
-        /// Its inode.
-        Socket(u64),
+        Socket {
+            inode: u64,
+            owner: u32,
+        },
         /// No process has it open.
         Gone,
         OtherUser,
@@ -174,7 +206,7 @@ mod linux {
             None if tables.is_empty() => Found::Unknown,
             None | Some((_, 0)) => Found::Gone,
             Some((owner, _)) if owner != us && us != 0 => Found::OtherUser,
-            Some((_, inode)) => Found::Socket(inode),
+            Some((owner, inode)) => Found::Socket { inode, owner },
         }
     }
 
@@ -201,7 +233,13 @@ mod linux {
 
     #[cfg(test)]
     mod tests {
+        use std::io::IoSlice;
+        use std::mem::MaybeUninit;
         use std::net::{TcpListener, TcpStream};
+        use std::os::fd::AsFd as _;
+        use std::os::unix::net::UnixStream;
+
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
         use super::*;
 
@@ -225,11 +263,29 @@ mod linux {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (ours, theirs) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
-            let Found::Socket(inode) = find(ours, theirs) else { panic!("{:?}", find(ours, theirs)) };
+            let Found::Socket { inode, .. } = find(ours, theirs) else { panic!("{:?}", find(ours, theirs)) };
             assert_eq!(holds(getpid(), &format!("socket:[{inode}]")), Some(true));
             assert!(!is_connection_of_agent(ours, theirs));
             drop(stream);
             assert!(is_connection_of_agent(ours, theirs), "nobody is there any more who could be looked at");
+        }
+
+        #[test]
+        fn a_connection_that_no_process_has_open_is_not_let_in() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (ours, theirs) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
+            let (to, _from) = UnixStream::pair().unwrap();
+            let fds = [stream.as_fd()];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+            sendmsg(&to, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
+            drop(stream);
+            let Found::Socket { owner, .. } = find(ours, theirs) else { panic!("{:?}", find(ours, theirs)) };
+            let unreadable = |pid: Pid| holds(pid, "").is_none() && hides_files(pid, Some(owner));
+            let is_hidden_elsewhere = everyone().iter().any(|kin| unreadable(kin.process.pid));
+            assert_eq!(is_connection_of_agent(ours, theirs), !is_hidden_elsewhere);
         }
 
         #[test]

@@ -7,12 +7,11 @@ use serde_json::Value;
 
 use crate::project::Project;
 
-/// Keys of its settings that run nothing and allow nothing. All others do, or may in a version to come.
-const HARMLESS: [&str; 11] = [
+/// Keys of its settings that run nothing, allow nothing, and neither delete the user's conversations nor disable the
+/// user's own hooks. All others do, or may in a version to come.
+const HARMLESS: [&str; 9] = [
     "$schema",
     "alwaysThinkingEnabled",
-    "cleanupPeriodDays",
-    "disableAllHooks",
     "disabledMcpjsonServers",
     "includeCoAuthoredBy",
     "language",
@@ -64,8 +63,12 @@ fn acts(path: &Path, text: &str) -> Option<&'static str> {
     if text.contains("!`") || text.contains("```!") {
         return Some("runs a command");
     }
-    let (head, _) = text.trim_start().strip_prefix("---")?.split_once("\n---")?;
-    HEAD.into_iter().find(|word| head.contains(word))
+    let text = text.trim_start_matches(|char: char| char.is_whitespace() || char == '\u{feff}').strip_prefix("---")?;
+    // The head may also end in the middle of a line.
+    let head = text.split_once("\n---").map_or(text, |(head, _)| head);
+    // YAML reads `"allowed\x2dtools"` as `allowed-tools`.
+    let escaped = head.contains('\\').then_some("escaped characters");
+    HEAD.into_iter().find(|word| head.contains(word)).or(escaped)
 }
 
 /// Has it read the user's settings alone: no settings, MCP servers, commands, agents, skills of the project.

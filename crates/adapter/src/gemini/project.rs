@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::project::{Contents, Project};
 
 /// Variables that Gemini takes from a file of any folder.
@@ -12,15 +14,21 @@ const UNTRUSTED: [(&str, &str); 2] = [("GEMINI_RESTRICTED_MODE", "true"), ("GEMI
 pub(crate) fn look(project: &mut Project) {
     let own = project.folder().join(".gemini");
     if !project.is_own(&own) {
-        project.look_at_json(&own.join("settings.json"), |key, _| match key {
+        project.look_at_json(&own.join("settings.json"), |key, value| match key {
             [key] => matches!(*key, "$schema" | "model" | "privacy" | "ui"),
             ["general", key] => {
-                matches!(*key, "checkpointing" | "enableAutoUpdate" | "sessionRetention" | "vimMode")
+                matches!(*key, "checkpointing" | "enableAutoUpdate" | "vimMode")
             }
-            ["context", key] => matches!(*key, "fileName" | "fileFiltering"),
+            ["context", "fileFiltering"] => true,
+            ["context", "fileName"] => is_plain_name(value),
             _ => false,
         });
-        project.look_into(&own.join("commands"), |_, text| text.contains("!{").then_some("runs a command"));
+        project.look_into(&own.join("commands"), |_, text| {
+            // TOML reads `\u0021` as an exclamation mark.
+            let escaped = [r"\u", r"\U", r"\x"].iter().any(|escape| text.contains(escape));
+            let runs = text.contains("!{").then_some("runs a command");
+            runs.or(escaped.then_some("escaped characters"))
+        });
         for (name, what) in [("agents", "an agent"), ("extensions", "an extension"), ("policies", "a rule")] {
             project.look_into(&own.join(name), move |_, _| Some(what));
         }
@@ -47,9 +55,21 @@ pub(crate) fn look(project: &mut Project) {
     }
 }
 
+/// Whether the files with context are named without a folder: others would be read from outside the project.
+fn is_plain_name(value: &Value) -> bool {
+    let is_plain = |name: &Value| name.as_str().is_some_and(|name| !name.contains(['/', '\\']));
+    match value {
+        Value::Array(names) => names.iter().all(is_plain),
+        name => is_plain(name),
+    }
+}
+
+/// What ends a line for Gemini's reader of such files, which is written in JavaScript.
+const LINE_ENDS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
+
 /// Whether the file sets anything that Gemini does not take from any folder. A line that is not understood counts.
 fn sets_others(text: &str) -> bool {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text.split(LINE_ENDS).map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let name = |line: &'_ str| {
         let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
         line.split(['=', ':']).next().unwrap_or_default().trim().to_owned()

@@ -13,29 +13,37 @@ use super::{Simple, Word};
 /// Programs, and commands of the shell's own, that run what they are given; some have their version behind the name.
 const RUNNERS: [&str; 5] = [
     // The shell's own.
-    ". alias bind builtin command compgen complete enable eval exec fc hash let mapfile readarray source \
-     time trap",
+    ". alias bind builtin command compgen complete enable eval exec fc hash let mapfile readarray source time \
+     trap",
     // Shells, and programs that are many.
-    "ash bash busybox csh dash elvish fish ksh mksh nu osascript posh powershell pwsh rbash sh tcsh \
-     toybox xonsh yash zsh",
+    "ash bash busybox cmd.exe csh dash elvish fish ksh mksh nu osascript posh powershell pwsh rbash rksh rzsh sh \
+     tcsh toybox wsl xonsh yash zsh",
     // Languages.
-    "amm awk bun clisp clj clojure dart dc deno elixir erl escript expect gawk gdb ghc ghci gnuplot \
-     groovy guile iex ipython irb java jruby jshell julia jupyter lldb lua luajit m4 mawk mono nawk node \
-     nodejs ocaml octave perl php pypy python python3 racket raku rlwrap R Rscript ruby runghc runhaskell \
-     sbcl scala swift tclsh ts-node tsx wine wish zx",
+    "amm awk bpython bun clisp clj clojure crystal dart dc deno ecl elixir erl escript expect gap gawk gdb \
+     gdb-multiarch gdbserver gforth ghc ghci gjs gnuplot goawk gprolog groovy gs guile hy iex ipython irb janet \
+     java jdb jruby jrunscript jshell julia jupyter kotlin lein lldb lua luajit m4 mawk maxima micropython mlr \
+     mono nawk node nodejs ocaml octave original-awk perl php pypy python python3 qjs racket raku rdmd rlwrap R \
+     Rscript ruby runghc runhaskell sage sbcl scala scala-cli scheme swift swipl tclsh tcc ts-node tsx wine wish \
+     zx",
     // Run another program: as someone else, somewhere else, later, often, watched, with limits.
-    "anacron at autossh batch bpftrace bunx bwrap caffeinate capsh ccache cgexec chpst chronic chroot \
-     chrt concurrently coproc crontab cross-env daemon daemonize dbus-launch dbus-run-session direnv \
-     distcc doas dotenv dumb-init eatmydata entr env envdir fakeroot faketime find firejail flock gosu \
-     gtimeout hyperfine ifne ionice ltrace machinectl mispipe mosh newgrp nice nodemon nohup npx nsenter \
-     nsjail numactl nvim parallel pee perf pipx pkexec pnpx prlimit proot proxychains qemu rr rsh run-one \
-     run-parts runcon runuser script sem setarch setlock setpriv setsid setuidgid sg softlimit ssh \
-     ssh-agent sshpass start-stop-daemon stdbuf strace su su-exec sudo systemd-inhibit systemd-nspawn \
-     systemd-run taskset timeout tini torify torsocks tsocks unbuffer unshare uvx valgrind watch \
-     watchexec watchman xargs xvfb-run",
+    "anacron ansible ansible-console ansible-playbook at autossh batch bfs bpftrace bunx busctl bwrap caffeinate \
+     capsh ccache cgexec chpst choom chronic chroot chrt concurrently coproc coresched crontab cross-env daemon \
+     daemonize dbus-launch dbus-run-session dbus-send direnv distcc distrobox doas dotenv dotenvx dtrace \
+     dumb-init eatmydata enosys entr env envdir fakechroot fakeroot faketime find firejail flatpak flock foreman \
+     forever gdbus gosu gtimeout honcho hyperfine i386 ifne ionice lckdo linux32 linux64 ltrace machinectl \
+     mispipe mosh newgrp nice nodemon nohup nq npx nsenter nsjail numactl overmind parallel pee perf pipesz pipx \
+     pkexec pm2 pnpx prlimit proot proxychains qemu rr rsh run-one run-parts runcon runsv runsvdir runuser script \
+     scriptlive sem setarch setlock setpgid setpriv setsid setuidgid sg snap softlimit ssh ssh-agent sshfs \
+     sshpass stap start-stop-daemon stdbuf strace su su-exec sudo sudoedit supervisord systemd-cat \
+     systemd-inhibit systemd-nspawn systemd-run taskset timeout tini toolbox torify torsocks tsocks tsp uclampset \
+     uname26 unbuffer unshare uvx valgrind watch watchexec watchman x86_64 xargs xinit xvfb-run zrun",
     // Have commands that run others: editors, terminals, databases, transfers.
-    "byobu dtach ed emacs emacsclient ex ftp gvim kak lftp lualatex mail mailx mutt mysql mariadb nano \
-     ncat pico psql rvim screen sftp socat sqlite3 telnet tmux vi view vim vimdiff vipe zellij",
+    "abduco alacritty byobu dtach duckdb ed editor elinks emacs emacsclient evim eview ex foot ftp gio \
+     gnome-terminal gvim gvimdiff gview hx kak kitty konsole lf lftp links litecli lualatex lynx mail mailx \
+     mariadb mc mongo mongosh mutt mycli mysql nano ncat ncdu nnn nvim open pager pgcli pico psql ranger rgview \
+     rgvim run-mailcap rview rvim screen see sensible-browser sensible-editor sensible-pager sftp socat sqlite \
+     sqlite3 telnet tig tmux vi vidir view vifm vigr vim vimdiff vipe vipw visudo w3m wezterm x-terminal-emulator \
+     xdg-open xdotool xterm ydotool zellij",
 ];
 
 /// What makes a program run something else that its arguments name.
@@ -107,10 +115,12 @@ const BY_ARGUMENT: &[Hiding] = &[
         ..NOTHING
     },
     Hiding {
-        names: &["gcc", "g++", "cc", "c++", "clang", "clang++", "ld"],
-        begins: &["-wrapper", "-B", "-specs", "--specs", "-fplugin", "-plugin", "@"],
+        names: &["gcc", "g++", "cc", "c++", "c89", "c99", "clang", "clang++", "cpp", "gfortran", "ld", "ar", "nm"],
+        begins: &["-wrapper", "-B", "-specs", "--specs", "-load", "@"],
+        holds: &["plugin"],
         ..NOTHING
     },
+    Hiding { names: &["rustc"], holds: &["linker", "@"], ..NOTHING },
     Hiding { names: &["latex", "pdflatex", "xelatex", "tex"], holds: &["shell-escape", "write18"], ..NOTHING },
     Hiding {
         names: &["apt", "apt-get", "apt-cache", "aptitude"],
@@ -138,8 +148,34 @@ const BY_ARGUMENT: &[Hiding] = &[
     Hiding { names: &["cmake"], letters: "PE", holds: &["COMMAND", "LAUNCHER"], ..NOTHING },
     Hiding { names: &["ninja"], letters: "fC", ..NOTHING },
     Hiding { names: &["just"], letters: "cf", long: &["--command", "--shell", "--justfile", "--set"], ..NOTHING },
-    Hiding { names: &["cargo"], long: &["--config"], ..NOTHING },
-    Hiding { names: &["go"], words: &["run", "generate"], begins: &["-exec", "-toolexec", "-vettool"], ..NOTHING },
+    Hiding {
+        names: &["cargo"],
+        letters: "C",
+        long: &["--config", "--manifest-path"],
+        words: &["watch", "script"],
+        ..NOTHING
+    },
+    Hiding {
+        names: &["go"],
+        words: &["run", "generate", "tool"],
+        // One dash or two.
+        begins: &["-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool"],
+        ..NOTHING
+    },
+    Hiding { names: &["zig", "nim", "v", "rails", "mix"], words: &["run", "r", "runner"], ..NOTHING },
+    Hiding { names: &["rake"], letters: "efr", long: &["--execute", "--rakefile", "--require"], ..NOTHING },
+    Hiding { names: &["groff", "troff", "pic"], letters: "U", ..NOTHING },
+    Hiding {
+        names: &["pandoc"],
+        letters: "FLd",
+        long: &["--filter", "--lua-filter", "--pdf-engine", "--defaults"],
+        ..NOTHING
+    },
+    Hiding { names: &["aria2c"], holds: &["--on-", "--conf-path"], ..NOTHING },
+    Hiding { names: &["yt-dlp", "youtube-dl"], holds: &["--exec", "--downloader", "--config"], ..NOTHING },
+    Hiding { names: &["ug", "ugrep"], long: &["--filter", "--pager", "--view"], ..NOTHING },
+    Hiding { names: &["borg", "rclone", "restic"], holds: &["command", "--rsh", "sftp."], ..NOTHING },
+    Hiding { names: &["curl"], letters: "K", long: &["--config"], ..NOTHING },
     Hiding { names: &["dotnet"], words: &["exec", "run"], ..NOTHING },
     Hiding {
         names: &["npm", "pnpm", "yarn", "corepack"],
@@ -174,7 +210,7 @@ const BY_ARGUMENT: &[Hiding] = &[
         ..NOTHING
     },
     Hiding { names: &["gh"], words: &["alias", "extension", "codespace", "cs"], ..NOTHING },
-    Hiding { names: &["export", "declare", "typeset", "readonly", "local"], holds: &["="], ..NOTHING },
+    Hiding { names: &["export", "declare", "typeset", "readonly", "local"], holds: &["=", "$(", "`"], ..NOTHING },
     Hiding { names: &["test", "[", "printf", "read", "unset", "wait"], holds: EVALUATED, ..NOTHING },
 ];
 
@@ -204,17 +240,26 @@ pub(super) fn with_arguments(name: &str, arguments: &[&str]) -> bool {
         "git" => git::runs_others(arguments),
         "sed" | "gsed" => sed::runs_others(arguments),
         name => {
-            let hiding = BY_ARGUMENT.iter().filter(|hiding| hiding.names.contains(&name));
-            hiding.into_iter().any(|hiding| hiding.applies(arguments))
+            let [name, unversioned, variant] = spellings(name);
+            // A compiler may have the system in its name that it builds for: `x86_64-linux-gnu-gcc`.
+            let names = [name, unversioned, variant, unversioned.rsplit('-').next().unwrap_or(name)];
+            let mut hiding = BY_ARGUMENT.iter().filter(|hiding| hiding.names.iter().any(|known| names.contains(known)));
+            hiding.any(|hiding| hiding.applies(arguments))
         }
     }
 }
 
 /// Whether a program runs what it is given, so that its name says nothing.
 pub(crate) fn is_runner(name: &str) -> bool {
-    let name = base(name);
-    let plain = name.trim_end_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '-'));
-    RUNNERS.iter().flat_map(|names| names.split(' ')).any(|runner| runner == name || runner == plain)
+    let names = spellings(base(name));
+    RUNNERS.iter().flat_map(|names| names.split(' ')).any(|runner| names.contains(&runner))
+}
+
+/// What a program may be called in the lists: as it is, without its version (`gcc-12`), without the variant that a
+/// distribution gave it (`vim.tiny`).
+fn spellings(name: &str) -> [&str; 3] {
+    let unversioned = name.trim_end_matches(|char: char| char.is_ascii_digit() || matches!(char, '.' | '-'));
+    [name, unversioned, name.split('.').next().unwrap_or(name)]
 }
 
 /// Whether it is a program, or a script, that stands somewhere of its own, such as `./x.sh`.

@@ -158,7 +158,8 @@ pub(super) fn runs_others(arguments: &[&str]) -> bool {
         "submodule" => rest.contains(&"foreach"),
         "rebase" => short('x'),
         "grep" => short('O'),
-        "clone" | "fetch" | "pull" => short('u'),
+        "clone" | "fetch" => short('u'),
+        "merge" | "pull" => command == "pull" && short('u') || names_a_strategy(rest),
         "config" => configures(rest),
         command => !PLAIN.contains(&command),
     }
@@ -198,10 +199,25 @@ fn is_harmless(name: &str) -> bool {
     HARMLESS.iter().any(|harmless| name.starts_with(harmless))
 }
 
+/// Whether `-s NAME` names a strategy that git does not have: it runs `git-merge-NAME` then.
+fn names_a_strategy(rest: &[&str]) -> bool {
+    let known = ["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
+    let next = rest.iter().skip(1).copied().chain([""]);
+    rest.iter().zip(next).any(|(text, next)| {
+        let name = match *text {
+            "-s" | "--strategy" => Some(next),
+            text => text.strip_prefix("--strategy=").or_else(|| text.strip_prefix("-s")),
+        };
+        name.is_some_and(|name| !known.contains(&name))
+    })
+}
+
 /// Whether `git config` does more than read, or set what is harmless.
 fn configures(rest: &[&str]) -> bool {
-    let reads = ["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"];
-    if rest.iter().any(|text| reads.contains(text)) {
+    let reads = ["--get", "--get-all", "--get-regexp", "--list", "-l"];
+    // A value, or a pattern behind it, may be one of these words as well.
+    let command = rest.iter().find(|text| !text.starts_with('-'));
+    if rest.iter().any(|text| reads.contains(text)) || matches!(command, Some(&"get" | &"list")) {
         return false;
     }
     let mut words = rest.iter().filter(|text| !text.starts_with('-') && !matches!(**text, "set" | "unset"));

@@ -8,7 +8,8 @@ pub(super) fn runs_others(arguments: &[&str]) -> bool {
     let (mut scripts, mut bare): (Vec<&str>, Option<&str>) = (Vec::new(), None);
     while let Some(word) = words.next() {
         match *word {
-            "--sandbox" => return false,
+            // What stands before it was already compiled without it.
+            "--sandbox" if scripts.is_empty() => return false,
             "-e" | "--expression" => scripts.extend(words.next().copied()),
             "-n" | "-E" | "-r" | "-s" | "-u" | "-z" | "-i" | "--quiet" | "--silent" | "--regexp-extended"
             | "--in-place" | "--separate" | "--unbuffered" | "--null-data" | "--posix" | "--debug" => {}
@@ -84,7 +85,13 @@ fn until(rest: &mut Peekable<Chars<'_>>, delimiter: char) -> Option<()> {
             '\\' => {
                 rest.next()?;
             }
-            '[' => in_brackets = true,
+            // A bracket that stands first, and one within `[.x.]` or `[=x=]`, is one of the characters.
+            '[' if in_brackets && matches!(rest.peek(), Some('.' | '=')) => return None,
+            '[' => {
+                in_brackets = true;
+                rest.next_if_eq(&'^');
+                rest.next_if_eq(&']');
+            }
             ']' => in_brackets = false,
             _ => {}
         }
