@@ -209,6 +209,9 @@ pub trait Files: Send + 'static {
     fn read(&self, path: &Path) -> Option<String>;
 }
 
+/// Files that are read for one message of an agent.
+pub(crate) const MOST_READ: usize = 64;
+
 /// No files at all: for recorded streams.
 #[derive(Debug, Clone, Copy)]
 pub struct NoFiles;

@@ -151,7 +151,7 @@ pub(crate) fn parse(line: &str, own: &[Own]) -> Option<Result<Slash, String>> {
         return Some(find(entry, rest));
     }
     Some(match own.iter().find(|own| own.name == name) {
-        Some(own) => Ok(Slash::Prompt(own.prompt(rest))),
+        Some(own) => own.prompt(rest).map(Slash::Prompt),
         None => Err(format!("there is no command /{name}; /help shows those there are")),
     })
 }

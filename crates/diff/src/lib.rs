@@ -1,37 +1,58 @@
 //! Unified diffs of two texts, at a cost that is linear in their size whatever they hold.
 //!
-//! [`unified`] is the whole interface. `lines` finds out which lines differ, within a budget of operations; beyond the
-//! budget the rest counts as replaced, which is a correct diff, only not the shortest. The budget counts operations and
-//! not time, so the same texts give the same diff on any machine.
+//! [`unified`] is the whole interface. `window` leaves out what both texts begin and end with; `lines` finds out which
+//! lines differ, within a budget of operations; beyond the budget the rest counts as replaced, which is a correct diff,
+//! only not the shortest. The budget counts operations and not time, so the same texts give the same diff on any machine.
 
 mod lines;
+mod window;
 
 use std::fmt;
 use std::ops::Range;
 
 use lines::Marks;
+use window::Window;
 
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;
 
-/// Operations one diff may spend beyond its linear part: about a tenth of a second.
-const BUDGET: u64 = 20_000_000;
+/// Operations one diff may spend on finding the shortest form: a few hundredths of a second.
+const BUDGET: u64 = 5_000_000;
+
+/// The same for a byte of the text: a message with thousands of small changes has a budget in all that is linear in its
+/// size.
+const BUDGET_PER_BYTE: u64 = 4;
+
+/// What the smallest texts may spend.
+const LEAST_BUDGET: u64 = 2_000;
+
+/// Lines of both sides together that are compared one by one; more count as replaced. A line costs far more than its
+/// bytes (it is hashed, and held in several tables), so short lines by the million would take seconds.
+const MOST_LINES: usize = 400_000;
 
 /// The unified diff from `before` to `after`, headed with the names of both sides; empty if the texts are the same.
 #[must_use]
 pub fn unified(from: &str, before: &str, to: &str, after: &str) -> String {
-    let (old, new) = (split(before), split(after));
-    let marks = lines::compare(&old, &new, BUDGET);
-    let blocks = blocks(&marks);
-    let hunks = hunks(&blocks, old.len());
-    let mut diff = String::new();
-    if !hunks.is_empty() {
-        diff.push_str(&format!("--- {from}\n+++ {to}\n"));
+    if before == after {
+        return String::new();
     }
-    for hunk in &hunks {
-        hunk.write(&old, &new, &mut diff);
+    let window = Window::of(before, after);
+    let mut diff = format!("--- {from}\n+++ {to}\n");
+    if window.lines() > MOST_LINES {
+        window.write_replaced(&mut diff);
+        return diff;
+    }
+    let (old, new) = (split(window.old), split(window.new));
+    let marks = lines::compare(&old, &new, budget(&window));
+    for hunk in &hunks(&blocks(&marks), old.len()) {
+        hunk.write(&old, &new, window.skipped, &mut diff);
     }
     diff
+}
+
+fn budget(window: &Window<'_>) -> u64 {
+    let bytes = (window.old.len() + window.new.len()) as u64;
+    (BUDGET_PER_BYTE * bytes).clamp(LEAST_BUDGET, BUDGET)
 }
 
 fn split(text: &str) -> Vec<&str> {
@@ -84,8 +105,9 @@ fn hunks(blocks: &[Block], old_lines: usize) -> Vec<Hunk<'_>> {
 }
 
 impl Hunk<'_> {
-    fn write(&self, old: &[&str], new: &[&str], diff: &mut String) {
-        diff.push_str(&format!("@@ -{} +{} @@\n", Place(&self.old), Place(&self.new)));
+    /// `skipped` lines stand before those that are given.
+    fn write(&self, old: &[&str], new: &[&str], skipped: usize, diff: &mut String) {
+        head(&self.old, &self.new, skipped, diff);
         let mut at = self.old.start;
         for block in self.blocks {
             lines_with(' ', &old[at..block.old.start], diff);
@@ -95,6 +117,11 @@ impl Hunk<'_> {
         }
         lines_with(' ', &old[at..self.old.end], diff);
     }
+}
+
+fn head(old: &Range<usize>, new: &Range<usize>, skipped: usize, diff: &mut String) {
+    let moved = |range: &Range<usize>| range.start + skipped..range.end + skipped;
+    diff.push_str(&format!("@@ -{} +{} @@\n", Place(&moved(old)), Place(&moved(new))));
 }
 
 fn lines_with(mark: char, lines: &[&str], diff: &mut String) {

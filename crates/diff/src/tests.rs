@@ -64,6 +64,31 @@ fn repeating_lines_spend_no_more_than_the_budget() {
     spent("the same\nand another\n", "and another\nthe same\nand more\n", 2 * 1024 * 1024);
 }
 
+/// A million short lines would take seconds and hundreds of megabytes as lines. They are never split into lines.
+#[test]
+fn more_lines_than_are_compared_are_replaced_as_a_whole() {
+    let many = |line: &str| line.repeat(MOST_LINES);
+    let before = format!("one\ntwo\nthree\nfour\n{}five\nend", many("a\nb\n"));
+    let after = format!("one\ntwo\nthree\nfour\n{}five\nend", many("c\n"));
+    let window = Window::of(&before, &after);
+    assert!(window.lines() > MOST_LINES);
+    let made = diff(&before, &after);
+    let head =
+        format!("--- a/x\n+++ b/x\n@@ -2,{} +2,{} @@\n two\n three\n four\n-a\n", 2 * MOST_LINES + 5, MOST_LINES + 5);
+    assert!(made.starts_with(&head), "{}", &made[..100]);
+    assert!(made.ends_with("+c\n five\n end\n\\ No newline at end of file\n"), "{}", &made[made.len() - 100..]);
+    let marked = |mark: char| made.lines().filter(|line| line.starts_with(mark)).count();
+    assert_eq!((marked('-'), marked('+')), (2 * MOST_LINES + 1, MOST_LINES + 1));
+}
+
+#[test]
+fn the_budget_of_small_texts_is_linear() {
+    let spent = |size: usize| budget(&Window::of(&"a\n".repeat(size), &"b\n".repeat(size)));
+    assert_eq!(4 * spent(10_000), spent(40_000));
+    assert_eq!(spent(1), LEAST_BUDGET);
+    assert_eq!(spent(10_000_000), BUDGET);
+}
+
 #[test]
 fn what_exceeds_the_budget_is_replaced_as_a_whole() {
     let (old, new) = (["x", "a", "b", "y"], ["x", "b", "a", "y"]);
@@ -73,6 +98,25 @@ fn what_exceeds_the_budget_is_replaced_as_a_whole() {
 }
 
 proptest! {
+    /// What is left out before the comparison is the same on both sides, and whole lines.
+    #[test]
+    fn a_window_holds_all_that_differs(before in "([ab]{0,2}\n){0,9}[ab]?", after in "([ab]{0,2}\n){0,9}[ab]?") {
+        let window = Window::of(&before, &after);
+        let start = before.split_inclusive('\n').take(window.skipped).map(str::len).sum::<usize>();
+        prop_assert_eq!(&before[..start], &after[..start]);
+        prop_assert!(before[start..].starts_with(window.old) && after[start..].starts_with(window.new));
+        let (old_end, new_end) = (&before[start + window.old.len()..], &after[start + window.new.len()..]);
+        prop_assert_eq!(old_end, new_end);
+        prop_assert!(window.old.is_empty() || window.old.ends_with('\n') || old_end.is_empty());
+        let written = |lines: &[&str], marked: &[bool]| common(lines, marked).concat();
+        let (old, new) = (split(window.old), split(window.new));
+        let marks = lines::compare(&old, &new, BUDGET);
+        prop_assert_eq!(written(&old, &marks.removed), written(&new, &marks.added));
+        let whole = lines::compare(&split(&before), &split(&after), BUDGET);
+        let kept = |marks: &Marks| marks.removed.iter().filter(|removed| **removed).count();
+        prop_assert_eq!(kept(&marks), kept(&whole), "the window changes what differs");
+    }
+
     #[test]
     fn unmarked_lines_are_the_same_on_both_sides(
         before in prop::collection::vec("[a-d]\n", 0..40),

@@ -82,18 +82,37 @@ pub(crate) fn descendants(root: Pid) -> Vec<Process> {
 
 /// The same, of a table that was read before, with the parents.
 pub(crate) fn tree(root: Pid, everyone: Vec<Kin>) -> Vec<Kin> {
+    let mut children = by_parent(everyone.into_iter().filter(|kin| kin.process.pid != root));
+    let mut found = children.remove(&root).unwrap_or_default();
+    extend_with_children(&mut found, &mut children);
+    found
+}
+
+/// The processes that are marked and all that descend from them, each once. Every process is looked at once, however
+/// many are marked.
+#[cfg(target_os = "linux")]
+pub(crate) fn with_all_below(everyone: Vec<Kin>, mut is_marked: impl FnMut(Process) -> bool) -> Vec<Process> {
+    let (mut found, others): (Vec<Kin>, Vec<Kin>) = everyone.into_iter().partition(|kin| is_marked(kin.process));
+    let mut children = by_parent(others);
+    extend_with_children(&mut found, &mut children);
+    found.into_iter().map(|kin| kin.process).collect()
+}
+
+fn by_parent(kin: impl IntoIterator<Item = Kin>) -> HashMap<Pid, Vec<Kin>> {
     let mut children: HashMap<Pid, Vec<Kin>> = HashMap::new();
-    for kin in everyone.into_iter().filter(|kin| kin.process.pid != root) {
+    for kin in kin {
         children.entry(kin.parent).or_default().push(kin);
     }
-    let mut found = children.remove(&root).unwrap_or_default();
+    children
+}
+
+/// Children are taken out, so that even a table that was read in mid-change has no circles.
+fn extend_with_children(found: &mut Vec<Kin>, children: &mut HashMap<Pid, Vec<Kin>>) {
     let mut next = 0;
     while let Some(kin) = found.get(next) {
-        // Taken out, so that even a table that was read in mid-change has no circles.
         found.extend(children.remove(&kin.process.pid).unwrap_or_default());
         next += 1;
     }
-    found
 }
 
 #[cfg(target_os = "linux")]
@@ -160,6 +179,28 @@ mod tests {
         check(10, &[(20, 1)], &[]);
         check(10, &[(11, 12), (12, 11)], &[]);
         check(10, &[(11, 10), (10, 11)], &[11]);
+    }
+
+    /// Each marked process once had a tree made for it, out of a table of its own.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn every_process_is_looked_at_once_however_many_are_marked() {
+        let kin = |(child, parent): (i32, i32)| {
+            let process = Process { pid: pid(child), started: 0 };
+            Kin { process, parent: pid(parent), is_dead: false }
+        };
+        for count in [2000, 8000] {
+            let chain = (2..=count).map(|child| kin((child, child - 1))).chain([kin((count + 1, 1_000_000))]);
+            let mut looked_at = 0;
+            let found = with_all_below(chain.collect(), |process| {
+                looked_at += 1;
+                process.pid.as_raw_nonzero().get() % 2 == 0
+            });
+            assert_eq!(looked_at, count);
+            assert_eq!(found.len(), usize::try_from(count - 1).unwrap(), "all but the stranger");
+            let distinct: std::collections::HashSet<Process> = found.iter().copied().collect();
+            assert_eq!(distinct.len(), found.len());
+        }
     }
 
     #[cfg(target_os = "linux")]

@@ -41,15 +41,7 @@ impl Mark {
     /// The processes that have this mark, and all that descend from them.
     #[cfg(target_os = "linux")]
     pub(crate) fn processes(&self) -> Vec<crate::descendants::Process> {
-        use crate::descendants::{everyone, tree};
-        let everyone = everyone();
-        let marked = everyone.iter().map(|kin| kin.process).filter(|process| self.is_in(&process.environment()));
-        let marked: Vec<_> = marked.collect();
-        let below = marked.iter().flat_map(|process| tree(process.pid, everyone.clone())).map(|kin| kin.process);
-        let mut found: Vec<_> = marked.iter().copied().chain(below).collect();
-        found.sort_unstable_by_key(|process| process.pid.as_raw_nonzero());
-        found.dedup();
-        found
+        crate::descendants::with_all_below(crate::descendants::everyone(), |process| self.is_in(&process.environment()))
     }
 
     /// Other systems do not show the environment of a process in a form that can be trusted.

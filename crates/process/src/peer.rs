@@ -43,7 +43,7 @@ mod linux {
 
     use rustix::process::{Pid, getpid};
 
-    use crate::descendants::{Kin, everyone, stat, tree};
+    use crate::descendants::{Kin, everyone, stat, with_all_below};
     use crate::mark::MARK;
     use crate::supervisor::SUPERVISE;
 
@@ -166,8 +166,9 @@ mod linux {
     /// All processes below the supervisors that this process started.
     fn of_agents(everyone: &[Kin]) -> HashSet<Pid> {
         let ours = everyone.iter().filter(|kin| kin.parent == getpid() && is_supervisor(kin.process.pid));
-        let below = ours.flat_map(|kin| tree(kin.process.pid, everyone.to_vec()));
-        below.map(|kin| kin.process.pid).collect()
+        let ours: HashSet<Pid> = ours.map(|kin| kin.process.pid).collect();
+        let found = with_all_below(everyone.to_vec(), |process| ours.contains(&process.pid));
+        found.into_iter().map(|process| process.pid).filter(|pid| !ours.contains(pid)).collect()
     }
 
     /// Whether a process has that file open; none if it does not let us look.

@@ -1,12 +1,13 @@
 //! What a tool call shows: text, and changes to files.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use multitap_event::{FileChange, FileChangeType, ToolId};
 
 use super::block::text_of;
 use super::wire::{Location, ToolContent};
-use crate::codec::Files;
+use crate::codec::{Files, MOST_READ};
 use crate::diff;
 
 /// What a call shows now. An update replaces it.
@@ -87,22 +88,36 @@ impl Change {
     }
 }
 
+fn by_path(changes: &[Change]) -> HashMap<&str, Vec<&Change>> {
+    let mut by_path: HashMap<&str, Vec<&Change>> = HashMap::new();
+    for change in changes {
+        by_path.entry(&change.path).or_default().push(change);
+    }
+    by_path
+}
+
 /// The changes that a finished call made, one for each file. `foreseen` is what was shown when it was asked about.
 pub(super) fn made(changes: &[Change], foreseen: &[Change], tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
     let mut made: Vec<FileChange> = Vec::new();
+    let (by_path, seen_before) = (by_path(changes), by_path(foreseen));
     for change in changes {
-        if made.iter().any(|other| other.file_path == change.path) {
+        // Told where the file first comes.
+        let Some(pieces) = by_path.get(change.path.as_str()).filter(|pieces| std::ptr::eq(pieces[0], change)) else {
             continue;
-        }
-        let pieces: Vec<&Change> = changes.iter().filter(|other| other.path == change.path).collect();
+        };
         let change_type = match change {
             Change { deletes: true, .. } => FileChangeType::Deleted,
             Change { before: None, .. } => FileChangeType::Created,
             Change { .. } => FileChangeType::Modified,
         };
         let (before, after, diff) = if let [one] = pieces.as_slice() {
-            let known = foreseen.iter().find(|seen| seen.path == one.path && seen.after.contains(&one.after));
-            let whole = known.cloned().unwrap_or_else(|| (*one).clone().review(files));
+            let seen = seen_before.get(one.path.as_str()).map_or(&[][..], Vec::as_slice);
+            let known = seen.iter().find(|seen| seen.after.contains(&one.after));
+            let whole = match known {
+                Some(known) => (*known).clone(),
+                None if made.len() < MOST_READ => (*one).clone().review(files),
+                None => (*one).clone(),
+            };
             let diff = whole.diff();
             (whole.before, Some(whole.after), diff)
         } else {
@@ -120,4 +135,40 @@ pub(super) fn made(changes: &[Change], foreseen: &[Change], tool: &ToolId, files
         });
     }
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Counts what is read.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Files for Counting {
+        fn read(&self, _: &Path) -> Option<String> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            None
+        }
+    }
+
+    fn change(path: String) -> Change {
+        Change { path, before: Some("a".to_owned()), after: "b".to_owned(), deletes: false }
+    }
+
+    /// Each change was once compared with all others: this took minutes.
+    #[test]
+    fn a_call_with_very_many_changes_is_told_at_once() {
+        let read = Arc::new(AtomicUsize::new(0));
+        let files = Counting(read.clone());
+        let changes: Vec<Change> = (0..20_000).map(|at| change((at % 10_000).to_string())).collect();
+        let told = made(&changes, &changes, &ToolId::from("t"), &files);
+        assert_eq!(told.len(), 10_000);
+        assert_eq!(told[7].diff.as_deref().map(|diff| diff.matches("+b").count()), Some(2));
+        let alone: Vec<Change> = (0..1000).map(|at| change(at.to_string())).collect();
+        assert_eq!(made(&alone, &[], &ToolId::from("t"), &files).len(), 1000);
+        assert_eq!(read.load(Ordering::Relaxed), MOST_READ);
+    }
 }

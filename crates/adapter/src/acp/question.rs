@@ -7,7 +7,7 @@ use super::decode::AcpCodec;
 use super::flavor::Flavor;
 use super::rpc;
 use super::wire::{AskPermission, Call, PermissionOption};
-use crate::codec::Step;
+use crate::codec::{MOST_READ, Step};
 use crate::line::unrecognized;
 use crate::track::Forgotten;
 
@@ -85,7 +85,10 @@ impl AcpCodec {
         let shown = &tool.more.shown;
         if let Some(first) = shown.changes.first() {
             let (path, alone) = (first.path.clone(), shown.changes.len() == 1);
-            let changes: Vec<_> = shown.changes.iter().map(|change| change.clone().preview(files)).collect();
+            let whole = |(at, change): (usize, &super::content::Change)| {
+                if at < MOST_READ { change.clone().preview(files) } else { change.clone() }
+            };
+            let changes: Vec<_> = shown.changes.iter().enumerate().map(whole).collect();
             let diff: String = changes.iter().filter_map(super::content::Change::diff).collect();
             let (before, after) = match changes.first().filter(|_| alone) {
                 Some(change) => (change.before.clone(), Some(change.after.clone())),

@@ -143,20 +143,44 @@ impl Wanted {
     }
 }
 
-/// The text after the steps, if each of them fits.
+/// The largest text that is worked out: a short text in many places grows without limit.
+const LARGEST_AFTER: usize = 64 * 1024 * 1024;
+/// Bytes that are gone through in all for the steps of one call; the first is always tried.
+const MOST_SEARCHED: usize = 256 * 1024 * 1024;
+
+/// The text after the steps, if each of them fits and it is not too much work.
 fn apply(before: &str, steps: &[EditStep]) -> Option<String> {
     if steps.is_empty() {
         return None;
     }
     let mut text = before.to_owned();
+    let mut searched = 0;
     for step in steps {
-        text = match (step.old_string.as_str(), step.replace_all) {
-            ("", _) if text.is_empty() => step.new_string.clone(),
+        if searched > MOST_SEARCHED {
+            return None;
+        }
+        searched += text.len();
+        let (old, new) = (step.old_string.as_str(), step.new_string.as_str());
+        text = match (old, step.replace_all) {
+            ("", _) if text.is_empty() => new.to_owned(),
             ("", _) => return None,
-            (old, _) if !text.contains(old) => return None,
-            (old, true) => text.replace(old, &step.new_string),
-            (old, false) => text.replacen(old, &step.new_string, 1),
+            (_, true) => {
+                let places = text.matches(old).count();
+                let made = places.saturating_mul(new.len()).saturating_add(text.len() - places * old.len());
+                if places == 0 || made > LARGEST_AFTER {
+                    return None;
+                }
+                text.replace(old, new)
+            }
+            (_, false) => {
+                let at = text.find(old)?;
+                text.replace_range(at..at + old.len(), new);
+                text
+            }
         };
+        if text.len() > LARGEST_AFTER {
+            return None;
+        }
     }
     Some(text)
 }
@@ -182,4 +206,38 @@ fn patch(path: &str, hunks: &[Hunk]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(old: &str, new: &str, replace_all: bool) -> EditStep {
+        EditStep { old_string: old.to_owned(), new_string: new.to_owned(), replace_all }
+    }
+
+    #[test]
+    fn steps_are_applied_in_order() {
+        let steps = [step("a", "b", false), step("b", "cc", true), step("c", "", false)];
+        assert_eq!(apply("a b a", &steps).as_deref(), Some("c cc a"));
+        assert_eq!(apply("", &[step("", "new", false)]).as_deref(), Some("new"));
+        assert_eq!(apply("x", &[step("y", "", true)]), None);
+    }
+
+    /// Each step doubles the text: forty of them would be a terabyte.
+    #[test]
+    fn steps_that_multiply_the_text_are_given_up() {
+        let doubles = vec![step("a", "aa", true); 40];
+        assert_eq!(apply("a", &doubles[..20]).map(|text| text.len()), Some(1 << 20));
+        assert_eq!(apply("a", &doubles), None);
+        assert_eq!(apply(&"a".repeat(1 << 20), &[step("a", &"b".repeat(1 << 20), true)]), None);
+    }
+
+    #[test]
+    fn many_steps_on_a_large_text_are_given_up() {
+        let text = format!("{}a", "x".repeat(8 * 1024 * 1024));
+        let steps: Vec<EditStep> = (0..100).flat_map(|_| [step("a", "b", false), step("b", "a", false)]).collect();
+        assert_eq!(apply(&text, &steps), None);
+        assert_eq!(apply(&text, &steps[..10]).as_deref(), Some(text.as_str()));
+    }
 }

@@ -45,6 +45,9 @@ pub(super) enum Forgotten {
     OfTurn,
 }
 
+/// Sub-agents above one another that are followed; a circle of them has no end.
+const DEEPEST_AGENT: usize = 32;
+
 impl Tools {
     pub(super) fn find(&self, id: &str) -> Option<&OpenTool> {
         self.open.iter().find(|tool| tool.id.as_str() == id)
@@ -104,7 +107,7 @@ impl Tools {
     /// Whether the call belongs to work in the background, itself or through the sub-agents above it.
     fn goes_on(&self, tool: &OpenTool) -> bool {
         let mut above = tool.parent.as_ref();
-        for _ in 0..=self.open.len() {
+        for _ in 0..DEEPEST_AGENT {
             let Some(id) = above else { return false };
             if self.background.contains(id.as_str()) {
                 return true;

@@ -354,7 +354,7 @@ pub(super) struct FileResult {
     pub(super) structured_patch: Option<Vec<Hunk>>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct EditStep {
     #[serde(alias = "oldString")]

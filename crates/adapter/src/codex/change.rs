@@ -6,14 +6,15 @@ use multitap_event::{Details, FileChange, FileChangeType, ToolId};
 use serde_json::{Map, Value};
 
 use super::wire::Fields;
-use crate::codec::Files;
+use crate::codec::{Files, MOST_READ, NoFiles};
 use crate::diff;
 
 /// The changes an item tells of. For the text of a file before and after, the disk is looked at.
 pub(super) fn of_item(item: &Fields, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
     match item.get("changes") {
         Some(Value::Array(list)) => {
-            list.iter().filter_map(|change| one(&Fields::of(Some(change)), None, tool, files)).collect()
+            let list = list.iter().enumerate();
+            list.filter_map(|(at, change)| one(&Fields::of(Some(change)), None, tool, first_only(at, files))).collect()
         }
         Some(Value::Object(by_path)) => of_map(by_path, tool, files),
         // One file, in an older spelling.
@@ -23,7 +24,16 @@ pub(super) fn of_item(item: &Fields, tool: &ToolId, files: &dyn Files) -> Vec<Fi
 
 /// Changes by path, as the older requests and the stored sessions have them.
 pub(super) fn of_map(by_path: &Map<String, Value>, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
-    by_path.iter().filter_map(|(path, change)| one(&Fields::of(Some(change)), Some(path), tool, files)).collect()
+    let changes = by_path.iter().enumerate();
+    let one = |(at, (path, change)): (usize, (&String, &Value))| {
+        one(&Fields::of(Some(change)), Some(path), tool, first_only(at, files))
+    };
+    changes.filter_map(one).collect()
+}
+
+/// The disk for the first files of an item, and none for the rest: nobody looks at the whole texts of hundreds of files.
+fn first_only(at: usize, files: &dyn Files) -> &dyn Files {
+    if at < MOST_READ { files } else { &NoFiles }
 }
 
 fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) -> Option<FileChange> {

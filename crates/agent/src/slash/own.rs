@@ -6,6 +6,8 @@ use super::{SlashArgument, SlashCommand};
 
 /// The largest file that is taken.
 const MOST: u64 = 256 * 1024;
+/// The largest prompt that is made of one and the words behind it, which may have many places in it.
+const LARGEST_PROMPT: usize = 16 * 1024 * 1024;
 /// Where the words behind the command go.
 const ARGUMENTS: [&str; 2] = ["$ARGUMENTS", "{{args}}"];
 
@@ -43,12 +45,31 @@ impl Own {
         }
     }
 
-    /// What it says, with the words that stood behind it.
-    pub(super) fn prompt(&self, words: &str) -> String {
-        if ARGUMENTS.iter().any(|place| self.template.contains(place)) {
-            return ARGUMENTS.iter().fold(self.template.clone(), |text, place| text.replace(place, words));
+    /// What it says, with the words that stood behind it, in one pass: what the words hold is no place for words.
+    pub(super) fn prompt(&self, words: &str) -> Result<String, String> {
+        let places = ARGUMENTS.iter().flat_map(|place| self.template.match_indices(place));
+        let mut places: Vec<(usize, &str)> = places.collect();
+        if places.is_empty() {
+            let template = self.template.clone();
+            return Ok(if words.is_empty() { template } else { format!("{template}\n\n{words}") });
         }
-        if words.is_empty() { self.template.clone() } else { format!("{}\n\n{words}", self.template) }
+        places.sort_unstable();
+        let made = self.template.len().saturating_add(words.len().saturating_mul(places.len()));
+        if made > LARGEST_PROMPT {
+            let name = &self.name;
+            return Err(format!(
+                "/{name} would make a prompt of {made} bytes, and at most {LARGEST_PROMPT} are possible: write less after it"
+            ));
+        }
+        let mut prompt = String::with_capacity(made);
+        let mut from = 0;
+        for (at, place) in places {
+            prompt.push_str(&self.template[from..at]);
+            prompt.push_str(words);
+            from = at + place.len();
+        }
+        prompt.push_str(&self.template[from..]);
+        Ok(prompt)
     }
 }
 
@@ -104,8 +125,23 @@ mod tests {
         let own = load(Some(home.path()), project.path());
         let names: Vec<_> = own.iter().map(|own| (own.name.as_str(), own.description.as_str())).collect();
         assert_eq!(names, [("review", "Review"), ("ship", "Ship it")]);
-        assert_eq!(own[0].prompt("src"), "# Review\nLook at src closely");
-        assert_eq!(own[1].prompt("now"), "Ship.\n\nnow");
+        assert_eq!(own[0].prompt("src").unwrap(), "# Review\nLook at src closely");
+        assert_eq!(own[1].prompt("now").unwrap(), "Ship.\n\nnow");
+    }
+
+    #[test]
+    fn words_are_not_a_place_for_words() {
+        let own = Own::new("x", "a $ARGUMENTS b {{args}} c");
+        let words = "{{args}}$ARGUMENTS";
+        assert_eq!(own.prompt(words).unwrap(), format!("a {words} b {words} c"));
+    }
+
+    #[test]
+    fn a_prompt_does_not_grow_with_the_square_of_what_is_typed() {
+        let own = Own::new("x", &"$ARGUMENTS".repeat(1000));
+        assert_eq!(own.prompt(&"w".repeat(1000)).unwrap().len(), 1_000_000);
+        let why = own.prompt(&"w".repeat(20_000)).unwrap_err();
+        assert!(why.contains("prompt of 20010000 bytes"), "{why}");
     }
 
     #[cfg(unix)]

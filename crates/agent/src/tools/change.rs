@@ -25,6 +25,8 @@ use crate::workspace::put::{Held, PutError, put};
 const LARGEST_TEXT: u64 = 4 * 1024 * 1024;
 /// Of a larger text only the diff is shown.
 const LARGEST_SHOWN: usize = 1024 * 1024;
+/// A replacement that makes a larger text is refused: a short text in many places grows without limit.
+pub(super) const LARGEST_MADE: usize = 16 * 1024 * 1024;
 /// Bytes of what the user changed that the model is told.
 const MOST_TOLD: usize = 4000;
 
@@ -50,6 +52,8 @@ pub(crate) struct Change {
     done: String,
     /// What the model wanted to write, where the user put something else in its place.
     meant: Option<String>,
+    /// What people see of it, worked out once: a diff of large texts is not free.
+    sides: Sides,
 }
 
 impl Target {
@@ -77,7 +81,8 @@ impl Target {
         if held == Held::Text(after.clone()) {
             return Err(BadCall(format!("{shown} holds exactly this already: there is nothing to change")));
         }
-        Ok(Change { named, shown, file, held, after, done, meant: None })
+        let sides = Sides::of(&shown, &held, &after);
+        Ok(Change { named, shown, file, held, after, done, meant: None, sides })
     }
 }
 
@@ -115,20 +120,21 @@ impl Change {
     }
 
     pub(crate) fn details(&self) -> Details {
-        let Sides { before, after, diff } = self.sides();
+        let Sides { before, after, diff } = self.sides.clone();
         Details::FileEdit { file_path: self.file.path().display().to_string(), before, after, diff }
     }
 
     /// The text can be another if whoever is asked can see it.
     pub(crate) fn edits(&self) -> Vec<Edit> {
-        if self.sides().after.is_some() { vec![Edit::NewContent] } else { Vec::new() }
+        if self.sides.after.is_some() { vec![Edit::NewContent] } else { Vec::new() }
     }
 
     /// Writes the user's text instead.
     pub(crate) fn with_content(self, content: String) -> Self {
         let after = self.fitted(content);
         let meant = Some(self.meant.unwrap_or(self.after));
-        Self { after, meant, ..self }
+        let sides = Sides::of(&self.shown, &self.held, &after);
+        Self { after, meant, sides, ..self }
     }
 
     fn fitted(&self, content: String) -> String {
@@ -136,21 +142,6 @@ impl Change {
             Held::Text(before) => Ending::of(before).fit(&content),
             Held::Nothing | Held::Other(_) => content,
         }
-    }
-
-    fn sides(&self) -> Sides {
-        let (before, diff) = match &self.held {
-            Held::Nothing => (None, Some(unified(&self.shown, None, &self.after))),
-            Held::Text(before) => (Some(before), Some(unified(&self.shown, Some(before), &self.after))),
-            // There is no telling what it was.
-            Held::Other(_) => (None, None),
-        };
-        let long = |text: &String| text.len() > LARGEST_SHOWN;
-        let large = before.is_some_and(long) || long(&self.after);
-        if large && diff.as_ref().is_some_and(|diff| !long(diff)) {
-            return Sides { before: None, after: None, diff };
-        }
-        Sides { before: before.cloned(), after: Some(self.after.clone()), diff }
     }
 
     pub(super) fn run(self, files: &Files, stop: &CancellationToken) -> Outcome {
@@ -184,7 +175,7 @@ impl Change {
             Some(meant) => format!("{}{}", self.done, self.told_of_the_users(meant)),
             None => self.done.clone(),
         };
-        let Sides { before, after, diff } = self.sides();
+        let Sides { before, after, diff } = self.sides;
         let change = FileChange {
             file_path: self.file.path().display().to_string(),
             change_type: match self.held {
@@ -213,8 +204,26 @@ impl Change {
 }
 
 /// What a change is shown as.
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Sides {
     before: Option<String>,
     after: Option<String>,
     diff: Option<String>,
+}
+
+impl Sides {
+    fn of(shown: &str, held: &Held, after: &str) -> Self {
+        let (before, diff) = match held {
+            Held::Nothing => (None, Some(unified(shown, None, after))),
+            Held::Text(before) => (Some(before), Some(unified(shown, Some(before), after))),
+            // There is no telling what it was.
+            Held::Other(_) => (None, None),
+        };
+        let is_long = |text: &str| text.len() > LARGEST_SHOWN;
+        let is_large = before.is_some_and(|before| is_long(before)) || is_long(after);
+        if is_large && diff.as_ref().is_some_and(|diff| !is_long(diff)) {
+            return Self { before: None, after: None, diff };
+        }
+        Self { before: before.cloned(), after: Some(after.to_owned()), diff }
+    }
 }

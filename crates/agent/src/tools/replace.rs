@@ -4,7 +4,7 @@ use multitap_event::ToolKind;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::change::{Change, Target};
+use super::change::{Change, LARGEST_MADE, Target};
 use super::ending::Ending;
 use super::files::Files;
 use super::mismatch::{not_found, other_count};
@@ -101,7 +101,15 @@ fn replaced(text: &str, old: &str, new: &str, expected: Expected) -> Result<(Str
     match expected {
         _ if count == 0 => Err(not_found(text, old)),
         Expected::Exactly(wanted) if wanted != count => Err(other_count(text, old, count, wanted)),
-        Expected::Exactly(_) | Expected::Any => Ok((text.replace(old, new), count)),
+        Expected::Exactly(_) | Expected::Any => {
+            let made = (text.len() - count * old.len()).saturating_add(count.saturating_mul(new.len()));
+            if made > LARGEST_MADE {
+                return Err(format!(
+                    "the file would have {made} bytes after {count} replacements, and at most {LARGEST_MADE} are possible"
+                ));
+            }
+            Ok((text.replace(old, new), count))
+        }
     }
 }
 

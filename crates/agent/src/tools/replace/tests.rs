@@ -86,6 +86,14 @@ async fn what_cannot_be_done_is_told() {
     assert_eq!(scene.text("a"), "text");
 }
 
+#[tokio::test]
+async fn a_replacement_that_makes_the_file_huge_is_refused() {
+    let scene = Scene::new(&[("a", &"x".repeat(1024 * 1024))]);
+    let arguments = json!({ "path": "a", "old_string": "x", "new_string": "y".repeat(17), "replace_all": true });
+    let why = refusal(&scene, arguments).await;
+    assert!(why.contains("would have 17825792 bytes after 1048576 replacements"), "{why}");
+}
+
 proptest! {
     #[test]
     fn it_is_what_the_standard_library_would_do(
