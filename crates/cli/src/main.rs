@@ -28,7 +28,6 @@ mod words;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser as _;
 
 use crate::args::{Cli, Sub};
 use crate::exit::{Exit, Problem};
@@ -54,7 +53,7 @@ fn main() -> ExitCode {
     if let Err(error) = multitap_process::unblock_signals() {
         out::say(&format!("multitap: signals stay blocked: {error}"));
     }
-    let cli = Cli::parse();
+    let cli = Cli::read(&std::env::args_os().collect::<Vec<_>>()).unwrap_or_else(|error| error.exit());
     logging::init();
     match command(cli) {
         Ok(exit) => exit.into(),
