@@ -195,6 +195,15 @@ pub struct AgentThought {
     pub description: String,
 }
 
+/// What an edited answer says that it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditKind {
+    /// `file_details`: the text of a file.
+    File,
+    /// `execute_details`: a command.
+    Command,
+}
+
 /// A decision, from either dialect of the extension.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolCallConfirmation {
@@ -202,6 +211,8 @@ pub struct ToolCallConfirmation {
     pub selected_option_id: String,
     /// The file's content as the user wants it, or the command.
     pub new_content: Option<String>,
+    /// What the details are about that brought the content; none, if it came without details.
+    pub edit_kind: Option<EditKind>,
     /// The file, or the folder of the command, that the edit names. Only the one that was asked about can be meant.
     pub edit_target: Option<String>,
     /// Words for the agent (ours).

@@ -5,13 +5,13 @@ mod door;
 mod serve;
 mod sessions;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use multitap_event::{AgentType, SandboxMode};
+use multitap_event::{AgentType, SandboxMode, visible_line};
 use multitap_hub::WhenBusy;
 
 pub(crate) use self::attach::AttachArgs;
@@ -411,6 +411,17 @@ impl SessionArgs {
     }
 }
 
+impl Cli {
+    /// Reads the command line. An error quotes it, and a script may have put words of others there: it quotes them as
+    /// text that no terminal obeys.
+    pub(crate) fn read(args: &[OsString]) -> Result<Self, clap::Error> {
+        Self::try_parse_from(args).map_err(|error| {
+            let shown = args.iter().map(|arg| visible_line(&arg.to_string_lossy()).into_owned());
+            Self::try_parse_from(shown).err().unwrap_or(error)
+        })
+    }
+}
+
 /// Whether a prompt is the word for stdin.
 pub(crate) fn is_stdin(prompt: &str) -> bool {
     OsStr::new(prompt) == "-"
@@ -424,6 +435,20 @@ mod tests {
 
     fn parse(line: &[&str]) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(std::iter::once("multitap").chain(line.iter().copied()))
+    }
+
+    #[test]
+    fn an_error_quotes_what_a_terminal_would_obey_as_text() {
+        let title = "\u{1b}]0;owned\u{7}";
+        for line in [
+            vec![format!("--{title}")],
+            vec!["completions".into(), title.into()],
+            vec!["decode".into(), "--agent".into(), title.into()],
+        ] {
+            let line = std::iter::once("multitap".to_owned()).chain(line).map(OsString::from).collect::<Vec<_>>();
+            let error = Cli::read(&line).unwrap_err().render().ansi().to_string();
+            assert!(error.contains("␛]0;owned␇") && !error.contains(title), "{error:?}");
+        }
     }
 
     #[test]

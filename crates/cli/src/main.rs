@@ -28,7 +28,6 @@ mod words;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser as _;
 
 use crate::args::{Cli, Sub};
 use crate::exit::{Exit, Problem};
@@ -54,9 +53,10 @@ fn main() -> ExitCode {
     if let Err(error) = multitap_process::unblock_signals() {
         out::say(&format!("multitap: signals stay blocked: {error}"));
     }
-    let cli = match Cli::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let cli = match Cli::read(&words) {
         Ok(cli) => cli,
-        Err(error) => match misspelt::hint_of_unparsed(std::env::args_os().map(|word| word.display().to_string())) {
+        Err(error) => match misspelt::hint_of_unparsed(words.iter().map(|word| word.display().to_string())) {
             Some(hint) if error.use_stderr() => {
                 out::say(&format!("multitap: {hint}"));
                 return Exit::Usage.into();

@@ -80,6 +80,10 @@ pub struct AgentError {
     /// The error refuses a change of this setting: the old value still holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_setting: Option<Setting>,
+    /// The value that the agent refused, as it was asked for or as the agent calls it. Only the session reads it, to find
+    /// out whose change it was: several may be under way, and an answer may overtake another.
+    #[serde(skip)]
+    pub refused_value: Option<String>,
 }
 
 impl AgentError {
@@ -93,6 +97,7 @@ impl AgentError {
             agent_type: None,
             exit_code: None,
             refused_setting: None,
+            refused_value: None,
         }
     }
 
@@ -125,6 +130,13 @@ impl AgentError {
     pub fn about(mut self, setting: Setting) -> Self {
         self.refused_setting = Some(setting);
         self
+    }
+
+    /// Marks the error as the refusal of that value of a setting.
+    #[must_use]
+    pub fn refusing(mut self, setting: Setting, value: impl Into<String>) -> Self {
+        self.refused_value = Some(value.into());
+        self.about(setting)
     }
 
     #[must_use]

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::devtool::ToolCallConfirmation;
+use crate::devtool::{EditKind, ToolCallConfirmation};
 use crate::error::Error;
 use crate::model::Map;
 use crate::read::Node;
@@ -28,10 +28,12 @@ impl ToolCallConfirmation {
         let is_coder = node.has("callId");
         let call = if is_coder { "callId" } else { "tool_call_id" };
         let option = if is_coder { "outcome" } else { "selected_option_id" };
+        let edit = EditRead::of(&node)?;
         Ok(Self {
             tool_call_id: named(&node, &CALL, call)?,
             selected_option_id: named(&node, &OPTION, option)?,
-            new_content: new_content(&node)?,
+            new_content: edit.content,
+            edit_kind: edit.kind,
             edit_target: edit_target(&node)?,
             feedback: node.opt_string("feedback")?,
             answers: node.get("answers").map(|_| node.map("answers")).transpose()?,
@@ -46,11 +48,15 @@ impl ToolCallConfirmation {
         map.insert("tool_call_id".to_owned(), json!(self.tool_call_id));
         map.insert("selected_option_id".to_owned(), json!(self.selected_option_id));
         if let Some(text) = &self.new_content {
-            let mut details = json!({ "new_content": text });
+            let (name, content, place) = match self.edit_kind {
+                Some(EditKind::Command) => ("execute_details", "command", "working_directory"),
+                Some(EditKind::File) | None => ("file_details", "new_content", "file_path"),
+            };
+            let mut details = json!({ content: text });
             if let Some(target) = &self.edit_target {
-                details["file_path"] = target.as_str().into();
+                details[place] = target.as_str().into();
             }
-            map.insert("file_details".to_owned(), details);
+            map.insert(name.to_owned(), details);
         }
         map.extend(self.feedback.as_ref().map(|text| ("feedback".to_owned(), json!(text))));
         map.extend(self.answers.as_ref().map(|answers| ("answers".to_owned(), json!(answers))));
@@ -67,32 +73,51 @@ fn named(node: &Node<'_>, keys: &[&str], expected: &str) -> Result<String, Error
     }
 }
 
-/// The content, wherever it stands; the same if it stands in several places.
-fn new_content(node: &Node<'_>) -> Result<Option<String>, Error> {
-    let mut found: Option<String> = node.any_string(&CONTENT)?;
-    let mut add = |node: &Node<'_>, key: &str, content: Option<String>| match (&found, content) {
-        (Some(text), Some(other)) if *text != other => Err(node.wrong_field(key, "says something else than before")),
-        (_, Some(text)) => {
-            found = Some(text);
-            Ok(())
+/// What the user edited, wherever it stands; the same if it stands in several places.
+#[derive(Default)]
+struct EditRead {
+    content: Option<String>,
+    kind: Option<EditKind>,
+}
+
+impl EditRead {
+    fn of(node: &Node<'_>) -> Result<Self, Error> {
+        let mut edit = Self::default();
+        edit.read(node)?;
+        for key in MODIFIED {
+            node.opt_inside(key, |inner| match edit.read(inner)? {
+                true => Ok(()),
+                false => Err(inner.wrong("must hold file_details with new_content")),
+            })?;
         }
-        (_, None) => Ok(()),
-    };
-    for key in FILE.into_iter().chain(EXECUTE) {
-        add(node, key, details(node, key)?)?;
+        Ok(edit)
     }
-    for key in MODIFIED {
-        let content = node.opt_inside(key, |inner| {
-            for key in FILE.into_iter().chain(EXECUTE) {
-                if let Some(content) = details(inner, key)? {
-                    return Ok(content);
-                }
+
+    /// Reads the details that stand here; whether there are any.
+    fn read(&mut self, node: &Node<'_>) -> Result<bool, Error> {
+        let bare = node.any_string(&CONTENT)?;
+        let mut is_found = bare.is_some();
+        if let Some(text) = bare {
+            self.add(node, CONTENT[0], text, None)?;
+        }
+        for key in FILE.into_iter().chain(EXECUTE) {
+            if let Some(text) = details(node, key)? {
+                let kind = if EXECUTE.contains(&key) { EditKind::Command } else { EditKind::File };
+                self.add(node, key, text, Some(kind))?;
+                is_found = true;
             }
-            inner.any_string(&CONTENT)?.ok_or_else(|| inner.wrong("must hold file_details with new_content"))
-        })?;
-        add(node, key, content)?;
+        }
+        Ok(is_found)
     }
-    Ok(found)
+
+    fn add(&mut self, node: &Node<'_>, key: &str, text: String, kind: Option<EditKind>) -> Result<(), Error> {
+        let is_other_kind = self.kind.is_some() && kind.is_some() && self.kind != kind;
+        if is_other_kind || self.content.as_ref().is_some_and(|before| *before != text) {
+            return Err(node.wrong_field(key, "says something else than before"));
+        }
+        (self.content, self.kind) = (Some(text), self.kind.or(kind));
+        Ok(())
+    }
 }
 
 /// Where an edit says that it goes; the same if it says so in several places.

@@ -2,7 +2,7 @@
 
 use multitap_a2a::devtool::coder::{self, Beside};
 use multitap_a2a::devtool::{
-    AgentSettings, ConfirmationDetails, ConfirmationOption, ConfirmationRequest, ErrorDetails, EventKind,
+    AgentSettings, ConfirmationDetails, ConfirmationOption, ConfirmationRequest, EditKind, ErrorDetails, EventKind,
     ExecuteDetails, FileDiff, GenericDetails, McpDetails, SlashArgument, SlashCommand, Spelling, ToolCall,
     ToolCallConfirmation, ToolCallStatus, ToolOutput, URI,
 };
@@ -67,29 +67,34 @@ fn a_decision_is_read_from_every_shape() {
     let edited = ToolCallConfirmation { new_content: Some("new".to_owned()), ..decision() };
     let inner = [json!({ "new_content": "new" }), json!({ "newContent": "new" })];
     for details in inner {
-        for more in [
-            json!({ "file_details": details }),
-            json!({ "fileDetails": details }),
-            json!({ "modified_details": { "file_details": details } }),
-            json!({ "modifiedDetails": { "fileDetails": details } }),
-            json!({ "modified_details": details }),
-            details.clone(),
+        for (more, edit_kind) in [
+            (json!({ "file_details": details }), Some(EditKind::File)),
+            (json!({ "fileDetails": details }), Some(EditKind::File)),
+            (json!({ "modified_details": { "file_details": details } }), Some(EditKind::File)),
+            (json!({ "modifiedDetails": { "fileDetails": details } }), Some(EditKind::File)),
+            (json!({ "modified_details": details }), None),
+            (details.clone(), None),
         ] {
             let mut value = json!({ "tool_call_id": "call", "selected_option_id": "proceed_once" });
             value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            check(value, edited.clone());
+            check(value, ToolCallConfirmation { edit_kind, ..edited.clone() });
         }
     }
     let command = json!({ "execute_details": { "command": "ls -l" } });
     check(
         json!({ "tool_call_id": "call", "selected_option_id": "proceed_once", "modified_details": command }),
-        ToolCallConfirmation { new_content: Some("ls -l".to_owned()), ..decision() },
+        ToolCallConfirmation {
+            new_content: Some("ls -l".to_owned()),
+            edit_kind: Some(EditKind::Command),
+            ..decision()
+        },
     );
     let file = json!({ "new_content": "new", "file_path": "/w/a" });
     for details in [json!({ "file_details": file }), json!({ "modified_details": { "file_details": file } })] {
         let mut value = json!({ "tool_call_id": "call", "selected_option_id": "proceed_once" });
         value.as_object_mut().unwrap().extend(details.as_object().unwrap().clone());
-        check(value.clone(), ToolCallConfirmation { edit_target: Some("/w/a".to_owned()), ..edited.clone() });
+        let (edit_target, edit_kind) = (Some("/w/a".to_owned()), Some(EditKind::File));
+        check(value.clone(), ToolCallConfirmation { edit_target, edit_kind, ..edited.clone() });
         value["fileDetails"] = json!({ "newContent": "new", "filePath": "/w/b" });
         assert!(ToolCallConfirmation::read(&value).unwrap_err().to_string().contains("another file"), "{value}");
     }
@@ -139,6 +144,16 @@ fn a_decision_that_is_not_clear_is_refused() {
             ok(json!({ "new_content": "a", "file_details": { "new_content": "b" } })),
             "file_details: says something else than before",
         ),
+        (
+            ok(
+                json!({ "modified_details": { "file_details": { "new_content": "a" }, "execute_details": { "command": "b" } } }),
+            ),
+            "modified_details.execute_details: says something else than before",
+        ),
+        (
+            ok(json!({ "file_details": { "new_content": "a" }, "execute_details": { "command": "a" } })),
+            "execute_details: says something else than before",
+        ),
         (ok(json!({ "answers": ["b"] })), "answers: must be an object, not a list"),
         (ok(json!({ "feedback": {} })), "feedback: must be a string, not an object"),
         (
@@ -162,10 +177,12 @@ proptest! {
         new_content in proptest::option::of(".*"),
         feedback in proptest::option::of(".*"),
         correlation_id in proptest::option::of("[a-z]{1,4}"),
+        is_command in any::<bool>(),
     ) {
+        let edit_kind = new_content.as_ref().map(|_| if is_command { EditKind::Command } else { EditKind::File });
         let decision = ToolCallConfirmation {
             tool_call_id, selected_option_id, new_content, feedback, correlation_id, answers: None, edit_target: None,
-            is_coder: false,
+            edit_kind, is_coder: false,
         };
         prop_assert_eq!(ToolCallConfirmation::read(&decision.write()).unwrap(), decision);
     }

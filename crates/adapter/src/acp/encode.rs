@@ -36,17 +36,17 @@ impl Encode for AcpCodec {
             Command::SetMode { mode } => {
                 let agent = self.flavor.agent();
                 let offered = self.session.offered_modes().contains(&mode);
-                let mode = if offered { Ok(Mode::Native(mode)) } else { Mode::parse(agent, &mode) };
-                let mode = mode.map_err(|unknown| unknown.to_string());
-                match mode.and_then(|mode| self.ask_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
+                let parsed = if offered { Ok(Mode::Native(mode.clone())) } else { Mode::parse(agent, &mode) };
+                let parsed = parsed.map_err(|unknown| unknown.to_string());
+                match parsed.and_then(|mode| self.ask_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
                     Ok(line) => out.lines.push(line),
-                    Err(why) => out.events.push(EventKind::Error(self.refused(why).about(Setting::Mode))),
+                    Err(why) => out.events.push(EventKind::Error(self.refused(why).refusing(Setting::Mode, mode))),
                 }
             }
             Command::SetModel { model } => match self.ask_model(&model) {
                 Ok(line) => out.lines.push(line),
                 Err(unsupported) => {
-                    let refused = self.refused(unsupported.to_string()).about(Setting::Model);
+                    let refused = self.refused(unsupported.to_string()).refusing(Setting::Model, model);
                     out.events.push(EventKind::Error(refused));
                 }
             },

@@ -3,11 +3,13 @@
 use multitap_event::{Choice, ChoiceKind, Decide, Details, EventKind, Question, Timestamp, ToolKind, option};
 use serde_json::{Map, Value, json};
 
+use super::content::Change;
 use super::decode::AcpCodec;
 use super::flavor::Flavor;
 use super::rpc;
 use super::wire::{AskPermission, Call, PermissionOption};
 use crate::codec::{MOST_READ, Step};
+use crate::diff;
 use crate::line::unrecognized;
 use crate::track::Forgotten;
 
@@ -85,11 +87,16 @@ impl AcpCodec {
         let shown = &tool.more.shown;
         if let Some(first) = shown.changes.first() {
             let (path, alone) = (first.path.clone(), shown.changes.len() == 1);
-            let whole = |(at, change): (usize, &super::content::Change)| {
+            let whole = |(at, change): (usize, &Change)| {
                 if at < MOST_READ { change.clone().preview(files) } else { change.clone() }
             };
             let changes: Vec<_> = shown.changes.iter().enumerate().map(whole).collect();
-            let diff: String = changes.iter().filter_map(super::content::Change::diff).collect();
+            let named = |change: &Change| change.diff().unwrap_or_else(|| diff::headed(&change.path, None, ""));
+            let diff: String = match changes.as_slice() {
+                [one] => one.diff().unwrap_or_default(),
+                // Each names its file, also where no line changes.
+                several => several.iter().map(named).collect(),
+            };
             let (before, after) = match changes.first().filter(|_| alone) {
                 Some(change) => (change.before.clone(), Some(change.after.clone())),
                 None => (None, None),

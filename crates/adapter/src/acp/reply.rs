@@ -1,6 +1,6 @@
 //! Replies: which of our requests each answers, and what follows from it.
 
-use multitap_event::{AgentError, AgentErrorKind, EventKind, Timestamp};
+use multitap_event::{AgentError, AgentErrorKind, EventKind, Setting, Timestamp};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -87,10 +87,15 @@ impl AcpCodec {
                 };
                 self.session.refused(&message);
                 let mut refused = AgentError::new(kind, message).of(agent).native(said).code(error.code.to_string());
-                refused.refused_setting = asked.and_then(Asked::setting);
                 match asked {
-                    Some(Asked::Mode(mode)) => drop(self.session.awaited_modes.answered(mode)),
-                    Some(Asked::Model(model)) => drop(self.session.awaited_models.answered(model)),
+                    Some(Asked::Mode(mode)) => {
+                        self.session.awaited_modes.answered(mode);
+                        refused = refused.refusing(Setting::Mode, mode);
+                    }
+                    Some(Asked::Model(model)) => {
+                        self.session.awaited_models.answered(model);
+                        refused = refused.refusing(Setting::Model, model);
+                    }
                     _ => {}
                 }
                 out.events.push(EventKind::Error(refused));

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use multitap_event::Setting;
 use serde_json::{Value, json};
 
 /// The method is not known here.
@@ -40,15 +39,6 @@ pub(super) enum Asked {
 }
 
 impl Asked {
-    /// The setting that it changes.
-    pub(super) fn setting(&self) -> Option<Setting> {
-        match self {
-            Self::Mode(_) => Some(Setting::Mode),
-            Self::Model(_) => Some(Setting::Model),
-            _ => None,
-        }
-    }
-
     /// For people, after "refused".
     pub(super) fn named(&self) -> String {
         match self {

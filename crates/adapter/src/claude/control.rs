@@ -120,8 +120,13 @@ impl ClaudeCodec {
                 .native(why);
             error.native_code = error_code;
             error.refused_setting = asked.as_ref().and_then(Asked::setting);
-            if let Some(Asked::Mode(mode)) = &asked {
-                self.session.mode_refused(mode);
+            match &asked {
+                Some(Asked::Mode(mode)) => {
+                    self.session.mode_refused(mode);
+                    error.refused_value = Some(mode.clone());
+                }
+                Some(Asked::Model(model)) => error.refused_value = Some(model.clone()),
+                _ => {}
             }
             // Without the greeting there is no session.
             out.give_up = asked == Some(Asked::Initialize);
@@ -136,7 +141,7 @@ impl ClaudeCodec {
                 if now != mode {
                     self.session.mode_refused(&mode);
                     let why = format!("claude refused mode '{mode}': it is in mode '{now}'");
-                    out.events.push(EventKind::Error(refused(why).about(Setting::Mode)));
+                    out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, mode)));
                 }
                 self.session.mode_is(Some(now), out);
             }

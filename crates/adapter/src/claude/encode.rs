@@ -37,7 +37,7 @@ impl Encode for ClaudeCodec {
                         self.session.mode_asked(&word);
                         out.lines.push(self.requests.ask(Asked::Mode(word)));
                     }
-                    Err(why) => out.events.push(EventKind::Error(refused(why).about(Setting::Mode))),
+                    Err(why) => out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, mode))),
                 }
             }
             Command::SetModel { model } => out.lines.push(self.requests.ask(Asked::Model(model))),

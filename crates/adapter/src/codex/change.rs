@@ -1,5 +1,6 @@
 //! File changes as Codex describes them: whole texts for new and removed files, hunks for changed ones.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use multitap_event::{Details, FileChange, FileChangeType, ToolId};
@@ -124,8 +125,19 @@ pub(super) fn details(changes: &[FileChange]) -> Details {
             file_path: first.file_path.clone(),
             before: None,
             after: None,
-            diff: Some(changes.iter().filter_map(|change| change.diff.as_deref()).collect()),
+            diff: Some(changes.iter().map(named_diff).collect()),
         },
+    }
+}
+
+/// The diff of one change among several. It names its file also where no line changes, as with an empty file.
+fn named_diff(change: &FileChange) -> Cow<'_, str> {
+    match &change.diff {
+        Some(diff) => diff.into(),
+        None => {
+            let from = change.old_path.as_ref().unwrap_or(&change.file_path);
+            diff::headed(from, Some(&change.file_path), "").into()
+        }
     }
 }
 
@@ -141,5 +153,30 @@ pub(super) fn title(changes: &[FileChange]) -> String {
         0 => format!("{verb} {}", first.file_path),
         1 => format!("{verb} {} and one more file", first.file_path),
         more => format!("{verb} {} and {more} more files", first.file_path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_about_several_files_names_each() {
+        let change = |path: &str, diff: Option<&str>, old_path: Option<&str>| FileChange {
+            file_path: path.to_owned(),
+            change_type: FileChangeType::Modified,
+            diff: diff.map(str::to_owned),
+            before: None,
+            after: None,
+            tool_id: None,
+            old_path: old_path.map(str::to_owned),
+        };
+        let changes = [
+            change("/w/a", Some("--- a/w/a\n"), None),
+            change("/w/empty", None, None),
+            change("/w/b", None, Some("/w/c")),
+        ];
+        let Details::FileEdit { diff: Some(diff), .. } = details(&changes) else { panic!("no diff") };
+        assert_eq!(diff, "--- a/w/a\n--- a/w/empty\n+++ b/w/empty\n--- a/w/c\n+++ b/w/b\n");
     }
 }

@@ -127,7 +127,7 @@ impl CodexCodec {
                 self.settings.rules = rules;
                 self.changed.rules = true;
             }
-            Err(why) => out.events.push(EventKind::Error(refused(why).about(Setting::Mode))),
+            Err(why) => out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, word))),
         }
     }
 

@@ -164,7 +164,7 @@ impl StreamCodec {
             (Ok(mode), Some(runs)) => (mode, runs),
             (Ok(_), None) => return,
             (Err(why), _) => {
-                out.events.push(EventKind::Error(refused(why).about(Setting::Mode)));
+                out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, word)));
                 return;
             }
         };

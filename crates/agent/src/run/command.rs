@@ -38,11 +38,11 @@ impl Runner {
             }
             Command::SetMode { mode } => match self.set_mode(&mode, None).await? {
                 Ok(_) => Ok(()),
-                Err(why) => self.refuse(Setting::Mode, why).await,
+                Err(why) => self.refuse(Setting::Mode, mode, why).await,
             },
             Command::SetModel { model } => match self.set_model(&model).await? {
                 Ok(()) => Ok(()),
-                Err(why) => self.refuse(Setting::Model, why).await,
+                Err(why) => self.refuse(Setting::Model, model, why).await,
             },
             Command::SetThinking { tokens } => {
                 self.thinking = tokens;
@@ -53,9 +53,9 @@ impl Runner {
     }
 
     /// A setting stays as it is.
-    async fn refuse(&mut self, setting: Setting, why: String) -> Result<(), Gone> {
+    async fn refuse(&mut self, setting: Setting, value: String, why: String) -> Result<(), Gone> {
         let error = AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Builtin).warning();
-        self.tell(EventKind::Error(error.about(setting))).await
+        self.tell(EventKind::Error(error.refusing(setting, value))).await
     }
 
     async fn prompted(&mut self, prompt: Prompt) -> Result<(), Gone> {

@@ -54,12 +54,7 @@ impl Pending {
         mode: Option<ApprovalMode>,
         native: Option<&str>,
     ) -> Option<(Mode, ClientRef)> {
-        let fits = |wanted: &Mode| match wanted {
-            Mode::Unified(wanted) => {
-                mode == Some(*wanted) || wanted.native(agent).is_some_and(|own| native == Some(own.word))
-            }
-            Mode::Native(word) => native.is_some_and(|native| native.eq_ignore_ascii_case(word)),
-        };
+        let fits = |wanted: &Mode| is_mode(wanted, agent, mode, native);
         let (change, by) = self.take(|change| matches!(change, Change::Mode(wanted) if fits(wanted)))?;
         match change {
             Change::Mode(mode) => Some((mode, by)),
@@ -69,19 +64,31 @@ impl Pending {
 
     /// The agent uses that model now: who asked for it. The agent may put its provider before the name.
     pub(super) fn model_confirmed(&mut self, model: &str) -> Option<ClientRef> {
-        let fits = |wanted: &str| {
-            let own = model.strip_suffix(wanted);
-            own.is_some_and(|provider| provider.is_empty() || provider.ends_with('/'))
-        };
-        self.take(|change| matches!(change, Change::Model(wanted) if fits(wanted))).map(|(_, by)| by)
+        self.take(|change| matches!(change, Change::Model(wanted) if is_model(wanted, model))).map(|(_, by)| by)
     }
 
-    /// The agent refused a change of that setting. Agents answer in order.
-    pub(super) fn refused(&mut self, setting: Setting) {
-        self.take(|change| match change {
-            Change::Mode(_) => setting == Setting::Mode,
-            Change::Model(_) => setting == Setting::Model,
+    /// The agent refused a change of that setting: the one to that value, else the oldest. A refusal may overtake the
+    /// answer to an older change and must leave that one alone: whoever sends nonsense would undo what an owner chose.
+    pub(super) fn refused(&mut self, agent: AgentType, setting: Setting, value: Option<&str>) {
+        let parsed = value.map(|word| Mode::parse(agent, word));
+        if setting == Setting::Mode && matches!(parsed, Some(Err(_))) {
+            // No such change is remembered.
+            return;
+        }
+        let unified = match parsed {
+            Some(Ok(Mode::Unified(mode))) => Some(mode),
+            _ => None,
+        };
+        let named = self.take(|change| match change {
+            Change::Mode(wanted) => setting == Setting::Mode && is_mode(wanted, agent, unified, value),
+            Change::Model(wanted) => setting == Setting::Model && value.is_some_and(|model| is_model(wanted, model)),
         });
+        if named.is_none() {
+            self.take(|change| match change {
+                Change::Mode(_) => setting == Setting::Mode,
+                Change::Model(_) => setting == Setting::Model,
+            });
+        }
     }
 
     /// The agent is gone, and answers nothing any more.
@@ -93,6 +100,21 @@ impl Pending {
         let at = self.changes.iter().position(|(change, _)| fits(change))?;
         self.changes.remove(at)
     }
+}
+
+/// Whether the agent means that mode, by either of its names.
+fn is_mode(wanted: &Mode, agent: AgentType, mode: Option<ApprovalMode>, native: Option<&str>) -> bool {
+    match wanted {
+        Mode::Unified(wanted) => {
+            mode == Some(*wanted) || wanted.native(agent).is_some_and(|own| native == Some(own.word))
+        }
+        Mode::Native(word) => native.is_some_and(|native| native.eq_ignore_ascii_case(word)),
+    }
+}
+
+/// Whether the agent means that model. It may put its provider before the name.
+fn is_model(wanted: &str, model: &str) -> bool {
+    model.strip_suffix(wanted).is_some_and(|provider| provider.is_empty() || provider.ends_with('/'))
 }
 
 #[cfg(test)]
@@ -146,11 +168,23 @@ mod tests {
         pending.sent(&Command::SetModel { model: "m".to_owned() }, AgentType::Codex, by("ann"));
         sent(&mut pending, "plan", "bob");
         sent(&mut pending, "plan", "eve");
-        pending.refused(Setting::Thinking);
-        pending.refused(Setting::Mode);
+        pending.refused(AgentType::Codex, Setting::Thinking, None);
+        pending.refused(AgentType::Codex, Setting::Mode, None);
         let (_, who) = pending.mode_confirmed(AgentType::Codex, Some(ApprovalMode::Plan), None).unwrap();
         assert_eq!(who.client, "eve");
         assert_eq!(pending.model_confirmed("m"), Some(by("ann")));
+    }
+
+    #[test]
+    fn a_refusal_that_overtakes_takes_only_what_it_names() {
+        let mut pending = Pending::default();
+        sent(&mut pending, "plan", "ann");
+        sent(&mut pending, "ask", "bob");
+        sent(&mut pending, "nonsense", "eve");
+        pending.refused(AgentType::Codex, Setting::Mode, Some("nonsense"));
+        pending.refused(AgentType::Codex, Setting::Mode, Some("untrusted"));
+        assert_eq!(pending.mode_confirmed(AgentType::Codex, Some(ApprovalMode::Ask), None), None, "by its own word");
+        assert!(pending.mode_confirmed(AgentType::Codex, Some(ApprovalMode::Plan), None).is_some());
     }
 
     #[test]

@@ -368,7 +368,9 @@ impl SessionTask {
                     self.config.model = Some(model.clone());
                 }
             }
-            EventKind::Error(AgentError { refused_setting: Some(setting), .. }) => self.pending.refused(*setting),
+            EventKind::Error(AgentError { refused_setting: Some(setting), refused_value, .. }) => {
+                self.pending.refused(self.config.agent.agent_type(), *setting, refused_value.as_deref());
+            }
             _ => {}
         }
         let started = matches!(draft.kind, EventKind::SessionStarted(_));

@@ -133,3 +133,27 @@ async fn a_refused_model_leaves_the_session_usable_after_a_restart() {
     scene.hears_prompt().await;
     assert_eq!(scene.session.snapshot().await.unwrap().model.as_deref(), Some("good"));
 }
+
+/// Somebody who may not change the mode sends nonsense while the owner's change is under way.
+#[tokio::test]
+async fn a_refusal_of_another_change_does_not_undo_what_the_owner_chose() {
+    let journal = Memory::new();
+    let mut scene = Scene::lingering(&journal).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    talk(&mut scene, &mut feed).await;
+    for mode in [ApprovalMode::AutoAll, ApprovalMode::Ask] {
+        let word = mode.to_string();
+        scene.session.set_mode(&word, owner("olga")).await.unwrap();
+        assert_eq!(scene.hears().await, Command::SetMode { mode: word });
+        scene.session.set_mode("nonsense", controller("eve")).await.unwrap();
+        assert_eq!(scene.hears().await, Command::SetMode { mode: "nonsense".into() });
+        let refusal = AgentError::new(AgentErrorKind::ProtocolError, "refused").refusing(Setting::Mode, "nonsense");
+        scene.tells(EventKind::Error(refusal)).await;
+        scene.tells(mode_is(mode)).await;
+        let EventKind::ModeChanged { by, .. } = until(&mut feed, "modeChanged").await.kind else { panic!() };
+        assert_eq!(by.map(|by| by.client).as_deref(), Some("olga"));
+    }
+    assert_eq!(most(&scene.session).await, Some(ApprovalMode::Ask));
+    let (config, _scene) = restarted(scene, &mut feed).await;
+    assert_eq!(config.mode, Some(Mode::Unified(ApprovalMode::Ask)));
+}

@@ -66,6 +66,58 @@ fn a_diff_shows_each_line_that_changes() {
 }
 
 #[test]
+fn a_change_names_every_file_that_it_touches() {
+    let several = "--- a/work/README.md\n+++ b/work/README.md\n@@ -1,1 +1,1 @@\n-a\n+b\n--- /dev/null\n+++ b/work/.git/hooks/pre-commit\n@@ -0,0 +1,1 @@\n+touch /tmp/x\n--- a/work/old\n+++ b/work/new\n";
+    let moved = "--- a/work/README.md\n+++ b/work/.bashrc\n@@ -1,1 +1,1 @@\n-a\n+b\n";
+    // The head of the hunk says that nothing follows.
+    let lies = "--- a/work/README.md\n+++ b/work/README.md\n@@ -1,0 +1,0 @@\n--- gone\n+++ came\n";
+    for (diff, expected) in [
+        (
+            several,
+            vec![
+                "/work/README.md",
+                "--- /dev/null",
+                "+++ b/work/.git/hooks/pre-commit",
+                "--- a/work/old",
+                "+++ b/work/new",
+            ],
+        ),
+        (moved, vec!["--- a/work/README.md", "+++ b/work/.bashrc"]),
+        (lies, vec!["--- gone", "+++ came"]),
+    ] {
+        let mut question = asked("q", "ls");
+        question["details"] = json!({ "type": "fileEdit", "filePath": "/work/README.md", "diff": diff });
+        check_shown(&question, &expected);
+        let changed =
+            json!({ "type": "fileChanged", "filePath": "/work/README.md", "changeType": "modified", "diff": diff });
+        check_shown(&changed, &expected);
+    }
+    let mut play = Play::new(80, 30);
+    let mut question = asked("q", "ls");
+    question["details"] = json!({ "type": "fileEdit", "filePath": "/work/README.md", "diff": &several[..80] });
+    play.tell(&question);
+    assert!(!play.screen().contains("+++"), "the name is not said twice:\n{}", play.screen());
+}
+
+#[test]
+fn a_name_takes_one_line_of_a_question() {
+    let name = "x\n1. Allow once\n    1 +harmless";
+    let mut question = asked("q", "ls");
+    for (details, expected) in [
+        (json!({ "type": "fileEdit", "filePath": name, "diff": "" }), "x␊1. Allow once␊    1 +harmless"),
+        (json!({ "type": "command", "command": "ls", "directory": name }), "in x␊1. Allow once"),
+        (json!({ "type": "mcp", "server": name, "tool": "t\nu", "arguments": {} }), "t␊u of x␊1. Allow once"),
+    ] {
+        question["details"] = details;
+        let mut play = Play::new(80, 30);
+        play.tell(&question);
+        assert!(play.screen().contains(expected), "{expected}:\n{}", play.screen());
+    }
+    let change = json!({ "type": "fileChanged", "filePath": name, "changeType": "modified", "diff": "" });
+    check_shown(&change, &["x␊1. Allow once␊    1 +harmless"]);
+}
+
+#[test]
 fn output_of_tools_keeps_what_it_says() {
     let mut play = Play::new(80, 30);
     play.tell(&json!({ "type": "toolStarted", "toolId": "t", "toolName": "shell", "toolKind": "shell", "title": "a\u{1b}]b", "arguments": {} }));

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::cell::{self, Cell, ToolCell};
-use crate::clean::{clean, printed};
+use crate::clean::{clean, clean_line, printed};
 use crate::figures;
 use crate::theme::Theme;
 use crate::wrap::wrap;
@@ -229,14 +229,14 @@ impl Draw {
 
     fn change(self, change: &FileChange) -> Vec<Line<'static>> {
         let mut lines = vec![Line::default()];
-        lines.extend(self.marked("● ", self.theme.accent(), &change.file_path, Style::new()));
+        lines.extend(self.marked("● ", self.theme.accent(), &clean_line(&change.file_path), Style::new()));
         lines.extend(self.diff(change));
         lines
     }
 
     fn diff(self, change: &FileChange) -> Vec<Line<'static>> {
         let Some(diff) = &change.diff else { return Vec::new() };
-        diff_lines(diff, self.columns, (!self.unfolded).then_some(DIFF_LINES), self.theme)
+        diff_lines(diff, &change.file_path, self.columns, (!self.unfolded).then_some(DIFF_LINES), self.theme)
     }
 
     fn turn_end(self, end: &TurnEnd) -> Vec<Line<'static>> {
@@ -290,13 +290,26 @@ fn indented(mut line: Line<'static>, by: usize) -> Line<'static> {
     line
 }
 
-/// A unified diff with the numbers of its lines. Each line of it is shown, except for the names of the files.
-pub(crate) fn diff_lines(diff: &str, columns: usize, limit: Option<usize>, theme: Theme) -> Vec<Line<'static>> {
+/// A unified diff with the numbers of its lines. Each line of it is shown, except for a head that names only the file
+/// that the reader knows: a diff may be of several files, or of one that moves.
+pub(crate) fn diff_lines(
+    diff: &str,
+    path: &str,
+    columns: usize,
+    limit: Option<usize>,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0_u64, 0_u64);
     // How many lines the hunk still has, as its head says.
     let (mut old_left, mut new_left) = (0_u64, 0_u64);
     let mut rest = diff.split_terminator('\n').peekable();
+    if let [Some(from), Some(to)] = [rest.clone().next(), rest.clone().nth(1)]
+        && names(from, "--- ", path)
+        && names(to, "+++ ", path)
+    {
+        rest.nth(1);
+    }
     while let Some(raw) = rest.next() {
         if let Some(head) = raw.strip_prefix("@@") {
             let section = match numbers(head) {
@@ -315,7 +328,13 @@ pub(crate) fn diff_lines(diff: &str, columns: usize, limit: Option<usize>, theme
         }
         // Inside a hunk these are lines that begin with `-- ` or `++ `.
         let is_outside = old_left == 0 && new_left == 0;
-        if is_outside && raw.starts_with("--- ") && rest.next_if(|next| next.starts_with("+++ ")).is_some() {
+        if is_outside
+            && raw.starts_with("--- ")
+            && let Some(to) = rest.next_if(|next| next.starts_with("+++ "))
+        {
+            for name in [raw, to] {
+                lines.extend(wrap(Line::styled(clean_line(name), theme.accent()), columns, 4));
+            }
             continue;
         }
         if raw.trim_end() == "\\ No newline at end of file" {
@@ -347,6 +366,15 @@ pub(crate) fn diff_lines(diff: &str, columns: usize, limit: Option<usize>, theme
         lines.push(Line::styled(format!("      … {hidden} more lines (Ctrl+O)"), theme.quiet()));
     }
     lines
+}
+
+/// Whether a line of a diff's head names that file, or none.
+fn names(line: &str, sign: &str, path: &str) -> bool {
+    let Some(name) = line.strip_prefix(sign) else { return false };
+    let bare = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    let (bare, path) = (bare.trim_start_matches('/'), path.trim_start_matches('/'));
+    let is_end_of_path = path.strip_suffix(bare).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'));
+    name == "/dev/null" || (!bare.is_empty() && is_end_of_path)
 }
 
 /// First line and number of lines, before and after.

@@ -315,6 +315,8 @@ fn parent(model: &Model, tool: &ToolId) -> Option<String> {
 /// What is asked about, as it would be done: with what an editor made of it.
 fn about(question: &Question, edited: Option<&str>, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let text = |words: &str, style| text(words, columns, style);
+    // A name has one line: it must not pretend to be what follows it.
+    let name = |words: &str, style| wrap(Line::styled(clean_line(words), style), columns, 2);
     let mut lines = match &question.details {
         Details::Command { command, directory, description } => {
             let mut lines = text(edited.unwrap_or(command), theme.code());
@@ -322,22 +324,22 @@ fn about(question: &Question, edited: Option<&str>, columns: usize, theme: Theme
                 lines.extend(text("instead of", theme.quiet()));
                 lines.extend(text(command, theme.quiet()));
             }
-            lines.extend(directory.iter().flat_map(|directory| text(&format!("in {directory}"), theme.quiet())));
+            lines.extend(directory.iter().flat_map(|directory| name(&format!("in {directory}"), theme.quiet())));
             lines.extend(description.iter().flat_map(|words| text(words, theme.quiet())));
             lines
         }
         Details::FileEdit { file_path, before, diff, after } => {
-            let mut lines = text(file_path, theme.accent());
+            let mut lines = name(file_path, theme.accent());
             let edited = edited.map(|edited| changed_lines(before.as_deref().unwrap_or_default(), edited));
             match (edited.as_ref().or(diff.as_ref()), after) {
-                (Some(diff), _) => lines.extend(diff_lines(diff, columns, None, theme)),
+                (Some(diff), _) => lines.extend(diff_lines(diff, file_path, columns, None, theme)),
                 (None, Some(after)) => lines.extend(text(after, theme.quiet())),
                 (None, None) => {}
             }
             lines
         }
         Details::Mcp { server, tool, arguments } => {
-            let mut lines = text(&format!("{tool} of {server}"), theme.code());
+            let mut lines = name(&format!("{tool} of {server}"), theme.code());
             if !arguments.is_empty() {
                 let shown = serde_json::to_string_pretty(arguments).unwrap_or_default();
                 lines.extend(text(&shown, theme.quiet()));

@@ -11,6 +11,9 @@ use tempfile::TempPath;
 use crate::out;
 use crate::signals::AtEditor;
 
+/// The longest text that is read back: no door accepts a longer one.
+const MOST: u64 = 16 << 20;
+
 /// The user's editor.
 pub(super) fn editor(at_editor: &AtEditor) -> Editor {
     let at_editor = at_editor.clone();
@@ -36,13 +39,23 @@ async fn edit(editor: &str, text: String) -> io::Result<String> {
     if !status.success() {
         return Err(draft.failed(&format!("{program} ended with {status}")));
     }
-    match fs::read(&draft.path).map(String::from_utf8) {
+    match read(&draft.path).map(String::from_utf8) {
         Ok(Ok(edited)) => {
             draft.used();
             Ok(edited)
         }
         Ok(Err(_)) => Err(draft.failed(&format!("{program} saved something that is not UTF-8"))),
         Err(error) => Err(draft.failed(&format!("what {program} saved cannot be read: {error}"))),
+    }
+}
+
+/// Reads what was saved, unless that would block or never end.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let about = fs::metadata(path)?;
+    match about {
+        _ if !about.is_file() => Err(io::Error::other("it is not a regular file")),
+        _ if about.len() > MOST => Err(io::Error::other(format!("it has more than {} MiB", MOST >> 20))),
+        _ => fs::read(path),
     }
 }
 
@@ -84,7 +97,7 @@ impl Draft {
     }
 
     fn is_written(&self) -> bool {
-        match fs::read(&self.path) {
+        match read(&self.path) {
             Ok(now) => !now.is_empty() && now != self.text.as_bytes(),
             // The editor took it away; or it is there, and whoever wrote it may read it some other way.
             Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -142,6 +155,19 @@ mod tests {
         for lines in [r#"rm "$0""#, r#"rm "$0"; exit 3"#, "exit 3"] {
             let why = failure(lines).await;
             assert!(!why.contains("kept in"), "{lines}: {why}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_would_block_or_never_end_is_not_read() {
+        for (lines, expected) in [
+            (r#"rm "$0"; mkfifo "$0""#, "not a regular file"),
+            (r#"rm "$0"; ln -s /dev/zero "$0""#, "not a regular file"),
+            (r#"truncate -s 1G "$0""#, "more than 16 MiB"),
+        ] {
+            let why = tokio::time::timeout(Duration::from_secs(60), failure(lines)).await.unwrap();
+            assert!(why.contains(expected), "{lines}: {why}");
+            fs::remove_file(why.rsplit_once("kept in ").unwrap().1).unwrap();
         }
     }
 

@@ -43,6 +43,12 @@ fn an_edit_that_a_rule_forbids_is_refused_and_the_task_still_waits() {
         assert_eq!(served.refusal("toolCall/confirm", &decision).0, -32602);
         assert_eq!(served.state(&task), "input-required");
     }
+    // The text of a file never runs as a command.
+    let mut decision = answer(call, "proceed_once");
+    decision["file_details"] = json!({ "new_content": "echo bye" });
+    let (code, message) = served.refusal("message/send", &Said::data(&decision).task(&task).0);
+    assert!(code == -32602 && message.contains("execute_details"), "{message}");
+    assert_eq!(served.state(&task), "input-required");
     // What may run runs, and every frame after the ruling shows it.
     let mut decision = answer(call, "proceed_once");
     decision["modified_details"] = json!({ "execute_details": { "command": "echo bye" } });
@@ -69,6 +75,10 @@ fn an_edited_text_shows_in_the_frame_that_runs() {
     let (task, _) = ids(&frames);
     let (code, message) = served.refusal("message/send", &Said::data(&decision).task(&task).0);
     assert!(code == -32602 && message.contains("b.txt"), "an edit never changes the path: {message}");
+    let mut command = answer(asked(&frames), "proceed_once");
+    command["execute_details"] = json!({ "command": "bye\n" });
+    let (code, message) = served.refusal("message/send", &Said::data(&command).task(&task).0);
+    assert!(code == -32602 && message.contains("file_details"), "{message}");
     decision["file_details"]["file_path"] =
         asked(&frames)["confirmation_request"]["file_edit_details"]["file_path"].clone();
     let frames = served.stream(&Said::data(&decision).task(&task));

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use multitap_a2a::devtool::{self, Spelling, ToolCallConfirmation};
+use multitap_a2a::devtool::{self, EditKind, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
     AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId,
@@ -343,24 +343,32 @@ pub(super) async fn decision(
         let why = format!("correlationId: the question about tool call {tool} is {question}");
         return Err(Error::invalid_params(why).with("questionId", question.as_str()));
     }
-    if let Some(target) = &answer.edit_target {
-        let asked = state.questions.question(&question).and_then(|asked| match &asked.details {
-            Details::FileEdit { file_path, .. } => Some(file_path.as_str()),
-            Details::Command { directory, .. } => directory.as_deref(),
-            _ => None,
-        });
-        if let Some(asked) = asked.filter(|asked| asked != target) {
-            let why = format!("an edit cannot go to {target}: the question is about {asked}");
-            return Err(Error::invalid_params(why.clone())
-                .with("questionId", question.as_str())
-                .with("editRefused", why));
-        }
+    if let Some(why) = state.questions.question(&question).and_then(|asked| misdirected(answer, asked)) {
+        return Err(Error::invalid_params(why.clone()).with("questionId", question.as_str()).with("editRefused", why));
     }
     let mut decide = Decide::new(&question, answer.selected_option_id.as_str());
     decide.new_content.clone_from(&answer.new_content);
     decide.feedback.clone_from(&answer.feedback);
     decide.answers = answer.answers.clone().map(|answers| answers.into_iter().collect());
     Ok(decide)
+}
+
+/// Why an edit is not about what was asked, if so: the text of a file must not run as a command, nor go elsewhere.
+fn misdirected(answer: &ToolCallConfirmation, asked: &Question) -> Option<String> {
+    let (place, wrong) = match &asked.details {
+        Details::FileEdit { file_path, .. } => {
+            (Some(file_path), (EditKind::Command, "execute_details cannot edit a file: send file_details"))
+        }
+        Details::Command { directory, .. } => {
+            (directory.as_ref(), (EditKind::File, "file_details cannot edit a command: send execute_details"))
+        }
+        _ => return None,
+    };
+    if answer.edit_kind == Some(wrong.0) {
+        return Some(wrong.1.to_owned());
+    }
+    let (target, place) = (answer.edit_target.as_ref()?, place?);
+    (target != place).then(|| format!("an edit cannot go to {target}: the question is about {place}"))
 }
 
 /// A client that does not know the extension answers in words: only an option's own id counts.
