@@ -1,5 +1,6 @@
 //! The way into the sandbox, walked by the process that becomes the command. It has one thread.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,8 +82,10 @@ impl Orders {
     /// Gives up what is to be given up. The namespace comes first: afterwards there are no rights to make one.
     fn apply(&self) -> Result<(), String> {
         if self.network == Network::Nothing {
+            // Sockets are listed for the network that we are about to leave.
+            let sockets = self.sockets_of_others();
             own_namespaces()?;
-            hide(&self.hide);
+            hide(&self.hide, &sockets);
         }
         if self.files != Files::Open || self.network == Network::NoTcp {
             let status = self.restrict().map_err(|error| format!("Landlock: {error}"))?;
@@ -91,6 +94,20 @@ impl Orders {
             }
         }
         Ok(())
+    }
+
+    /// The sockets in the file system on which programs listen now, but for those in the workspace. Landlock does not
+    /// control connections to them, and some of these programs start others: tmux, the user's service manager, Docker.
+    fn sockets_of_others(&self) -> BTreeSet<PathBuf> {
+        let table = fs::read("/proc/net/unix").unwrap_or_default();
+        let table = String::from_utf8_lossy(&table);
+        let path = |line: &str| line.find(" /").map(|place| PathBuf::from(&line[place + 1..]));
+        let temporary = std::env::temp_dir();
+        let of_workspace = |socket: &Path| {
+            let mut folders = self.write.iter().filter(|folder| **folder != temporary);
+            folders.any(|folder| socket.starts_with(folder))
+        };
+        table.lines().filter_map(path).filter(|socket| !of_workspace(socket)).collect()
     }
 
     fn restrict(&self) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
@@ -102,7 +119,8 @@ impl Orders {
             rules = rules.handle_access(AccessNet::from_all(TCP))?;
         }
         // Where the kernel can, commands do not signal what is outside, such as whoever sees to it that they end.
-        rules = rules.set_compatibility(CompatLevel::BestEffort).scope(Scope::Signal)?;
+        // Nor do they connect to abstract sockets there, such as that of an X server.
+        rules = rules.set_compatibility(CompatLevel::BestEffort).scope(Scope::Signal | Scope::AbstractUnixSocket)?;
         let mut rules = rules.create()?.set_compatibility(CompatLevel::HardRequirement);
         if self.files != Files::Open {
             rules = rules.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::from_read(FILES)))?;
@@ -136,10 +154,11 @@ fn own_namespaces() -> Result<(), String> {
     write("gid_map", format!("{group} {group} 1"))
 }
 
-/// Puts an empty folder in the place of each. Landlock, which comes next, lets nobody take it away again.
+/// Puts an empty folder in the place of each folder, and an empty file in that of each socket. Landlock, which comes
+/// next, lets nobody take it away again.
 ///
 /// Best effort: some systems give namespaces and forbid mounts. Hosts refuse connections from commands either way.
-fn hide(folders: &[PathBuf]) {
+fn hide(folders: &[PathBuf], sockets: &BTreeSet<PathBuf>) {
     let nothing = None::<&str>;
     // Nothing of ours shows outside.
     if mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).is_err() {
@@ -148,5 +167,9 @@ fn hide(folders: &[PathBuf]) {
     let flags = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
         mount(Some("multitap"), folder, Some("tmpfs"), flags, Some("size=4k,mode=000")).ok();
+    }
+    for socket in sockets {
+        // A socket whose file is gone cannot be reached either.
+        mount(Some("/dev/null"), socket, nothing, MsFlags::MS_BIND, nothing).ok();
     }
 }

@@ -1,5 +1,6 @@
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use multitap_process::Line;
@@ -147,6 +148,38 @@ async fn what_is_outside_cannot_be_signalled() {
     let mut numbers = kernel.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
     let keeps = (numbers.next().unwrap(), numbers.next().unwrap()) >= (6, 12);
     assert_eq!(said.contains("reached"), !keeps, "{kernel}: {said}");
+}
+
+/// A program that listens outside may start others, as tmux does.
+#[tokio::test]
+async fn sockets_of_programs_outside_are_out_of_reach() {
+    let scene = Scene::new();
+    let outside = UnixListener::bind(scene.at("outside.sock")).unwrap();
+    let temporary = UnixListener::bind(scene.at("tmp/other.sock")).unwrap();
+    let inside = UnixListener::bind(scene.at("work/own.sock")).unwrap();
+    let connect = |socket: &str| {
+        let script = "use IO::Socket::UNIX; print IO::Socket::UNIX->new(Peer => shift) ? q(reached) : qq(no: $!)";
+        format!("perl -e '{script}' {}", scene.at(socket).display())
+    };
+    assert!(scene.sh(scene.program(&connect("outside.sock"))).await.contains("reached"));
+    let sandbox = scene.sandbox(SandboxMode::WorkspaceWrite).await;
+    if sandbox.enforced().network != Network::Nothing || !can_mount(&scene, &sandbox).await {
+        return; // without namespaces they stay in reach, and the words for what is enforced say so
+    }
+    for socket in ["outside.sock", "tmp/other.sock"] {
+        let said = scene.run(&sandbox, &connect(socket)).await;
+        assert!(said.contains("no: "), "{socket}: {said}");
+    }
+    assert!(scene.run(&sandbox, &connect("work/own.sock")).await.contains("reached"), "the workspace's own");
+    let sandbox = scene.sandbox(SandboxMode::ReadOnly).await;
+    assert!(scene.run(&sandbox, &connect("work/own.sock")).await.contains("no: "), "nothing may be changed here");
+    drop((outside, temporary, inside));
+}
+
+/// Whether folders can be hidden here: some systems give namespaces and forbid mounts.
+async fn can_mount(scene: &Scene, sandbox: &Sandbox) -> bool {
+    let hiding = sandbox.clone().hiding(vec![scene.at("work")]);
+    !scene.run(&hiding, &format!("cat {}", scene.at("work/inside").display())).await.starts_with("inside")
 }
 
 #[test]
