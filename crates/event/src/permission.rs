@@ -79,7 +79,7 @@ impl Question {
         }
         if decide.is_edited() && choice.kind == ChoiceKind::AllowAlways {
             // The option names a rule about the call as it was asked, and the edit makes it another call.
-            return Some(format!("an edited answer allows this once: {} allows more", choice.id));
+            return Some(format!("an edited answer can only allow once, and {} makes a rule", choice.id));
         }
         if decide.new_content.is_some() && !self.edits.contains(&Edit::NewContent) {
             return Some("it takes no newContent".to_owned());

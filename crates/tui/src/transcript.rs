@@ -235,7 +235,9 @@ impl Transcript {
                 self.add(Cell::Note(if words.is_empty() { "signing in".to_owned() } else { words }));
             }
             EventKind::System(note) => {
-                if let Some(message) = &note.message {
+                // Claude Code reports every request to its model; the status line shows that it works.
+                let is_news = !(note.subtype == "status" && note.message.as_deref() == Some("requesting"));
+                if let Some(message) = note.message.as_ref().filter(|_| is_news) {
                     self.add_beside(Cell::Note(message.clone()));
                 }
             }

@@ -56,6 +56,16 @@ fn a_message_stays_one_whoever_comes_meanwhile() {
 }
 
 #[test]
+fn a_request_to_the_model_is_no_news() {
+    let mut play = Play::new(60, 20);
+    for word in ["requesting", "compacting"] {
+        play.tell(&json!({ "type": "system", "subtype": "status", "message": word, "data": { "status": word } }));
+    }
+    let screen = play.screen();
+    assert!(screen.contains("· compacting") && !screen.contains("requesting"), "{screen}");
+}
+
+#[test]
 fn a_tool_or_a_prompt_ends_a_message() {
     for event in [
         json!({ "type": "toolStarted", "toolId": "t", "toolName": "ls", "toolKind": "shell", "arguments": {} }),
