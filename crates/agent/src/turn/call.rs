@@ -43,7 +43,7 @@ struct Active {
 #[derive(Debug)]
 pub(crate) enum Edited {
     /// The same call with its job as it is now, and the arguments that say so.
-    Job { job: Job, arguments: Map<String, Value> },
+    Job { job: Box<Job>, arguments: Map<String, Value> },
     /// Another call of the same tool, which has to be made ready.
     Call(Call),
 }
@@ -184,7 +184,7 @@ impl Machine {
         match edited {
             Edited::Job { job, arguments } => {
                 active.call.arguments = Value::Object(arguments);
-                out.push(run(active, job, Consent::Given));
+                out.push(run(active, *job, Consent::Given));
             }
             // Other arguments are another call: it is made ready from the start.
             Edited::Call(call) => {
@@ -300,10 +300,12 @@ fn edit(call: &Call, job: Job, decide: &Decide) -> Result<Edited, String> {
         return Ok(Edited::Call(Call { arguments: Value::Object(input), ..call.clone() }));
     }
     let mut arguments = call.arguments.as_object().cloned().unwrap_or_default();
-    let Some(content) = decide.new_content.clone() else { return Ok(Edited::Job { job, arguments }) };
+    let Some(content) = decide.new_content.clone() else {
+        return Ok(Edited::Job { job: Box::new(job), arguments });
+    };
     let job = job.with_content(content.clone()).map_err(|error| error.to_string())?;
     job.put_content(&mut arguments, content);
-    Ok(Edited::Job { job, arguments })
+    Ok(Edited::Job { job: Box::new(job), arguments })
 }
 
 fn started(active: &Active, kind: ToolKind, server: Option<String>, title: Option<String>) -> EventKind {

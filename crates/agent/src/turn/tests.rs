@@ -219,7 +219,7 @@ fn an_edit_is_another_job_and_no_rule() {
         match edited {
             Edited::Job { job, arguments } => {
                 assert_eq!(arguments["command"], "echo bye");
-                assert_eq!(table.effects, [Effect::Run { id, tool, job, consent: Consent::Given }]);
+                assert_eq!(table.effects, [Effect::Run { id, tool, job: *job, consent: Consent::Given }]);
             }
             Edited::Call(call) => assert_eq!(table.effects, [Effect::Redo(id, call)]),
         }
