@@ -71,6 +71,11 @@ impl Entry {
         self.inner.event.get_or_init(|| serde_json::from_str(&self.inner.json).ok()).as_ref()
     }
 
+    /// Whether its text is no JSON at all: what was written is lost. An event of a later version is JSON.
+    pub fn is_damaged(&self) -> bool {
+        self.event().is_none() && serde_json::from_str::<serde::de::IgnoredAny>(&self.inner.json).is_err()
+    }
+
     /// What it takes up.
     pub fn bytes(&self) -> usize {
         // The event in memory is about as large as its text.

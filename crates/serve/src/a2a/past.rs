@@ -26,6 +26,8 @@ pub(crate) enum MissingFrames {
     Unreadable { after: u64, error: JournalError },
     #[error("the session's log ends at event {after}, and what came behind it is no longer in memory")]
     NotStored { after: u64 },
+    #[error("event {seq} of the session's log is damaged")]
+    Damaged { seq: u64 },
 }
 
 #[derive(Debug)]
@@ -85,6 +87,9 @@ impl Past {
         let Some(last) = entries.last() else { return Ok(false) };
         if entries.first().is_some_and(|first| first.seq() != self.read + 1) {
             return Err(MissingFrames::NotStored { after: self.read });
+        }
+        if let Some(damaged) = entries.iter().find(|entry| entry.is_damaged()) {
+            return Err(MissingFrames::Damaged { seq: damaged.seq() });
         }
         self.read = last.seq();
         let events: Vec<&Event> = entries.iter().filter_map(Entry::event).collect();

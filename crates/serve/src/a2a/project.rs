@@ -171,6 +171,11 @@ impl Projector {
         }
     }
 
+    /// Says where the task stands, for those who could not hear how it came there.
+    pub(crate) fn tell_state(&mut self, at: Timestamp, out: &mut Vec<Frame>) {
+        self.emit(self.last, at, Body::State(StateChange::default()), out);
+    }
+
     /// Takes in the next event.
     pub(crate) fn apply(&mut self, event: &Event, out: &mut Vec<Frame>) {
         self.tick(event.timestamp, out);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use multitap_a2a::TaskState;
 use multitap_event::{ClientRef, Door, Event, Timestamp};
-use multitap_hub::{Entry, Feed, Join, JoinError, JoinFrom, Session, Told};
+use multitap_hub::{Entry, Feed, Join, JoinError, JoinFrom, Session, State, Told};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -110,8 +110,16 @@ impl Stage {
             tokio::select! {
                 () = stop.cancelled() => break,
                 told = feed.next() => {
-                    let Some(told) = told else { break };
-                    self.take(told, &mut feed, &mut listener);
+                    let is_whole = match told {
+                        None => break,
+                        Some(Told::Event(entry)) => self.take(entry, &mut feed, &mut listener),
+                        Some(Told::Gap { .. }) => false,
+                    };
+                    if !is_whole {
+                        // Without a snapshot the session is over.
+                        let Some(state) = self.session.snapshot().await else { break };
+                        self.resume_from(&state, &mut listener);
+                    }
                 }
                 () = until(self.due()) => self.tick(&mut listener),
             }
@@ -156,23 +164,34 @@ impl Stage {
         self.lock().projector.due()
     }
 
-    /// Takes in an event, and what else is at hand: what came together is told together.
-    fn take(&self, told: Told, feed: &mut Feed, listener: &mut impl Listen) {
-        let more = std::iter::from_fn(|| feed.try_next());
-        let came = std::iter::once(told).chain(more).take(TOGETHER).filter_map(|told| match told {
+    /// Takes in an event, and what else is at hand: what came together is told together. Whether all of it could be
+    /// read.
+    fn take(&self, first: Entry, feed: &mut Feed, listener: &mut impl Listen) -> bool {
+        let more = std::iter::from_fn(|| match feed.try_next()? {
             Told::Event(entry) => Some(entry),
-            Told::Gap { next, .. } => {
-                self.lock().skip_to(next);
-                None
-            }
+            // Comes from `Feed::next` alone.
+            Told::Gap { .. } => None,
         });
-        let came: Vec<Entry> = came.collect();
+        let came: Vec<Entry> = std::iter::once(first).chain(more).take(TOGETHER).collect();
         // What this version does not know has none either. Read before anybody has to wait for it.
-        let events: Vec<&Event> = came.iter().filter_map(Entry::event).collect();
+        let events: Vec<&Event> =
+            came.iter().take_while(|entry| !entry.is_damaged()).filter_map(Entry::event).collect();
         let mut ring = self.lock();
         for event in events {
-            ring.make(listener, |projector, out| projector.apply(event, out));
+            // A snapshot that was taken after a gap has the first of them already.
+            if event.seq > ring.projector.seq() {
+                ring.make(listener, |projector, out| projector.apply(event, out));
+            }
         }
+        self.tell(ring);
+        !came.iter().any(Entry::is_damaged)
+    }
+
+    /// Goes on from what the session is now: the events before it cannot be read.
+    fn resume_from(&self, state: &State, listener: &mut impl Listen) {
+        let mut ring = self.lock();
+        ring.skip_to(Projector::amid(self.session.id().as_str(), state));
+        ring.make(listener, |projector, out| projector.tell_state(Timestamp::now(), out));
         self.tell(ring);
     }
 
@@ -213,11 +232,13 @@ impl Ring {
         }
     }
 
-    /// Events before this one are lost, and so are their frames: readers that still need them find it out in the log.
-    fn skip_to(&mut self, next: u64) {
+    /// The events before that place are lost, and so are their frames: readers that still need them find it out in the
+    /// log, and their streams end.
+    fn skip_to(&mut self, projector: Projector) {
         self.frames.clear();
         self.bytes = 0;
-        self.before = self.before.max(Cursor::new(next.saturating_sub(1), u32::MAX));
+        self.before = self.before.max(projector.last());
+        self.projector = projector;
     }
 
     /// The last frame.

@@ -118,6 +118,10 @@ impl Connection {
         let mut told = Some(told);
         while let Some(one) = told.take() {
             let text = match one {
+                Told::Event(entry) if entry.is_damaged() => {
+                    let gap = gap(self.session.clone(), entry.seq().saturating_sub(1), entry.seq() + 1).await;
+                    notification("replayGap", &gap.to_string())
+                }
                 Told::Event(entry) => notification("event", entry.json()),
                 Told::Gap { after, next } => {
                     notification("replayGap", &gap(self.session.clone(), after, next).await.to_string())

@@ -149,9 +149,28 @@ impl Live {
 
     /// Damages the log under the running host: its events are not to be found any more.
     pub(crate) fn break_log(&self) {
+        let file = self.log_file();
+        file.execute_batch("ALTER TABLE events RENAME TO gone").unwrap();
+    }
+
+    /// Writes other bytes into one event of the log, of the same length.
+    pub(crate) fn damage_event(&self, seq: u32) {
+        let file = self.log_file();
+        let changed = file.execute("UPDATE events SET json = replace(json, '\"', '#') WHERE seq = ?1", [seq]).unwrap();
+        assert_eq!(changed, 1);
+    }
+
+    /// Nobody else writes to the log until this is dropped.
+    pub(crate) fn lock_log(&self) -> rusqlite::Connection {
+        let file = self.log_file();
+        file.execute_batch("BEGIN IMMEDIATE").unwrap();
+        file
+    }
+
+    fn log_file(&self) -> rusqlite::Connection {
         let file = rusqlite::Connection::open(self.folder.path().join("sessions.db")).unwrap();
         file.busy_timeout(PATIENCE).unwrap();
-        file.execute_batch("ALTER TABLE events RENAME TO gone").unwrap();
+        file
     }
 
     pub(crate) async fn agent(&mut self) -> Agent {

@@ -1,9 +1,10 @@
 //! A log that cannot be read while a client catches up: its stream ends with an error, and never skips frames.
 
-use multitap_hub::Session;
+use multitap_event::{ClientRef, Door as Way, Prompt};
+use multitap_hub::{Session, WhenBusy};
 use serde_json::{Value, json};
 
-use crate::live::{Agent, Client, Live, cursor, event, soon, text, turn_started};
+use crate::live::{Agent, Client, Live, asked, cursor, event, soon, text, turn_started};
 use crate::scene::Line;
 
 /// Pieces of the turn, and the size of each: together more than the latest frames that are at hand, what a socket takes
@@ -39,21 +40,23 @@ fn frames(body: &str) -> Vec<Value> {
     data.map(|json| serde_json::from_str(json).unwrap()).collect()
 }
 
+/// The number of the piece that a frame has, in either dialect.
+fn piece(frame: &Value) -> Option<usize> {
+    let event = event(frame)?;
+    let event = event.get("statusUpdate").unwrap_or(event);
+    event.pointer("/status/message/parts/0/text")?.as_str()?.split(' ').next()?.parse().ok()
+}
+
 #[track_caller]
 fn rises_without_a_gap(frames: &[Value]) {
-    let pieces: Vec<usize> = frames
-        .iter()
-        .filter_map(|frame| {
-            event(frame)?.pointer("/status/message/parts/0/text")?.as_str()?.split(' ').next()?.parse().ok()
-        })
-        .collect();
+    let pieces: Vec<usize> = frames.iter().filter_map(piece).collect();
     let expected: Vec<usize> = (0..pieces.len()).collect();
     assert_eq!(pieces, expected, "pieces were skipped");
     assert!(pieces.len() < PIECES, "all of the log could be read");
 }
 
 fn is_error(frame: &Value) -> bool {
-    frame["error"]["message"].as_str().is_some_and(|why| why.contains("log cannot be read"))
+    frame["error"]["message"].as_str().is_some_and(|why| why.contains("session's log"))
 }
 
 async fn ends_with_an_error(method: &str, wait_for_first: bool) {
@@ -98,7 +101,7 @@ fn unchunked(text: &str) -> String {
     body
 }
 
-/// R002-33: a stream goes on without a gap, or says that it cannot.
+/// R003-12: a stream goes on without a gap, or says that it cannot.
 #[tokio::test]
 async fn a_stream_of_events_ends_with_an_error_in_both_dialects() {
     ends_with_an_error("tasks/resubscribe", false).await;
@@ -108,6 +111,7 @@ async fn a_stream_of_events_ends_with_an_error_in_both_dialects() {
 #[tokio::test]
 async fn a_log_that_breaks_in_the_middle_of_a_catch_up_ends_the_stream() {
     ends_with_an_error("tasks/resubscribe", true).await;
+    ends_with_an_error("SubscribeToTask", true).await;
 }
 
 #[tokio::test]
@@ -152,4 +156,78 @@ async fn our_own_events_name_the_gap() {
         }
     };
     assert_eq!(gap["params"]["after"], last);
+}
+
+/// A log that broke before the first A2A client came: the host cannot go through it, and goes on from what the session
+/// is now.
+#[tokio::test]
+async fn a_host_that_cannot_read_the_log_knows_the_open_question() {
+    let (live, session, mut agent) = Live::shared().await;
+    let by = ClientRef::new("ann", Way::Terminal);
+    session.prompt(Prompt::text("go"), WhenBusy::Queue, by).await.unwrap();
+    agent.hears_prompt().await;
+    agent.tells(turn_started()).await;
+    agent.tells(asked("q1")).await;
+    for piece in 0..PIECES / 8 {
+        agent.tells(text(&format!("{piece} {}", "x".repeat(PIECE)))).await;
+    }
+    let whole = u64::try_from(PIECES / 8).unwrap();
+    soon(async {
+        while session.last() < whole {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+    live.break_log();
+    let mut client = live.client("?client=eve").await;
+    agent.tells(text("999 more")).await;
+    let frames = client.until(|frame| piece(frame) == Some(999)).await;
+    let last = frames.last().and_then(event).unwrap();
+    assert_eq!(last["status"]["state"], "input-required", "{last}");
+}
+
+/// One event in the middle of the log has other bytes than were written: the stream ends there, also in 1.0.
+#[tokio::test]
+async fn a_damaged_event_ends_the_stream() {
+    for (query, closes) in [("dialect=0.3", true), ("dialect=1.0", true), ("dialect=events", false)] {
+        let (live, session, mut agent) = Live::shared().await;
+        let mut client = live.client("?client=ann").await;
+        said_much(&session, &mut agent, &mut client).await;
+        live.damage_event(20);
+        let mut late = Client::narrow(live.port(), &format!("?client=eve&after=1&{query}")).await;
+        let found = soon(async {
+            loop {
+                let frame = late.next().await.unwrap();
+                if is_error(&frame) || frame["method"] == "replayGap" {
+                    break frame;
+                }
+            }
+        })
+        .await;
+        if closes {
+            assert!(found["error"]["message"].as_str().unwrap().contains("event 20"), "{found}");
+            assert_eq!(late.next().await.unwrap_err(), "1011 the session's log cannot be read");
+        } else {
+            assert_eq!((&found["params"]["after"], &found["params"]["next"]), (&json!(19), &json!(21)), "{found}");
+        }
+    }
+}
+
+/// Nothing can be written for a while, and readers go on all the same.
+#[tokio::test]
+async fn a_locked_log_loses_nothing() {
+    let (live, session, mut agent) = Live::shared().await;
+    let mut client = live.client("?client=ann").await;
+    let lock = live.lock_log();
+    said_much(&session, &mut agent, &mut client).await;
+    let mut late = Client::narrow(live.port(), "?client=eve&after=1&dialect=1.0").await;
+    let mut pieces = Vec::new();
+    while pieces.len() < PIECES / 2 {
+        pieces.extend(piece(&late.frame().await));
+    }
+    drop(lock);
+    while pieces.len() < PIECES {
+        pieces.extend(piece(&late.frame().await));
+    }
+    assert_eq!(pieces, (0..PIECES).collect::<Vec<_>>());
 }
