@@ -48,9 +48,12 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut declined = Vec::new();
     let mut mode_left: Option<(AgentType, Mode)> = None;
     let exit = loop {
-        let Some(mut next) = Next::find(&host, &wanted, prompt.take(), &mut seat, &mut declined).await? else {
-            break Exit::Interrupted;
+        // It may ask whether the folder is trusted: a question that must not outlive its terminal.
+        let found = tokio::select! {
+            found = Next::find(&host, &wanted, prompt.take(), &mut seat, &mut declined) => found?,
+            () = signals.next() => None,
         };
+        let Some(mut next) = found else { break Exit::Interrupted };
         // A new session in place of one in plan mode must not begin in a mode that lets more run.
         if let Some((agent, mode)) = mode_left.take()
             && agent == next.config.agent.agent_type()

@@ -190,6 +190,18 @@ fn the_newest_conversation_goes_by_a_word() {
     assert_eq!(first[0]["sessionId"], again[0]["sessionId"]);
 }
 
+/// The question comes before there is a session, and must not outlive the terminal it is shown on.
+#[test]
+fn a_terminal_that_goes_away_ends_the_question() {
+    let fake = fake();
+    let scene = hooked(&fake);
+    let Some(terminal) = show(&scene, &["--agent", "claude"]) else { return };
+    terminal.shows(HEARS).unwrap();
+    drop(terminal);
+    scene.nothing_left();
+    assert_eq!(fake.heard().unwrap(), [""; 0], "no agent was started");
+}
+
 #[test]
 fn a_misspelt_command_is_no_prompt() {
     let fake = fake();
