@@ -1,6 +1,7 @@
 //! Screens as text: scripts of events and keys go in, what would be seen comes out.
 
 mod any;
+mod growth;
 mod hidden;
 mod keys;
 mod questions;

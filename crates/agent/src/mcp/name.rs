@@ -1,14 +1,20 @@
 //! What the model calls a tool of a server: `mcp__SERVER__TOOL`, in letters that every provider takes.
 
+use std::collections::HashMap;
+
 /// The longest name that every provider takes.
 const LONGEST: usize = 64;
 
 /// The names of a server's tools, which are all different, in their order. No tool of another server has one of them.
 pub(super) fn names(server: &str, tools: &[&str]) -> Vec<String> {
     let named: Vec<_> = tools.iter().map(|tool| name(server, tool)).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for name in &named {
+        *counts.entry(name).or_default() += 1;
+    }
     let one = |(tool, name): (&&str, &String)| {
         // A tool that has the name by right keeps it, wherever it stands.
-        let alike = named.iter().filter(|other| *other == name).count() > 1;
+        let alike = counts.get(name.as_str()).is_some_and(|count| *count > 1);
         if alike && plain(tool) != **tool { marked(name, server, tool) } else { name.clone() }
     };
     tools.iter().zip(&named).map(one).collect()
@@ -70,6 +76,17 @@ mod tests {
         assert_ne!(one("a.b", "c"), one("a_b", "c"));
         let long = "t".repeat(100);
         assert_ne!(one("x", &long), one("x", &format!("{long}t")));
+    }
+
+    /// Each name was once compared with all others.
+    #[test]
+    fn a_server_may_have_very_many_tools() {
+        let tools: Vec<String> = (0..100_000).map(|number| format!("t.{number}")).collect();
+        let tools: Vec<&str> = tools.iter().map(String::as_str).chain(["t.7", "t_8"]).collect();
+        let names = names("x", &tools);
+        assert_eq!(names[6], "mcp__x__t_6");
+        assert!(names[7].starts_with("mcp__x__t_7_") && names[8].starts_with("mcp__x__t_8_"), "{:?}", &names[7..9]);
+        assert_eq!(names[100_001], "mcp__x__t_8");
     }
 
     proptest! {

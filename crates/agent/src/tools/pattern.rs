@@ -6,6 +6,9 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use super::BadCall;
 
+/// The longest pattern. A longer one may be too large to be compiled, and then the library panics.
+const LONGEST: usize = 1000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Case {
     Heed,
@@ -31,6 +34,9 @@ impl Pattern {
     /// For the whole path: `*.rs` is not `src/main.rs`.
     pub(super) fn for_path(text: &str, case: Case) -> Result<Self, BadCall> {
         let plain = text.strip_prefix("./").unwrap_or(text);
+        if plain.len() > LONGEST {
+            return Err(BadCall(format!("the pattern has {} bytes, and at most {LONGEST} are possible", plain.len())));
+        }
         let steps = Path::new(plain).components();
         if plain.is_empty() {
             return Err(BadCall("the pattern is empty".to_owned()));
@@ -68,6 +74,17 @@ mod tests {
 
     fn fits(pattern: &str, path: &str) -> bool {
         Pattern::for_path(pattern, Case::Heed).unwrap().fits(Path::new(path))
+    }
+
+    #[test]
+    fn no_pattern_is_too_large_to_be_compiled() {
+        for part in ["[!a]", "?", "*", "{a,b}", "**/", "{[!a],é", "[a-z]"] {
+            for size in [LONGEST, 1_000_000] {
+                // Refused, or compiled: what is open in it is of no interest here.
+                let pattern = Pattern::for_path(&part.repeat(size / part.len()), Case::Ignore);
+                assert!(size == LONGEST || pattern.is_err_and(|why| why.0.contains("at most 1000")), "{part}");
+            }
+        }
     }
 
     #[test]

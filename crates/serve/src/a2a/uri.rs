@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use multitap_a2a::Error;
 use multitap_event::{Image, Prompt};
 
-/// Maximum size of an image file: a message with the same bytes would exceed the body limit.
+/// Maximum size of all image files that one message names: a message with the same bytes would exceed the body limit.
 const IMAGE_BYTES: u64 = 12 * 1024 * 1024;
 
 /// What a URI leads to.
@@ -109,8 +109,9 @@ pub(super) async fn read_files(
         return Ok(prompt);
     }
     let read = tokio::task::spawn_blocking(move || {
+        let mut left = IMAGE_BYTES;
         for ImageFile { part, at, path } in files {
-            let image = read(&path, folder.as_deref());
+            let image = read(&path, folder.as_deref(), &mut left);
             let image = image.map_err(|why| Error::invalid_params(format!("message.parts[{part}]: {why}")))?;
             prompt.images.insert(at.min(prompt.images.len()), image);
         }
@@ -119,7 +120,8 @@ pub(super) async fn read_files(
     read.await.unwrap_or_else(|_| Err(Error::internal("the host is shutting down")))
 }
 
-fn read(path: &Path, folder: Option<&Path>) -> Result<Image, String> {
+/// Takes the size of the file from what is `left` for the message: it may name one file a thousand times.
+fn read(path: &Path, folder: Option<&Path>, left: &mut u64) -> Result<Image, String> {
     let outside = || format!("the file {} is not in the session's folder; send its bytes instead", path.display());
     let folder = folder.and_then(|folder| folder.canonicalize().ok()).ok_or_else(outside)?;
     // A path outside says nothing about what exists there.
@@ -133,10 +135,10 @@ fn read(path: &Path, folder: Option<&Path>) -> Result<Image, String> {
     }
     let cannot = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     let mut bytes = Vec::new();
-    File::open(&real).map_err(cannot)?.take(IMAGE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() as u64 > IMAGE_BYTES {
-        return Err(format!("{} is larger than {} MiB", path.display(), IMAGE_BYTES / (1024 * 1024)));
-    }
+    File::open(&real).map_err(cannot)?.take(*left + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    *left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+        format!("with {} the images of the message are larger than {} MiB", path.display(), IMAGE_BYTES / (1024 * 1024))
+    })?;
     let media_type = Image::media_type_of(&bytes)
         .map_err(|_| format!("{} is not a PNG, JPEG, GIF or WebP image", path.display()))?;
     Ok(Image { media_type: media_type.to_owned(), data: BASE64_STANDARD.encode(&bytes) })
@@ -181,6 +183,7 @@ mod tests {
         fs::write(inside.join("b.png"), "no image").unwrap();
         File::create(inside.join("big.png")).unwrap().set_len(IMAGE_BYTES + 1).unwrap();
         std::os::unix::fs::symlink(outside.join("a.png"), inside.join("link.png")).unwrap();
+        let read = |path: &Path, folder: Option<&Path>| super::read(path, folder, &mut { IMAGE_BYTES });
         let image = read(&inside.join("a.png"), Some(&inside)).unwrap();
         assert_eq!((image.media_type.as_str(), image.data.as_str()), ("image/png", "iVBORw0KGgo="));
         for (path, why) in [
@@ -196,5 +199,20 @@ mod tests {
             assert!(error.contains(why), "{}: {error}", path.display());
         }
         assert!(read(&inside.join("a.png"), None).is_err());
+    }
+
+    /// A message of 15 MB has room for the names of 200 000 files.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_file_that_is_named_a_thousand_times_is_not_read_as_often() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().canonicalize().unwrap();
+        let path = folder.join("a.png");
+        fs::write(&path, [PNG, &[0; 1024 * 1024]].concat()).unwrap();
+        let named = |count| (0..count).map(|part| ImageFile { part, at: part, path: path.clone() }).collect();
+        let prompt = read_files(named(11), Some(folder.clone()), Prompt::text("x")).await.unwrap();
+        assert_eq!(prompt.images.len(), 11);
+        let error = read_files(named(1000), Some(folder), Prompt::text("x")).await.unwrap_err();
+        assert!(error.to_string().contains("larger than 12 MiB"), "{error}");
     }
 }
