@@ -183,7 +183,7 @@ mod tests {
         fs::write(inside.join("b.png"), "no image").unwrap();
         File::create(inside.join("big.png")).unwrap().set_len(IMAGE_BYTES + 1).unwrap();
         std::os::unix::fs::symlink(outside.join("a.png"), inside.join("link.png")).unwrap();
-        let read = |path: &Path, folder: Option<&Path>| super::read(path, folder, &mut { IMAGE_BYTES });
+        let read = |path: &Path, folder: Option<&Path>| read(path, folder, &mut { IMAGE_BYTES });
         let image = read(&inside.join("a.png"), Some(&inside)).unwrap();
         assert_eq!((image.media_type.as_str(), image.data.as_str()), ("image/png", "iVBORw0KGgo="));
         for (path, why) in [
