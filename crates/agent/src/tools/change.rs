@@ -53,7 +53,7 @@ pub(crate) struct Change {
     /// What the model wanted to write, where the user put something else in its place.
     meant: Option<String>,
     /// What people see of it, worked out once: a diff of large texts is not free.
-    sides: Sides,
+    sides: Box<Sides>,
 }
 
 impl Target {
@@ -81,7 +81,7 @@ impl Target {
         if held == Held::Text(after.clone()) {
             return Err(BadCall(format!("{shown} holds exactly this already: there is nothing to change")));
         }
-        let sides = Sides::of(&shown, &held, &after);
+        let sides = Box::new(Sides::of(&shown, &held, &after));
         Ok(Change { named, shown, file, held, after, done, meant: None, sides })
     }
 }
@@ -120,7 +120,7 @@ impl Change {
     }
 
     pub(crate) fn details(&self) -> Details {
-        let Sides { before, after, diff } = self.sides.clone();
+        let Sides { before, after, diff } = Sides::clone(&self.sides);
         Details::FileEdit { file_path: self.file.path().display().to_string(), before, after, diff }
     }
 
@@ -133,7 +133,7 @@ impl Change {
     pub(crate) fn with_content(self, content: String) -> Self {
         let after = self.fitted(content);
         let meant = Some(self.meant.unwrap_or(self.after));
-        let sides = Sides::of(&self.shown, &self.held, &after);
+        let sides = Box::new(Sides::of(&self.shown, &self.held, &after));
         Self { after, meant, sides, ..self }
     }
 
@@ -175,7 +175,7 @@ impl Change {
             Some(meant) => format!("{}{}", self.done, self.told_of_the_users(meant)),
             None => self.done.clone(),
         };
-        let Sides { before, after, diff } = self.sides;
+        let Sides { before, after, diff } = *self.sides;
         let change = FileChange {
             file_path: self.file.path().display().to_string(),
             change_type: match self.held {

@@ -409,3 +409,27 @@ fn a_folder_that_nobody_trusts_does_not_act_for_a_client() {
     assert_eq!(left_out(), Some(false));
     served.stop("-TERM", &scene);
 }
+
+/// The log's C library once held on to several copies of a large prompt: 150 MB of a host stayed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_large_prompt_leaves_little_more_than_its_text() {
+    const MIB: u64 = 1024 * 1024;
+    let scene = Scene::bare();
+    let served = scene.serve(&[]);
+    let resident = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", served.live.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    };
+    served.say("hello", None, &json!({}), true);
+    let before = resident();
+    let told = served.say(&"x".repeat(14_000_000), None, &json!({}), true);
+    assert!(told["result"]["contextId"].is_string(), "{told}");
+    // Memory is given back when more is wanted. Two copies stay: the prompt, and the answer that repeats it.
+    until_blocking("memory to be given back", PATIENCE, || {
+        served.say("hello", None, &json!({}), true);
+        (resident() < before + 90 * MIB).then_some(())
+    })
+    .unwrap();
+}

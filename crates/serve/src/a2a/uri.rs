@@ -183,8 +183,8 @@ mod tests {
         fs::write(inside.join("b.png"), "no image").unwrap();
         File::create(inside.join("big.png")).unwrap().set_len(IMAGE_BYTES + 1).unwrap();
         std::os::unix::fs::symlink(outside.join("a.png"), inside.join("link.png")).unwrap();
-        let read = |path: &Path, folder: Option<&Path>| read(path, folder, &mut { IMAGE_BYTES });
-        let image = read(&inside.join("a.png"), Some(&inside)).unwrap();
+        let read_one = |path: &Path, folder: Option<&Path>| read(path, folder, &mut { IMAGE_BYTES });
+        let image = read_one(&inside.join("a.png"), Some(&inside)).unwrap();
         assert_eq!((image.media_type.as_str(), image.data.as_str()), ("image/png", "iVBORw0KGgo="));
         for (path, why) in [
             (outside.join("a.png"), "not in the session's folder"),
@@ -195,10 +195,10 @@ mod tests {
             (inside.join("big.png"), "larger than"),
             (inside.clone(), "not a file"),
         ] {
-            let error = read(&path, Some(&inside)).unwrap_err();
+            let error = read_one(&path, Some(&inside)).unwrap_err();
             assert!(error.contains(why), "{}: {error}", path.display());
         }
-        assert!(read(&inside.join("a.png"), None).is_err());
+        assert!(read_one(&inside.join("a.png"), None).is_err());
     }
 
     /// A message of 15 MB has room for the names of 200 000 files.
