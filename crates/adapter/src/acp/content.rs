@@ -101,7 +101,7 @@ pub(super) fn made(changes: &[Change], foreseen: &[Change], tool: &ToolId, files
     let mut made: Vec<FileChange> = Vec::new();
     let (by_path, seen_before) = (by_path(changes), by_path(foreseen));
     for change in changes {
-        // Told where the file first comes.
+        // One event per file, at its first change.
         let Some(pieces) = by_path.get(change.path.as_str()).filter(|pieces| std::ptr::eq(pieces[0], change)) else {
             continue;
         };

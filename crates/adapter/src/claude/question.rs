@@ -129,8 +129,8 @@ fn asked_questions(input: &Map<String, Value>) -> Vec<AskedQuestion> {
     input.get("questions").and_then(Value::as_array).into_iter().flatten().filter_map(one).collect()
 }
 
-/// What an answer may bring: Claude runs what it is told, not what it asked for. Of other tools nobody can tell which
-/// arguments are content and which say where it goes.
+/// The edits that an answer may bring. Only commands and file texts: in other tools' arguments content and target
+/// cannot be told apart, and Claude runs an edited call unchecked.
 fn edits(details: &Details) -> Vec<Edit> {
     match details {
         Details::Command { .. } | Details::FileEdit { .. } => vec![Edit::NewContent, Edit::NewInput],

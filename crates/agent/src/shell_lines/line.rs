@@ -49,7 +49,7 @@ pub(super) async fn news(line: &mut Option<Line>) -> News {
 }
 
 impl Line {
-    /// Begins it, if the policy approves it; what is told of that.
+    /// Starts the command if the policy approves it. Returns the events to emit.
     pub(super) fn begin(command: &str, shell: &Shell, policy: &Policy) -> (Self, [EventKind; 2]) {
         let (to_us, progress) = mpsc::channel(PIECES);
         let stop = CancellationToken::new();
