@@ -7,8 +7,10 @@ use anyhow::Context as _;
 use multitap_a2a::devtool::{SlashArgument, SlashCommand};
 use multitap_event::{ClientRef, ClientRole, SessionId};
 use multitap_hub::{Journal, Session, SessionRecord};
+use multitap_process::{Connector, LocalConnection, connectors, is_of_agent};
 use multitap_serve::{
-    Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Peer, Scheme, Tokens, Wanted,
+    Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Scheme, Tokens,
+    Wanted,
 };
 
 use crate::args::{AccessArgs, DoorArgs};
@@ -102,17 +104,29 @@ impl Host for Shared {
         Box::pin(async { Err(HostError::NotYet) })
     }
 
-    fn refuses(&self, peer: Peer) -> bool {
-        is_of_agent(peer)
+    fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {
+        identify(peers)
     }
 }
 
-/// Whether an agent started the process at the other end: it must not get at sessions as if it were the user.
-pub(crate) fn is_of_agent(peer: Peer) -> bool {
-    match peer {
-        Peer::Process(pid) => multitap_process::is_of_agent(pid),
-        Peer::Tcp { peer, own } => multitap_process::is_connection_of_agent(peer, own),
-    }
+/// Who is at the other end of each connection. A process that an agent started must not act in a session as the user.
+pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
+    let connection = |peer: &Peer| match *peer {
+        Peer::Tcp { peer, own } => Some(LocalConnection { peer, own }),
+        Peer::Process(_) => None,
+    };
+    let connections: Vec<LocalConnection> = peers.iter().filter_map(connection).collect();
+    let mut connectors = connectors(&connections).into_iter();
+    let identity = |peer: &Peer| match peer {
+        Peer::Process(pid) if is_of_agent(*pid) => PeerIdentity::Agent,
+        Peer::Process(_) => PeerIdentity::User,
+        Peer::Tcp { .. } => match connectors.next() {
+            Some(Connector::User) => PeerIdentity::User,
+            Some(Connector::OtherUser) => PeerIdentity::OtherUser,
+            Some(Connector::Agent) | None => PeerIdentity::Agent,
+        },
+    };
+    peers.iter().map(identity).collect()
 }
 
 /// How a door is to be opened.

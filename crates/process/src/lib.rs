@@ -48,7 +48,7 @@ mod supervisor;
 pub use default_signals::unblock_signals;
 pub use foreground::foreground;
 pub use lines::{Line, LineBuffer, Lines, MAX_LINE};
-pub use peer::{is_connection_of_agent, is_of_agent};
+pub use peer::{Connector, LocalConnection, connectors, is_of_agent};
 #[cfg(unix)]
 pub use replace::replace;
 #[cfg(unix)]

@@ -10,7 +10,30 @@
 //!
 //! Linux only; elsewhere nobody is recognised.
 
+#[cfg(target_os = "linux")]
+mod holder;
+#[cfg(target_os = "linux")]
+mod table;
+
 use std::net::SocketAddr;
+
+/// A TCP connection within this machine that somebody opened to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LocalConnection {
+    pub peer: SocketAddr,
+    pub own: SocketAddr,
+}
+
+/// Who opened a connection within this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connector {
+    /// A program of the user that we run as. The agents of another Multitap are programs like any other here.
+    User,
+    /// A process that an agent of this process started, or one that is not there any more to be looked at.
+    Agent,
+    /// A program of another user, or the system does not say whose.
+    OtherUser,
+}
 
 /// Whether an agent started that process. A process that is gone cannot be asked any more, and counts as one.
 #[cfg(target_os = "linux")]
@@ -18,11 +41,11 @@ pub fn is_of_agent(pid: u32) -> bool {
     linux::is_of_agent(pid)
 }
 
-/// Whether an agent of this process started the one at the other end of a TCP connection within this machine: the one
-/// whose own address is `peer`, connected to `own`. Agents of another Multitap are programs like any other here.
+/// Who opened each of these connections, in their order. All of them cost one look at the list of processes and their
+/// files, which may take some milliseconds.
 #[cfg(target_os = "linux")]
-pub fn is_connection_of_agent(peer: SocketAddr, own: SocketAddr) -> bool {
-    linux::is_connection_of_agent(peer, own)
+pub fn connectors(connections: &[LocalConnection]) -> Vec<Connector> {
+    linux::connectors(connections)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -30,19 +53,22 @@ pub fn is_of_agent(_pid: u32) -> bool {
     false
 }
 
+/// Other systems have no table of connections.
 #[cfg(not(target_os = "linux"))]
-pub fn is_connection_of_agent(_peer: SocketAddr, _own: SocketAddr) -> bool {
-    false
+pub fn connectors(connections: &[LocalConnection]) -> Vec<Connector> {
+    vec![Connector::User; connections.len()]
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::HashSet;
     use std::fs;
-    use std::net::{IpAddr, SocketAddr};
 
     use rustix::process::{Pid, getpid};
 
+    use super::holder::Holders;
+    use super::table::{Row, Table};
+    use super::{Connector, LocalConnection};
     use crate::descendants::{Kin, everyone, stat, with_all_below};
     use crate::mark::MARK;
     use crate::supervisor::SUPERVISE;
@@ -110,63 +136,35 @@ mod linux {
             .is_some_and(|marks| marks.split(|byte| *byte == b':').any(|mark| !mark.is_empty() && !ours.contains(mark)))
     }
 
-    pub(super) fn is_connection_of_agent(peer: SocketAddr, own: SocketAddr) -> bool {
+    pub(super) fn connectors(connections: &[LocalConnection]) -> Vec<Connector> {
+        // The table first: a process that gets the socket later is on the list.
+        let table = Table::read(connections);
         let everyone = everyone();
-        let of_agents = of_agents(&everyone);
-        // To look at the files of all processes is dear, and needless while no agent has a process.
-        !of_agents.is_empty() && is_connection_of(&of_agents, &everyone, peer, own)
+        let agents = of_agents(&everyone);
+        // To read the files of all processes is expensive, and needless while no agent has a process.
+        if agents.is_empty() {
+            return connections.iter().map(|connection| by_user(table.row(connection))).collect();
+        }
+        let sockets = connections.iter().filter_map(|connection| table.row(connection)).filter(is_visible);
+        let holders = Holders::find(sockets.map(|row| row.inode).collect(), &agents, &everyone);
+        let judge = |connection| match table.row(connection) {
+            // Whoever sent something and closed at once cannot be looked at any more.
+            None if table.is_known() => Connector::Agent,
+            Some(row) if is_visible(&row) && holders.may_be_agent(&row) => Connector::Agent,
+            row => by_user(row),
+        };
+        connections.iter().map(judge).collect()
     }
 
-    /// Whether one of these processes may be at the other end.
-    fn is_connection_of(of_agents: &HashSet<Pid>, everyone: &[Kin], peer: SocketAddr, own: SocketAddr) -> bool {
-        let (socket, owner) = match find(peer, own) {
-            Found::Socket { inode, owner } => (format!("socket:[{inode}]"), owner),
-            // Whoever sent something and went at once cannot be looked at any more.
-            Found::Gone => return true,
-            Found::OtherUser | Found::Unknown => return false,
-        };
-        let mut is_hidden = false;
-        for pid in of_agents {
-            match holds(*pid, &socket) {
-                Some(true) => return true,
-                Some(false) => {}
-                None => is_hidden |= hides_files(*pid, None),
-            }
-        }
-        // The youngest first: a client has often just started.
-        let others = everyone.iter().map(|kin| kin.process.pid).filter(|pid| !of_agents.contains(pid)).rev();
-        let mut is_hidden_elsewhere = false;
-        for pid in others {
-            match holds(pid, &socket) {
-                Some(true) => return false,
-                Some(false) => {}
-                None => is_hidden_elsewhere |= hides_files(pid, Some(owner)),
-            }
-        }
-        // No process is seen with it. An agent can send it through a pipe to itself, so that nobody has it for a while;
-        // only a program that hides its files, such as sshd with a tunnel, is a reason to let it in.
-        is_hidden || !is_hidden_elsewhere
+    /// Whether we see which process has it. Nobody but root sees the files of other users' processes.
+    fn is_visible(row: &Row) -> bool {
+        let us = rustix::process::geteuid();
+        us.is_root() || row.owner == us.as_raw()
     }
 
-    /// Whether a process that does not let us look at its files lives, and is one of that user's. One that has ended
-    /// hides nothing, and one with more rights than ours, such as the system's first, is not the user's.
-    fn hides_files(pid: Pid, owner: Option<u32>) -> bool {
-        let status =
-            |pid: Pid| fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
-        let field = |status: &str, name: &str| {
-            let found = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-            found.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-        };
-        let rights = |status: &str| {
-            let rights = field(status, "CapPrm:");
-            rights.first().and_then(|rights| u64::from_str_radix(rights, 16).ok()).unwrap_or_default()
-        };
-        let is_owner = |owner: u32| {
-            let theirs = status(pid);
-            field(&theirs, "Uid:").iter().any(|user| user.parse() == Ok(owner))
-                && rights(&theirs) & !rights(&status(getpid())) == 0
-        };
-        stat(pid).is_some_and(|kin| !kin.is_dead) && owner.is_none_or(is_owner)
+    fn by_user(row: Option<Row>) -> Connector {
+        let us = rustix::process::geteuid().as_raw();
+        if row.is_some_and(|row| row.owner == us) { Connector::User } else { Connector::OtherUser }
     }
 
     /// All processes below the supervisors that this process started.
@@ -177,125 +175,23 @@ mod linux {
         found.into_iter().map(|process| process.pid).filter(|pid| !ours.contains(pid)).collect()
     }
 
-    /// Whether a process has that file open; none if it does not let us look.
-    fn holds(pid: Pid, file: &str) -> Option<bool> {
-        let files = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())).ok()?;
-        let mut links = files.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-        Some(links.any(|link| link.as_os_str() == file))
-    }
-
-    /// The other end of a connection within this machine.
-    #[derive(Debug, PartialEq, Eq)]
-    enum Found {
-        Socket {
-            inode: u64,
-            owner: u32,
-        },
-        /// No process has it open.
-        Gone,
-        OtherUser,
-        /// This system has no table of connections.
-        Unknown,
-    }
-
-    fn find(peer: SocketAddr, own: SocketAddr) -> Found {
-        let us = rustix::process::geteuid().as_raw();
-        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|table| fs::read_to_string(table).ok());
-        let tables: Vec<String> = tables.collect();
-        let mut lines = tables.iter().flat_map(|table| table.lines().skip(1));
-        let found = lines.find_map(|line| {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            let is_it = same(address(fields.get(1)?)?, peer) && same(address(fields.get(2)?)?, own);
-            let (owner, inode): (u32, u64) = (fields.get(7)?.parse().ok()?, fields.get(9)?.parse().ok()?);
-            is_it.then_some((owner, inode))
-        });
-        match found {
-            None if tables.is_empty() => Found::Unknown,
-            None | Some((_, 0)) => Found::Gone,
-            Some((owner, _)) if owner != us && us != 0 => Found::OtherUser,
-            Some((owner, inode)) => Found::Socket { inode, owner },
-        }
-    }
-
-    /// The same place: IPv4 may stand in the table of IPv6.
-    fn same(one: SocketAddr, other: SocketAddr) -> bool {
-        one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
-    }
-
-    /// An address as the kernel writes it: words of four bytes in the machine's own order, and the port.
-    fn address(text: &str) -> Option<SocketAddr> {
-        let (ip, port) = text.split_once(':')?;
-        let port = u16::from_str_radix(port, 16).ok()?;
-        let words = ip.as_bytes().chunks(8).map(|word| {
-            let word = std::str::from_utf8(word).ok()?;
-            Some(u32::from_str_radix(word, 16).ok()?.to_ne_bytes())
-        });
-        let bytes = words.collect::<Option<Vec<[u8; 4]>>>()?.concat();
-        let ip = match bytes.len() {
-            4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
-            _ => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
-        };
-        Some(SocketAddr::new(ip, port))
-    }
-
     #[cfg(test)]
     mod tests {
-        use std::io::IoSlice;
-        use std::mem::MaybeUninit;
         use std::net::{TcpListener, TcpStream};
-        use std::os::fd::AsFd as _;
-        use std::os::unix::net::UnixStream;
-
-        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
         use super::*;
 
         #[test]
-        fn addresses_are_read_as_the_kernel_writes_them() {
-            for (text, expected) in [
-                ("0100007F:1F90", "127.0.0.1:8080"),
-                ("00000000000000000000000001000000:0016", "[::1]:22"),
-                ("0000000000000000FFFF00000100007F:0016", "[::ffff:127.0.0.1]:22"),
-            ] {
-                let little = cfg!(target_endian = "little");
-                assert!(!little || address(text) == Some(expected.parse().unwrap()), "{text}");
+        fn our_own_connection_is_ours() {
+            for place in ["127.0.0.1:0", "[::1]:0"] {
+                let Ok(listener) = TcpListener::bind(place) else { continue };
+                let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                let (_server, peer) = listener.accept().unwrap();
+                let connection = LocalConnection { peer, own: client.peer_addr().unwrap() };
+                assert_eq!(connectors(&[connection, connection]), [Connector::User; 2], "{place}");
+                drop(client);
+                assert_eq!(connectors(&[connection]), [Connector::OtherUser], "nobody has it any more");
             }
-            for noise in ["", "x:1", "0100007F"] {
-                assert_eq!(address(noise), None);
-            }
-        }
-
-        #[test]
-        fn our_own_connection_is_found_and_is_not_of_an_agent() {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (ours, theirs) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
-            let Found::Socket { inode, .. } = find(ours, theirs) else { panic!("{:?}", find(ours, theirs)) };
-            assert_eq!(holds(getpid(), &format!("socket:[{inode}]")), Some(true));
-            let is_of_nobody = || !is_connection_of(&HashSet::new(), &everyone(), ours, theirs);
-            assert!(is_of_nobody());
-            drop(stream);
-            assert!(!is_of_nobody(), "nobody is there any more who could be looked at");
-            assert!(!is_connection_of_agent(ours, theirs), "no agent has a process here");
-        }
-
-        #[test]
-        fn a_connection_that_no_process_has_open_is_not_let_in() {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (ours, theirs) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
-            let (to, _from) = UnixStream::pair().unwrap();
-            let fds = [stream.as_fd()];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut control = SendAncillaryBuffer::new(&mut space);
-            assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
-            sendmsg(&to, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
-            drop(stream);
-            let Found::Socket { owner, .. } = find(ours, theirs) else { panic!("{:?}", find(ours, theirs)) };
-            let unreadable = |pid: Pid| holds(pid, "").is_none() && hides_files(pid, Some(owner));
-            let is_hidden_elsewhere = everyone().iter().any(|kin| unreadable(kin.process.pid));
-            let is_refused = is_connection_of(&HashSet::new(), &everyone(), ours, theirs);
-            assert_eq!(is_refused, !is_hidden_elsewhere);
         }
 
         #[test]

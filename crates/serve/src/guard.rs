@@ -6,7 +6,6 @@
 //!
 //! Must not come in: what a request wants.
 
-mod peer;
 mod place;
 mod scheme;
 #[cfg(test)]
@@ -23,12 +22,12 @@ use axum::response::{IntoResponse as _, Response};
 use multitap_event::{ClientRef, ClientRole, Door};
 use serde_json::{Value, json};
 
-pub(crate) use self::peer::{PeerUser, user_of};
 use self::place::{Authority, Name, Origin, usual_port};
 use self::scheme::Unauthenticated;
 pub use self::scheme::{Scheme, SecurityScheme};
 use self::token::role_of;
 pub use self::token::{BadToken, TokenError, Tokens};
+use crate::host::PeerIdentity;
 use crate::http::{Shared, problem_with};
 
 /// The subprotocol that a WebSocket of ours is answered with.
@@ -130,11 +129,6 @@ impl Guard {
         Self { own, port: 0, hosts, origins, scheme: Scheme::SameUser, private: true }
     }
 
-    /// Whether nothing says who comes, so that the system has to say which user it is.
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self.scheme, Scheme::Open)
-    }
-
     /// Whether only this user's own programs come here.
     pub(crate) fn is_private(&self) -> bool {
         self.private
@@ -206,7 +200,7 @@ impl Guard {
 
     /// Who sends it, as what.
     fn caller(&self, head: &Parts) -> Result<Caller, Refusal> {
-        if self.is_open() && head.extensions.get() == Some(&PeerUser::Other) {
+        if head.extensions.get() == Some(&PeerIdentity::OtherUser) {
             return Err(Refusal::OtherUser);
         }
         let mut caller = self.scheme.authenticate(&head.headers).map_err(Refusal::Unauthenticated)?;

@@ -42,11 +42,9 @@ pub trait Host: fmt::Debug + Send + Sync + 'static {
     /// whoever asks ends it.
     fn ask_agent(&self, by: ClientRef) -> Hosted<'_, Session>;
 
-    /// Whether to refuse a connection because of the process at its other end, whoever runs it: an agent must not answer
-    /// its own questions. May block for some milliseconds.
-    fn refuses(&self, _peer: Peer) -> bool {
-        false
-    }
+    /// Who is at the other end of each of these connections, in their order. Looks at the system once for all of them,
+    /// after it is called, and may block for some milliseconds.
+    fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity>;
 }
 
 /// The other end of a connection within this machine.
@@ -56,6 +54,18 @@ pub enum Peer {
     Process(u32),
     /// At a port: the address of the other end, and ours.
     Tcp { peer: SocketAddr, own: SocketAddr },
+}
+
+/// Who is at the other end of a connection within this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerIdentity {
+    /// A program of the user that this host runs as.
+    User,
+    /// A process that an agent started: it is refused, whoever runs it, because agents must not answer their own
+    /// questions.
+    Agent,
+    /// A program of another user, or the system does not say whose: it needs a token.
+    OtherUser,
 }
 
 /// What a client wants its session to be: what it said, unchecked.

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use self::connection::Seat;
-use self::connection::{Connections, Listener, Visitors};
+use self::connection::{Connections, Listener};
 use self::peer::PeerCheck;
 use self::private::SocketFile;
 use crate::a2a;
@@ -271,8 +271,7 @@ impl Door {
 /// Takes in who comes to those sockets.
 fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: About, limits: Limits) -> Connections {
     let connections = Connections::new(limits);
-    let visitors = if guard.is_open() { Visitors::ByUser } else { Visitors::Named };
-    let peers = PeerCheck::new(host.clone(), &guard);
+    let peers = PeerCheck::new(host.clone(), &guard, &connections.tasks);
     let inner = Inner {
         host,
         guard,
@@ -285,7 +284,7 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
     };
     let router = route::router(Shared { inner: Arc::new(inner) });
     for listener in listeners {
-        connections.accept(listener, router.clone(), visitors, peers.clone());
+        connections.accept(listener, router.clone(), peers.clone());
     }
     connections
 }

@@ -13,5 +13,5 @@ mod http;
 mod ws;
 
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};
-pub use host::{Host, HostError, Hosted, Opened, Peer, Wanted};
+pub use host::{Host, HostError, Hosted, Opened, Peer, PeerIdentity, Wanted};
 pub use http::{Door, DoorConfig, DoorError, Limits, PrivateConfig};

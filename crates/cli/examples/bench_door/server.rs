@@ -9,7 +9,7 @@ use multitap_event::{
     SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
 };
 use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Session, SessionRecord};
-use multitap_serve::{Access, Door, DoorConfig, Host, HostError, Hosted, Limits, Opened, Wanted};
+use multitap_serve::{Access, Door, DoorConfig, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use tokio_util::task::TaskTracker;
 
@@ -79,6 +79,10 @@ impl Host for One {
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
         Box::pin(async { Err(HostError::TooMany) })
+    }
+
+    fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {
+        vec![PeerIdentity::User; peers.len()]
     }
 }
 

@@ -12,7 +12,7 @@ use multitap_event::{
 };
 use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Launch, Launching, Linger, Open, Session, Told};
 use multitap_remote::{Address, Attach, AttachError, Attached, attach};
-use multitap_serve::{Access, Door, DoorConfig, Host, HostError, Hosted, Limits, Opened, Wanted};
+use multitap_serve::{Access, Door, DoorConfig, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -84,6 +84,10 @@ impl Host for One {
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
         Box::pin(async { Err(HostError::TooMany) })
+    }
+
+    fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {
+        vec![PeerIdentity::User; peers.len()]
     }
 }
 

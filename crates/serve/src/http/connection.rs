@@ -24,12 +24,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::patient::Patient;
-use super::peer::{self, PeerCheck};
+use super::peer::{self, PeerCheck, Visitor};
 #[cfg(unix)]
 use super::private::is_same_user;
 use super::{Limits, problem};
-use crate::guard::{PeerUser, user_of};
-use crate::host::Peer;
+use crate::host::PeerIdentity;
 
 /// From this size on the head of a request is too large, if it is not whole by then.
 const HEAD: usize = 64 * 1024;
@@ -53,15 +52,6 @@ pub(super) enum Listener {
     Tcp(TcpListener),
     #[cfg(unix)]
     Unix(UnixListener),
-}
-
-/// How it is known who comes over TCP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Visitors {
-    /// By what their requests bring.
-    Named,
-    /// By the user that the system names.
-    ByUser,
 }
 
 /// The other end of a connection.
@@ -94,10 +84,9 @@ impl Connections {
     }
 
     /// Takes in who comes to that socket.
-    pub(super) fn accept(&self, listener: Listener, router: Router, visitors: Visitors, peers: PeerCheck) {
+    pub(super) fn accept(&self, listener: Listener, router: Router, peers: PeerCheck) {
         let accept = Accept {
             listener,
-            visitors,
             router,
             peers,
             limits: self.limits,
@@ -132,7 +121,6 @@ impl Drop for Connections {
 
 struct Accept {
     listener: Listener,
-    visitors: Visitors,
     router: Router,
     peers: PeerCheck,
     limits: Limits,
@@ -163,27 +151,18 @@ impl Accept {
     async fn next(&self) -> io::Result<()> {
         match &self.listener {
             Listener::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
+                let (stream, _) = listener.accept().await?;
                 // Frames are small and each is waited for.
                 stream.set_nodelay(true).ok(); // slower without it, not wrong
-                let process = self.peers.tcp(&stream);
-                let own = stream.local_addr();
-                let visitors = self.visitors;
-                let user = async move {
-                    match (visitors, own) {
-                        (Visitors::Named, _) => PeerUser::Same,
-                        (Visitors::ByUser, Ok(own)) => user_of(peer, own).await,
-                        (Visitors::ByUser, Err(_)) => PeerUser::Other,
-                    }
-                };
-                self.take_in(stream, process, user);
+                let visitor = self.peers.tcp(&stream);
+                self.take_in(stream, visitor);
             }
             #[cfg(unix)]
             Listener::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
                 if is_same_user(&stream) {
-                    let process = PeerCheck::private(&stream);
-                    self.take_in(stream, process, async { PeerUser::Same });
+                    let visitor = PeerCheck::private(&stream);
+                    self.take_in(stream, visitor);
                 } else {
                     tracing::warn!("another user came to a private door, and was not let in");
                 }
@@ -192,23 +171,18 @@ impl Accept {
         Ok(())
     }
 
-    /// `user` is looked up once for the connection, while it is served.
-    fn take_in(
-        &self,
-        stream: impl Stream,
-        process: Option<Peer>,
-        user: impl Future<Output = PeerUser> + Send + 'static,
-    ) {
+    /// The visitor is looked up once for the connection, which holds up no other.
+    fn take_in(&self, stream: impl Stream, visitor: Visitor) {
         match self.seats.clone().try_acquire_owned() {
             Ok(seat) => {
                 let seat = Seat { _taken: Arc::new(seat) };
                 let (peers, router, limits, stop) =
                     (self.peers.clone(), self.router.clone(), self.limits, self.stop.clone());
                 let served = async move {
-                    if peers.refuses(process).await {
-                        timeout(TELL_PATIENCE, peer::turn_away(stream)).await.ok(); // a client need not read the reason
-                    } else {
-                        serve(stream, (seat, user.await), router, limits, stop).await;
+                    match peers.identify(visitor).await {
+                        // A client need not read the reason.
+                        PeerIdentity::Agent => drop(timeout(TELL_PATIENCE, peer::turn_away(stream)).await),
+                        identity => serve(stream, (seat, identity), router, limits, stop).await,
                     }
                 };
                 let cut = self.cut.clone();
@@ -234,7 +208,7 @@ impl Accept {
 
 async fn serve(
     stream: impl Stream,
-    (seat, user): (Seat, PeerUser),
+    (seat, identity): (Seat, PeerIdentity),
     router: Router,
     limits: Limits,
     stop: CancellationToken,
@@ -242,7 +216,7 @@ async fn serve(
     let service = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(seat.clone());
-        request.extensions_mut().insert(user);
+        request.extensions_mut().insert(identity);
         hyper::service::Service::call(&service, request)
     });
     let connection = http1::Builder::new()

@@ -1,7 +1,9 @@
-//! Refuses connections because of the process at the other end, before anything of a request is read.
+//! Finds out who opened a connection, before anything of a request is read: an agent's process is refused, and another
+//! user needs a token.
 //!
-//! The guard judges requests; this judges who opened the connection. Doors with tokens do without: whoever got a token was
-//! meant to come in.
+//! The guard judges requests; this judges connections. Doors with tokens do without: whoever got a token was meant to
+//! come in. One lookup reads the list of all processes, so it serves every connection that waits for one. It always
+//! begins after the connections that it serves were accepted: those that arrive meanwhile wait for the next.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,55 +17,90 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
 
 use super::connection::Stream;
 use super::problem;
-use crate::guard::{Guard, is_loopback};
-use crate::host::{Host, Peer};
+use crate::guard::Guard;
+use crate::host::{Host, Peer, PeerIdentity};
 
-/// How many connections are checked at a time. Each reads the system's list of processes.
-const CHECKS: usize = 4;
+/// How many connections wait for a lookup, and how many one lookup serves; further ones wait to be queued.
+const WAITING: usize = 1024;
 
 /// Asks the host about each connection.
 #[derive(Debug, Clone)]
 pub(super) struct PeerCheck {
-    host: Arc<dyn Host>,
     /// Tokens decide at this door.
     has_tokens: bool,
-    checks: Arc<Semaphore>,
+    waiting: mpsc::Sender<Check>,
+}
+
+/// Who opened a connection, as far as it is known when it is accepted.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Visitor {
+    Known(PeerIdentity),
+    Unknown(Peer),
+}
+
+#[derive(Debug)]
+struct Check {
+    peer: Peer,
+    identity: oneshot::Sender<PeerIdentity>,
 }
 
 impl PeerCheck {
-    pub(super) fn new(host: Arc<dyn Host>, guard: &Guard) -> Self {
-        let has_tokens = !guard.security_schemes().is_empty();
-        Self { host, has_tokens, checks: Arc::new(Semaphore::new(CHECKS)) }
+    /// The task that looks up who comes ends with the last clone of this.
+    pub(super) fn new(host: Arc<dyn Host>, guard: &Guard, tasks: &TaskTracker) -> Self {
+        let (waiting, queue) = mpsc::channel(WAITING);
+        tasks.spawn(run(host, queue));
+        Self { has_tokens: !guard.security_schemes().is_empty(), waiting }
     }
 
-    /// The process behind a connection to a port. Only connections within this machine have one.
-    pub(super) fn tcp(&self, stream: &TcpStream) -> Option<Peer> {
-        let (peer, own) = (stream.peer_addr().ok()?, stream.local_addr().ok()?);
-        // A machine reaches itself at any of its addresses.
-        let is_local = is_loopback(peer.ip()) || peer.ip().to_canonical() == own.ip().to_canonical();
-        (is_local && !self.has_tokens).then_some(Peer::Tcp { peer, own })
+    /// Who comes to a port. Without tokens it is one that only this machine reaches.
+    pub(super) fn tcp(&self, stream: &TcpStream) -> Visitor {
+        match (stream.peer_addr(), stream.local_addr()) {
+            _ if self.has_tokens => Visitor::Known(PeerIdentity::User),
+            (Ok(peer), Ok(own)) => Visitor::Unknown(Peer::Tcp { peer, own }),
+            (Err(_), _) | (_, Err(_)) => Visitor::Known(PeerIdentity::OtherUser),
+        }
     }
 
-    /// The process behind a connection to a private door. One outside our process namespace has no id here.
+    /// Who comes to a private door. A process outside our process namespace has no id here.
     #[cfg(unix)]
-    pub(super) fn private(stream: &UnixStream) -> Option<Peer> {
-        let pid = stream.peer_cred().ok()?.pid()?;
-        u32::try_from(pid).ok().filter(|pid| *pid != 0).map(Peer::Process)
+    pub(super) fn private(stream: &UnixStream) -> Visitor {
+        let pid = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok()).filter(|pid| *pid != 0);
+        pid.map_or(Visitor::Known(PeerIdentity::User), |pid| Visitor::Unknown(Peer::Process(pid)))
     }
 
-    /// Whether this connection is refused. In doubt it is.
-    pub(super) async fn refuses(&self, peer: Option<Peer>) -> bool {
-        let (Some(peer), Ok(_check)) = (peer, self.checks.acquire().await) else { return peer.is_some() };
-        let host = self.host.clone();
-        let refused = tokio::task::spawn_blocking(move || host.refuses(peer)).await.unwrap_or(true);
-        if refused {
+    /// Who it is. In doubt it is an agent's process.
+    pub(super) async fn identify(&self, visitor: Visitor) -> PeerIdentity {
+        let peer = match visitor {
+            Visitor::Known(identity) => return identity,
+            Visitor::Unknown(peer) => peer,
+        };
+        let (identity, found) = oneshot::channel();
+        let asked = self.waiting.send(Check { peer, identity }).await;
+        let found = if asked.is_ok() { found.await.ok() } else { None };
+        if found == Some(PeerIdentity::Agent) {
             tracing::warn!(?peer, "refused a connection of a process that an agent started");
         }
-        refused
+        found.unwrap_or(PeerIdentity::Agent)
+    }
+}
+
+/// Looks up all that wait, one lookup at a time, away from the threads that serve.
+async fn run(host: Arc<dyn Host>, mut queue: mpsc::Receiver<Check>) {
+    let mut waiting = Vec::new();
+    while queue.recv_many(&mut waiting, WAITING).await > 0 {
+        let (peers, identities): (Vec<Peer>, Vec<_>) =
+            waiting.drain(..).map(|check| (check.peer, check.identity)).unzip();
+        let host = host.clone();
+        let found = tokio::task::spawn_blocking(move || host.identify(&peers)).await;
+        // After a lookup that failed, the senders are dropped, and the connections refused.
+        for (identity, found) in identities.into_iter().zip(found.unwrap_or_default()) {
+            identity.send(found).ok(); // the client may be gone
+        }
     }
 }
 

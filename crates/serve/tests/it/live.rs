@@ -12,7 +12,7 @@ use multitap_event::{
     Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
 };
 use multitap_hub::{Hub, Journal, Launch, Launching, Open, Session, SessionRecord};
-use multitap_serve::{Access, Door, Host, HostError, Hosted, Limits, Opened, Wanted};
+use multitap_serve::{Access, Door, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -97,6 +97,10 @@ impl Host for Sessions {
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
         Box::pin(async { Err(HostError::TooMany) })
+    }
+
+    fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {
+        vec![PeerIdentity::User; peers.len()]
     }
 }
 

@@ -6,6 +6,7 @@ mod events;
 mod http;
 mod live;
 mod lost;
+mod peers;
 mod scene;
 mod tasks;
 mod ws;

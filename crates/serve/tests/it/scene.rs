@@ -6,7 +6,9 @@ use std::time::Duration;
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{ClientRef, SessionId};
 use multitap_hub::{Journal, JournalError, Session, SessionRecord, Unusable};
-use multitap_serve::{Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Wanted};
+use multitap_serve::{
+    Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted,
+};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -50,6 +52,10 @@ impl Host for Nobody {
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
         Box::pin(async { Err(HostError::TooMany) })
+    }
+
+    fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {
+        vec![PeerIdentity::User; peers.len()]
     }
 }
 
@@ -105,6 +111,11 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) async fn to(port: u16) -> Self {
         Self { stream: TcpStream::connect(("127.0.0.1", port)).await.unwrap() }
+    }
+
+    /// The port at our end.
+    pub(crate) fn port(&self) -> u16 {
+        self.stream.local_addr().unwrap().port()
     }
 
     /// One whose machine takes in little that is not read.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{AgentError, AgentErrorKind, AgentKind, ClientRef, Door, Mode, SessionConfig, SessionId};
 use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, SessionRecord, Which};
-use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Peer, Wanted};
+use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Peer, PeerIdentity, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -244,8 +244,8 @@ impl ServeHost for Served {
         })
     }
 
-    fn refuses(&self, peer: Peer) -> bool {
-        door::is_of_agent(peer)
+    fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {
+        door::identify(peers)
     }
 }
 

@@ -1,0 +1,182 @@
+//! Which processes have a socket open, for many sockets in one look at the files of each process.
+
+use std::collections::HashSet;
+use std::fs;
+
+use rustix::process::{Pid, getpid};
+
+use super::table::Row;
+use crate::descendants::{Kin, stat};
+
+/// Who has some sockets open.
+#[derive(Debug)]
+pub(super) struct Holders {
+    /// Sockets that a process of an agent has open.
+    of_agents: HashSet<u64>,
+    /// Sockets that no process was seen with.
+    unseen: HashSet<u64>,
+    /// A process of an agent does not show its files.
+    agent_hides: bool,
+    /// Processes of nobody's agent that do not show their files.
+    hiding: Vec<Pid>,
+}
+
+impl Holders {
+    pub(super) fn find(sockets: HashSet<u64>, agents: &HashSet<Pid>, everyone: &[Kin]) -> Self {
+        // The youngest first: a client has often just started.
+        let others = everyone.iter().map(|kin| kin.process.pid).filter(|pid| !agents.contains(pid)).rev();
+        Self::search(sockets, agents.iter().copied(), others, sockets_of)
+    }
+
+    /// Looks at each process at most once, however many sockets are wanted.
+    fn search(
+        sockets: HashSet<u64>,
+        agents: impl Iterator<Item = Pid>,
+        others: impl Iterator<Item = Pid>,
+        mut sockets_of: impl FnMut(Pid) -> Option<HashSet<u64>>,
+    ) -> Self {
+        let mut found = Self { of_agents: HashSet::new(), unseen: sockets, agent_hides: false, hiding: Vec::new() };
+        if found.unseen.is_empty() {
+            return found;
+        }
+        for pid in agents {
+            match sockets_of(pid) {
+                Some(held) => found.of_agents.extend(held.into_iter().filter(|inode| found.unseen.contains(inode))),
+                None => found.agent_hides |= is_alive(pid),
+            }
+        }
+        found.unseen.retain(|inode| !found.of_agents.contains(inode));
+        for pid in others {
+            if found.unseen.is_empty() {
+                break;
+            }
+            match sockets_of(pid) {
+                Some(held) => found.unseen.retain(|inode| !held.contains(inode)),
+                None => found.hiding.push(pid),
+            }
+        }
+        found
+    }
+
+    /// Whether a process of an agent may have that socket.
+    pub(super) fn may_be_agent(&self, row: &Row) -> bool {
+        // An agent can send a socket through a pipe to itself, so that no process has it for a while. Only a program
+        // that hides its files, such as sshd with a tunnel, is a reason to accept a socket that nobody is seen with.
+        let is_hidden_elsewhere = || self.hiding.iter().any(|pid| hides_files(*pid, row.owner));
+        self.of_agents.contains(&row.inode)
+            || self.unseen.contains(&row.inode) && (self.agent_hides || !is_hidden_elsewhere())
+    }
+}
+
+/// The sockets that a process has open; none if it does not let us look.
+fn sockets_of(pid: Pid) -> Option<HashSet<u64>> {
+    let files = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())).ok()?;
+    let links = files.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    let inode = |link: &str| link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok();
+    Some(links.filter_map(|link| inode(link.to_str()?)).collect())
+}
+
+/// One that has ended hides nothing.
+fn is_alive(pid: Pid) -> bool {
+    stat(pid).is_some_and(|kin| !kin.is_dead)
+}
+
+/// Whether a process that does not let us look at its files lives, and is one of that user's. One with more rights than
+/// ours, such as the system's first, is not the user's.
+fn hides_files(pid: Pid, owner: u32) -> bool {
+    let status = |pid: Pid| fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+    let field = |status: &str, name: &str| {
+        let found = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+        found.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rights = |status: &str| {
+        let rights = field(status, "CapPrm:");
+        rights.first().and_then(|rights| u64::from_str_radix(rights, 16).ok()).unwrap_or_default()
+    };
+    let theirs = status(pid);
+    is_alive(pid)
+        && field(&theirs, "Uid:").iter().any(|user| user.parse() == Ok(owner))
+        && rights(&theirs) & !rights(&status(getpid())) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSlice;
+    use std::mem::MaybeUninit;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsFd as _;
+    use std::os::unix::net::UnixStream;
+
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+    use super::super::LocalConnection;
+    use super::super::table::Table;
+    use super::*;
+    use crate::descendants::everyone;
+
+    fn pid(raw: i32) -> Pid {
+        Pid::from_raw(raw).unwrap()
+    }
+
+    /// A connection to ourselves, and its row.
+    fn connected() -> (TcpStream, LocalConnection, Row, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let connection = LocalConnection { peer: stream.local_addr().unwrap(), own: stream.peer_addr().unwrap() };
+        let row = Table::read(&[connection]).row(&connection).unwrap();
+        (stream, connection, row, listener)
+    }
+
+    fn find(row: Row) -> Holders {
+        Holders::find(HashSet::from([row.inode]), &HashSet::new(), &everyone())
+    }
+
+    #[test]
+    fn every_process_is_looked_at_once_however_many_sockets_are_wanted() {
+        for count in [10, 1000] {
+            let mut looked_at = Vec::new();
+            // Processes 1 to 5 are of agents; each process has a part of the sockets, and the last has none.
+            let search = Holders::search((0..count).collect(), (1..=5).map(pid), (6..=11).map(pid), |pid| {
+                looked_at.push(pid);
+                let number = u64::try_from(pid.as_raw_nonzero().get()).unwrap();
+                Some((0..count).filter(|inode| inode % 10 == number - 1).collect())
+            });
+            assert_eq!(looked_at, (1..=10).map(pid).collect::<Vec<_>>(), "and none when all are found");
+            assert!(search.unseen.is_empty());
+            for inode in 0..count {
+                assert_eq!(search.may_be_agent(&Row { owner: 0, inode }), inode % 10 < 5, "{inode}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_socket_that_an_agent_shares_is_the_agents() {
+        let search = Holders::search(HashSet::from([7]), [pid(1)].into_iter(), [pid(2)].into_iter(), |_| {
+            Some(HashSet::from([7]))
+        });
+        assert!(search.may_be_agent(&Row { owner: 0, inode: 7 }));
+    }
+
+    #[test]
+    fn our_own_socket_is_not_of_an_agent() {
+        let (_stream, _, row, _listener) = connected();
+        assert!(sockets_of(getpid()).unwrap().contains(&row.inode));
+        assert!(!find(row).may_be_agent(&row));
+    }
+
+    #[test]
+    fn a_socket_that_no_process_has_open_may_be_of_an_agent() {
+        let (stream, connection, row, _listener) = connected();
+        let (to, _from) = UnixStream::pair().unwrap();
+        let fds = [stream.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        sendmsg(&to, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
+        drop(stream);
+        assert_eq!(Table::read(&[connection]).row(&connection), Some(row), "it is open all the same");
+        let unreadable = |pid: Pid| sockets_of(pid).is_none() && hides_files(pid, row.owner);
+        let is_hidden_elsewhere = everyone().iter().any(|kin| unreadable(kin.process.pid));
+        assert_eq!(find(row).may_be_agent(&row), !is_hidden_elsewhere);
+    }
+}
