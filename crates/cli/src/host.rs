@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
@@ -10,6 +11,8 @@ use multitap_event::{AgentError, AgentErrorKind, ClientRef, Draft, SessionConfig
 use multitap_hub::{History, Hub, Join, JoinFrom, Journal, JournalError, Open, OpenError, Session, Unusable, Which};
 use multitap_store::Store;
 use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::exit::Problem;
@@ -20,6 +23,8 @@ use crate::settings;
 
 /// How many events of an earlier conversation may wait to be taken in.
 const HISTORY: usize = 256;
+/// How long a host that stops still ends what killed hosts left behind. It usually takes milliseconds.
+const LEFTOVERS_AT_STOP: Duration = Duration::from_secs(1);
 
 /// A hub and the log it keeps.
 #[derive(Debug)]
@@ -29,8 +34,9 @@ pub(crate) struct Host {
     unlogged: Hub,
     journal: Arc<dyn Journal>,
     store: Option<Arc<Store>>,
-    /// Those that read earlier conversations.
+    /// Those that read earlier conversations, and the one that ends what killed hosts left behind.
     tasks: TaskTracker,
+    stop: CancellationToken,
 }
 
 /// A session that runs, and the note by which others find it.
@@ -101,7 +107,9 @@ impl Host {
         if store.is_some() {
             live::clear_away(journal.as_ref()).await;
         }
-        Ok(Self { hub, unlogged, journal, store, tasks: TaskTracker::new() })
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(end_leftovers(stop.clone()));
+        Ok(Self { hub, unlogged, journal, store, tasks, stop })
     }
 
     /// Starts a session, which others find at that address, and joins it where this start begins.
@@ -197,6 +205,7 @@ impl Host {
 
     /// Ends every session, and comes back when nothing of their agents is left and everything is kept.
     pub(crate) async fn shutdown(&self) {
+        self.stop.cancel();
         tokio::join!(self.unlogged.shutdown(), self.hub.shutdown());
         self.tasks.close();
         self.tasks.wait().await;
@@ -223,6 +232,22 @@ impl Host {
         let (drafts, history) = mpsc::channel(HISTORY);
         self.tasks.spawn(make(drafts));
         history
+    }
+}
+
+/// Ends the processes that killed hosts left behind; a host that stops does not wait long for it.
+async fn end_leftovers(stop: CancellationToken) {
+    let stopped = async {
+        stop.cancelled().await;
+        sleep(LEFTOVERS_AT_STOP).await;
+    };
+    tokio::select! {
+        () = stopped => {}
+        count = multitap_process::end_leftovers() => {
+            if count > 0 {
+                tracing::warn!(count, "ended processes that a killed multitap left behind");
+            }
+        }
     }
 }
 

@@ -59,6 +59,15 @@ impl Process {
         return Self::find(self.pid) == Some(self);
     }
 
+    /// Whether it runs, or the system does not let us see whether it does.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn may_be_alive(self) -> bool {
+        match stat(self.pid) {
+            Some(kin) => kin.process == self && !kin.is_dead,
+            None => rustix::process::test_kill_process(self.pid) != Err(rustix::io::Errno::SRCH),
+        }
+    }
+
     /// The environment it was started with; empty if it is gone or not ours to look at.
     #[cfg(target_os = "linux")]
     pub(crate) fn environment(self) -> Vec<u8> {

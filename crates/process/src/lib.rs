@@ -27,6 +27,7 @@ mod default_signals;
 mod descendants;
 mod foreground;
 mod kept;
+mod leftover;
 #[cfg(unix)]
 mod life_line;
 mod lines;
@@ -47,6 +48,7 @@ mod supervisor;
 #[cfg(unix)]
 pub use default_signals::unblock_signals;
 pub use foreground::foreground;
+pub use leftover::end_leftovers;
 pub use lines::{Line, LineBuffer, Lines, MAX_LINE};
 pub use peer::{Connector, LocalConnection, connectors, is_of_agent};
 #[cfg(unix)]

@@ -70,8 +70,8 @@ mod linux {
     use super::table::{Row, Table};
     use super::{Connector, LocalConnection};
     use crate::descendants::{Kin, everyone, stat, with_all_below};
-    use crate::mark::MARK;
-    use crate::supervisor::SUPERVISE;
+    use crate::mark::{marks, our_marks};
+    use crate::supervisor::is_supervisor;
 
     /// How often the way up is walked: a process on it may end meanwhile, and what is below it gets another parent.
     const ATTEMPTS: usize = 10;
@@ -120,20 +120,11 @@ mod linux {
         }
     }
 
-    fn is_supervisor(pid: Pid) -> bool {
-        let command = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
-        command.split(|byte| *byte == 0).nth(1) == Some(SUPERVISE.as_bytes())
-    }
-
     /// Whether its environment has a mark that ours has not.
     fn has_foreign_mark(pid: Pid) -> bool {
         let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
-        let ours = std::env::var(MARK).unwrap_or_default();
-        let ours: HashSet<&[u8]> = ours.split(':').map(str::as_bytes).collect();
-        let mut variables = environment.split(|byte| *byte == 0);
-        let theirs = variables.find_map(|variable| variable.strip_prefix(MARK.as_bytes())?.strip_prefix(b"="));
-        theirs
-            .is_some_and(|marks| marks.split(|byte| *byte == b':').any(|mark| !mark.is_empty() && !ours.contains(mark)))
+        let ours = our_marks();
+        marks(&environment).iter().any(|mark| !ours.contains(mark))
     }
 
     pub(super) fn connectors(connections: &[LocalConnection]) -> Vec<Connector> {

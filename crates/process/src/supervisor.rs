@@ -7,7 +7,10 @@
 //! On Linux there are two of them, one above the other, both subreapers: the outer one started by us, the inner one by
 //! the outer one. The inner one has the life line and does the work. If it is killed, all that was below it comes to
 //! the outer one, which ends it; if the outer one is killed, the inner one ends all. Whoever was killed together with
-//! one of them does not matter. Elsewhere there are no subreapers, and one supervisor alone.
+//! one of them does not matter. If somebody stopped them and then killed us, the system continues the outer one, and it
+//! continues the inner one. If both are killed together with us, the program dies with the inner one; what else is left
+//! is ended by the next host ([`end_leftovers`](crate::end_leftovers)). Elsewhere there are no subreapers, and one
+//! supervisor alone.
 //!
 //! Started for every agent, so it starts quickly. Must not come in: anything that the program says.
 
@@ -15,8 +18,10 @@
 mod commands;
 #[cfg(unix)]
 mod run;
+#[cfg(unix)]
+mod start;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -29,34 +34,49 @@ const MISUSE: u8 = 2;
 /// The option with the process id of the outer supervisor, by which the inner one knows what it is.
 const INNER: &str = "--inner";
 
+/// The option with the process id of the inner supervisor, for a process that becomes the program.
+const BECOME: &str = "--become";
+
+/// Whether that process is a supervisor, of whatever Multitap.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_supervisor(pid: rustix::process::Pid) -> bool {
+    let command = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
+    command.split(|byte| *byte == 0).nth(1) == Some(SUPERVISE.as_bytes())
+}
+
 /// Supervises one program. `args` is what follows [`SUPERVISE`] on the command line: `-- PROGRAM [ARGS…]`.
 ///
 /// To be called first in `main`, before threads, a runtime or the parsing of the command line. It returns when nothing
 /// of the program is left, with the program's own code, or 128 and the signal that ended it.
 pub fn supervise(args: impl Iterator<Item = OsString>) -> ExitCode {
     let mut args = args.peekable();
-    let outer = args.next_if(|arg| arg == INNER).and_then(|_| args.next());
+    let role = args.next_if(|arg| arg == INNER || arg == BECOME);
+    let role = role.map(|role| (role, args.next().unwrap_or_default()));
     let mut args = args.skip_while(|arg| arg == "--");
     let program = args.next().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no program was named"));
-    program.and_then(|program| run(outer, program, args)).unwrap_or_else(|error| {
+    program.and_then(|program| run(role, &program, args)).unwrap_or_else(|error| {
         // Only a person can read this: we start it without a stderr.
         writeln!(io::stderr(), "{SUPERVISE} is how this program starts others, not for the command line: {error}").ok();
         ExitCode::from(MISUSE)
     })
 }
 
+/// An option and the process id of the parent; none for the outer supervisor.
+type Role = Option<(OsString, OsString)>;
+
 #[cfg(unix)]
-fn run(outer: Option<OsString>, program: OsString, args: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
+fn run(role: Role, program: &OsStr, args: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     crate::unblock_signals()?;
     let args: Vec<OsString> = args.collect();
-    match outer {
-        None if cfg!(target_os = "linux") => run::outer(program, args),
-        None => run::inner(None, program, args),
-        Some(outer) => run::inner(Some(&outer), program, args),
+    match role {
+        None if cfg!(target_os = "linux") => run::outer(program, &args),
+        None => run::inner(None, program, &args),
+        Some((role, inner)) if role == BECOME => start::become_program(&inner, program, &args),
+        Some((_, outer)) => run::inner(Some(&outer), program, &args),
     }
 }
 
 #[cfg(not(unix))]
-fn run(_: Option<OsString>, _: OsString, _: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
+fn run(_: Role, _: &OsStr, _: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no life lines"))
 }

@@ -6,19 +6,18 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{self, SignalKind};
 use tokio::time::{Instant, sleep};
 
 use super::commands::EndCommands;
-use super::{INNER, SUPERVISE};
+use super::{INNER, start};
 use crate::default_signals;
 use crate::descendants::{Process, descendants};
 use crate::kept::{Ending, Order};
@@ -29,26 +28,19 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How long killed descendants may take. Longer only if they are not ours to kill, or the system holds on to them.
 const GIVE_UP: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
-/// What a shell says for a program that it cannot start.
-const NOT_STARTED: u8 = 127;
 
 /// The outer supervisor: has the inner one as its program, and no life line. If there is no way to start an inner one,
 /// it does the work itself.
-pub(super) fn outer(program: OsString, args: Vec<OsString>) -> io::Result<ExitCode> {
+pub(super) fn outer(program: &OsStr, args: &[OsString]) -> io::Result<ExitCode> {
     apart()?;
-    #[expect(clippy::disallowed_methods, reason = "this is where children start")]
-    let mut command = Command::new("/proc/self/exe");
-    // Whoever lists processes should see our name, not the way to our file.
-    if let Some(name) = std::env::args_os().next() {
-        command.arg0(name);
-    }
-    command.args([SUPERVISE, INNER, &getpid().as_raw_nonzero().to_string(), "--"]).arg(&program).args(&args);
+    let mut command = start::ourselves(INNER, program, args);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let started = runtime.block_on(async {
         let (deaths, ends) = (unix::signal(SignalKind::child())?, EndSignals::new()?);
+        let wakes = wake_with_host()?;
         let inner = command.spawn()?;
         let_go_of_line()?;
-        Ok::<_, io::Error>(Supervisor::new(None, deaths, ends, Pid::from_child(&inner)))
+        Ok::<_, io::Error>(Supervisor::new(None, deaths, ends, Pid::from_child(&inner)).woken_by(wakes))
     });
     match started {
         Ok(supervisor) => Ok(runtime.block_on(supervisor.run())),
@@ -60,7 +52,7 @@ pub(super) fn outer(program: OsString, args: Vec<OsString>) -> io::Result<ExitCo
 }
 
 /// The supervisor that does the work.
-pub(super) fn inner(outer: Option<&OsStr>, program: OsString, args: Vec<OsString>) -> io::Result<ExitCode> {
+pub(super) fn inner(outer: Option<&OsStr>, program: &OsStr, args: &[OsString]) -> io::Result<ExitCode> {
     let line = io::stdin().as_fd().try_clone_to_owned()?;
     let_go_of_line()?;
     let line = StdUnixStream::from(line);
@@ -73,15 +65,16 @@ pub(super) fn inner(outer: Option<&OsStr>, program: OsString, args: Vec<OsString
         // Before the program starts, so that neither its death nor ours is missed.
         let (deaths, ends) = (unix::signal(SignalKind::child())?, EndSignals::new()?);
         if let Some(outer) = outer {
-            end_with(outer)?;
+            // One of `EndSignals`.
+            start::end_with(outer, Signal::TERM)?;
         }
         default_signals::for_children();
-        let program = match start(program, args, stdio) {
+        let program = match start::program(program, args, stdio) {
             Ok(program) => program,
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error());
                 report(&mut line, Report::Failed(errno)).await;
-                return Ok(ExitCode::from(NOT_STARTED));
+                return Ok(ExitCode::from(start::NOT_STARTED));
             }
         };
         report(&mut line, Report::Started(program.as_raw_nonzero().get())).await;
@@ -98,21 +91,13 @@ fn apart() -> io::Result<()> {
     Ok(())
 }
 
-/// Has the system send us one of [`EndSignals`] when our parent, the outer supervisor, dies.
-#[cfg(target_os = "linux")]
-fn end_with(outer: &OsStr) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
-    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());
-    if parent.is_some_and(|parent| *parent == *outer) {
-        Ok(())
-    } else {
-        Err(io::Error::other("the outer supervisor is gone"))
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn end_with(_: &OsStr) -> io::Result<()> {
-    Ok(())
+/// Has the system continue us when the host dies, should we be stopped then. It also does so when the host's thread ends
+/// that started us, which does no harm.
+fn wake_with_host() -> io::Result<unix::Signal> {
+    let wakes = unix::signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
+    Ok(wakes)
 }
 
 /// The life line comes as stdin. Nobody below us may hold it, and only one of us may.
@@ -120,19 +105,18 @@ fn let_go_of_line() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
 }
 
-/// Starts the program in a group of its own; its stdio is its own alone afterwards.
-fn start(program: OsString, args: Vec<OsString>, stdio: life_line::Stdio) -> io::Result<Pid> {
-    let [stdin, stdout, stderr] = stdio.map(Stdio::from);
-    #[expect(clippy::disallowed_methods, reason = "this is where children start")]
-    let mut command = Command::new(program);
-    command.args(args).process_group(0).stdin(stdin).stdout(stdout).stderr(stderr);
-    Ok(Pid::from_child(&command.spawn()?))
-}
-
 /// What comes down the life line; never anything where there is none.
 async fn read(line: &mut Option<UnixStream>, bytes: &mut [u8]) -> io::Result<usize> {
     match line {
         Some(line) => line.read(bytes).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Somebody continued us; never where there is no signal for it.
+async fn woken(wakes: &mut Option<unix::Signal>) {
+    match wakes {
+        Some(wakes) => drop(wakes.recv().await),
         None => std::future::pending().await,
     }
 }
@@ -155,13 +139,19 @@ struct Supervisor {
     line: Option<UnixStream>,
     deaths: unix::Signal,
     ends: EndSignals,
+    /// None for the inner one.
+    wakes: Option<unix::Signal>,
     program: Pid,
     ending: Option<Ending>,
 }
 
 impl Supervisor {
     fn new(line: Option<UnixStream>, deaths: unix::Signal, ends: EndSignals, program: Pid) -> Self {
-        Self { line, deaths, ends, program, ending: None }
+        Self { line, deaths, ends, wakes: None, program, ending: None }
+    }
+
+    fn woken_by(self, wakes: unix::Signal) -> Self {
+        Self { wakes: Some(wakes), ..self }
     }
 
     async fn report(&mut self, about: Report) {
@@ -210,6 +200,10 @@ impl Supervisor {
                     }
                 }
                 () = self.ends.recv() => return Manner::Gentle,
+                () = woken(&mut self.wakes) => {
+                    // The host may be gone, and whoever stopped us may have stopped the inner one too.
+                    kill_process(self.program, Signal::CONT).ok(); // it is not buried, so the id is its own
+                }
                 () = sleep(POLL), if commands.is_some() => {
                     if let Some(left) = commands.as_mut().and_then(EndCommands::step) {
                         commands = None;
