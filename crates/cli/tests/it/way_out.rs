@@ -111,6 +111,45 @@ fn no_command_reaches_the_open_port_of_its_own_host() {
     drop(host);
 }
 
+/// Connections that arrive together share a lookup: the command's own stays refused among those of the user.
+#[test]
+fn no_command_reaches_the_port_among_many_connections_of_its_user() {
+    const USERS: usize = 40;
+    let scene = Scene::bare();
+    let (host, port, _) = host(&scene);
+    let request = GET.replace("\\r\\n", "\r\n").replace("localhost", &format!("localhost:{port}"));
+    let started = scene.scratch.path("started");
+    let many =
+        format!("my @s = map {{ IO::Socket::INET->new(PeerAddr=>\"127.0.0.1:{port}\") or die \"no: $!\" }} 1..20");
+    let each = format!(
+        "foreach my $s (@s) {{ print $s \"{}\"; print <$s> }}",
+        GET.replace("localhost", &format!("localhost:{port}"))
+    );
+    let command = format!("touch {}; perl -MIO::Socket::INET -e '{many}; {each}' 2>&1; echo asked", started.display());
+    std::thread::scope(|scope| {
+        let agent = scope.spawn(|| say(port, &format!("run: {command}")));
+        until_blocking("the command", PATIENCE, || started.exists().then_some(())).unwrap();
+        let user = || {
+            let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        };
+        let users: Vec<_> = (0..USERS).map(|_| scope.spawn(user)).collect();
+        for user in users {
+            let answer = user.join().unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+        let said = agent.join().unwrap();
+        // The tool's output has them all, and the words about it repeat a few.
+        assert!(said.contains("asked") && said.matches("403 Forbidden").count() >= 20, "{said}");
+        assert!(!said.contains("200 OK"), "{said}");
+    });
+    drop(host);
+}
+
 #[test]
 fn the_notes_of_sessions_are_not_readable_in_a_sandbox() {
     let scene = Scene::bare();
