@@ -5,6 +5,9 @@
 #[cfg(target_os = "linux")]
 mod end;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod killed;
+#[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod start;
