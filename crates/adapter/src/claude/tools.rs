@@ -183,14 +183,14 @@ impl ClaudeCodec {
 
     /// A result that stands on its own, as older versions wrote it.
     pub(super) fn plain_tool_result(&mut self, block: Block, now: Timestamp, out: &mut Step) {
-        self.tool_result(block, None, &[], now, out);
+        self.tool_result(block, None, None, now, out);
     }
 
     pub(super) fn tool_result(
         &mut self,
         block: Block,
         structured: Option<&RawValue>,
-        meta: &[ResultMeta],
+        meta: Option<&ResultMeta>,
         now: Timestamp,
         out: &mut Step,
     ) {
@@ -205,7 +205,6 @@ impl ClaudeCodec {
         }
         self.questions.withdraw_about(&id, out);
         let success = block.is_error != Some(true);
-        let meta = meta.iter().find(|meta| meta.id == id);
         let outcome = if success { ToolOutcome::Completed } else { self.outcome(tool.as_ref(), meta) };
         if let Some(tool) = tool.as_ref().filter(|_| success) {
             if let Some(change) = change::of(tool, structured, content.text()) {
@@ -311,4 +310,31 @@ fn exit_code(success: bool, content: &Content, structured: Option<&RawValue>) ->
     let doubts = [told.return_code_interpretation, told.background_task_id, told.interrupted];
     let doubtful = doubts.into_iter().flatten().any(|value| value != Value::Bool(false));
     (told.stdout.is_some() && !doubtful).then_some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::codec::Codec as _;
+
+    /// Each result was once searched among what the line says about all of them.
+    #[test]
+    fn a_line_may_have_very_many_results() {
+        const RESULTS: usize = 50_000;
+        let id = |number: usize| format!("toolu_{number:030}");
+        let result =
+            |number| json!({ "type": "tool_result", "tool_use_id": id(number), "content": "no", "is_error": true });
+        let meta = |number| json!({ "id": id(number), "permission_decision": { "decision": "reject" } });
+        let line = json!({
+            "type": "user",
+            "message": { "role": "user", "content": (0..RESULTS).map(result).collect::<Vec<_>>() },
+            "tool_result_meta": (0..RESULTS).rev().map(meta).collect::<Vec<_>>(),
+        });
+        let events = ClaudeCodec::recorded().decode(&line.to_string(), Timestamp::from_millis(0)).events;
+        let denied =
+            |kind: &&EventKind| matches!(kind, EventKind::ToolCompleted(end) if end.outcome == ToolOutcome::Denied);
+        assert_eq!(events.iter().filter(denied).count(), RESULTS);
+    }
 }
