@@ -216,6 +216,7 @@ impl Settings {
         }
         let value: Value =
             serde_json::from_str(&jsonc::plain(text)).map_err(|error| format!("is not JSON: {error}"))?;
+        check_size(&value, &mut { LARGEST }).map_err(|error| error.to_string())?;
         for (key, value) in object(&value, "the file")? {
             match (key.as_str(), source) {
                 ("$schema", _) => {}
@@ -282,7 +283,10 @@ impl Settings {
 fn agent(value: &Value, source: Source) -> Result<Wanted, String> {
     let Value::String(word) = value else { return Err(wrong("agent", "the name of an agent", value)) };
     match source {
-        Source::User => expand(word).parse().map_err(|error| format!("'agent': {error}")),
+        Source::User => {
+            let word = expand(word).map_err(|error| format!("'agent' {error}"))?;
+            word.parse().map_err(|error| format!("'agent': {error}"))
+        }
         // `acp:COMMAND` is a program, and a project chooses none.
         Source::Project { .. } => match word.parse() {
             Ok(Wanted::Kind(AgentKind::Acp { .. })) => Err("'agent': a project may not choose a command".to_owned()),
@@ -317,7 +321,8 @@ fn boolean(value: &Value, path: &str) -> Result<bool, String> {
 }
 
 fn text(value: &Value, path: &str) -> Result<String, String> {
-    value.as_str().map(expand).ok_or_else(|| wrong(path, "a string", value))
+    let text = value.as_str().ok_or_else(|| wrong(path, "a string", value))?;
+    expand(text).map_err(|error| format!("'{path}' {error}"))
 }
 
 fn texts(value: &Value, path: &str) -> Result<Vec<String>, String> {
@@ -349,21 +354,42 @@ fn wrong_word(path: &str, wanted: &str, word: &Value) -> String {
 }
 
 /// Puts in the values of `$NAME` and `${NAME}`. A variable that is not set stays as it is written.
-fn expand(text: &str) -> String {
+fn expand(text: &str) -> Result<String, TooLong> {
     expand_with(text, |name| std::env::var(name).ok())
 }
 
-fn expand_with(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
+/// The values of variables make the texts larger than any settings file.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is longer than {LARGEST} bytes with the values of its variables: use fewer of them")]
+struct TooLong;
+
+/// Subtracts what all texts have with their variables from `left`: a small file may name a large variable very often.
+fn check_size(value: &Value, left: &mut u64) -> Result<(), TooLong> {
+    match value {
+        Value::String(text) => {
+            *left = left.checked_sub(expand(text)?.len() as u64).ok_or(TooLong)?;
+            Ok(())
+        }
+        Value::Array(items) => items.iter().try_for_each(|item| check_size(item, left)),
+        Value::Object(members) => members.values().try_for_each(|member| check_size(member, left)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
+}
+
+fn expand_with(text: &str, lookup: impl Fn(&str) -> Option<String>) -> Result<String, TooLong> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
+    // Searched once: without a closing brace, each opening one would search the whole rest.
+    let from_last_brace = text.rfind('}').map_or(usize::MAX, |at| text.len() - at);
     while let Some(at) = rest.find('$') {
         expanded.push_str(&rest[..at]);
         rest = &rest[at..];
         let (name, length) = match rest[1..].strip_prefix('{') {
-            Some(braced) => match braced.find('}') {
+            Some(braced) if braced.len() >= from_last_brace => match braced.find('}') {
                 Some(end) => (&braced[..end], end + 3),
                 None => ("", 1),
             },
+            Some(_) => ("", 1),
             None => {
                 let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
                 let end = rest[1..].find(|c| !is_name(c)).unwrap_or(rest.len() - 1);
@@ -374,9 +400,12 @@ fn expand_with(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
             Some(value) => expanded.push_str(&value),
             None => expanded.push_str(&rest[..length]),
         }
+        if expanded.len() as u64 > LARGEST {
+            return Err(TooLong);
+        }
         rest = &rest[length..];
     }
-    expanded + rest
+    Ok(expanded + rest)
 }
 
 #[cfg(test)]
@@ -477,6 +506,37 @@ mod tests {
         take("  ", Source::User).unwrap();
     }
 
+    /// At a size at which a cost that grows with its square takes minutes.
+    #[test]
+    fn a_file_is_read_in_linear_time() {
+        let size = usize::try_from(LARGEST).unwrap();
+        for part in ["$", "${", "${A", "${A}", "$A ", "}", "$é"] {
+            let text = part.repeat(size / part.len());
+            assert_eq!(expand_with(&text, |_| None).unwrap(), text, "{part}");
+        }
+        for part in ["/*", "/**/", "//", "\"", "\"a\"", ",", "[", "{", "\\", "[],", "/ "] {
+            assert_eq!(jsonc::plain(&part.repeat(size / part.len())).len(), size / part.len() * part.len(), "{part}");
+        }
+        let keys: String = (0..size / 16).map(|number| format!("\"k{number}\": 1,")).collect();
+        let (_, notes) = take(&format!("{{{keys}}}"), Source::Project { trusted: false }).unwrap();
+        assert_eq!(notes.len(), size / 16);
+    }
+
+    /// A project's file is small and the value of a variable may be large.
+    #[test]
+    fn variables_do_not_make_a_text_larger_than_a_file() {
+        let size = usize::try_from(LARGEST).unwrap();
+        let lookup = |_: &str| Some("x".repeat(100_000));
+        assert_eq!(expand_with(&"$A".repeat(10), lookup).unwrap().len(), 1_000_000);
+        assert!(expand_with(&"$A".repeat(size / 2), lookup).is_err());
+        // The longest variable there is, so that the file is small.
+        let (name, value) = std::env::vars().max_by_key(|(name, value)| value.len() / name.len()).unwrap();
+        let texts = vec![format!("${name}"); size / value.len() + 1];
+        let file = serde_json::json!({ "tools": { "exclude": texts } }).to_string();
+        let error = take(&file, Source::Project { trusted: false }).unwrap_err();
+        assert!(error.contains("with the values of its variables"), "{error}");
+    }
+
     #[test]
     fn variables_are_put_in() {
         let lookup = |name: &str| (name == "HOME_1").then(|| "/h".to_owned());
@@ -489,7 +549,7 @@ mod tests {
             ("$é", "$é"),
             ("plain", "plain"),
         ] {
-            assert_eq!(expand_with(text, lookup), expected);
+            assert_eq!(expand_with(text, lookup).unwrap(), expected);
         }
     }
 }
