@@ -136,6 +136,21 @@ mod tests {
         assert_eq!(Plain::Text("\"word\"").word(), Some("word"));
     }
 
+    /// At a size at which a cost that grows with its square takes minutes.
+    #[test]
+    fn a_line_is_looked_at_in_linear_time() {
+        let many = |part: &str| part.repeat(2_000_000 / part.len());
+        for part in [r#""a":1,"#, r#""a":"x\\\"",""#, r#""a":null,"#, "1", "\"", "\\", "\\\"", "{", "a"] {
+            for beginning in ["{", r#"{"a":"#, r#"{"a":""#] {
+                assert_eq!(members(&format!("{beginning}{}", many(part))), None, "{beginning} {part}");
+            }
+        }
+        let read = format!("{{{}\"a\":1}}!", many(r#""a":"x\\","#));
+        assert_eq!(members(&read).unwrap().len(), 2_000_000 / r#""a":"x\\","#.len() + 1);
+        let text = format!("\"{}\"", many("\\n"));
+        assert_eq!(Plain::Text(&text).into_text().unwrap().len(), 1_000_000);
+    }
+
     #[test]
     fn whatever_differs_is_nothing() {
         for odd in [

@@ -5,6 +5,8 @@
 
 pub(crate) mod file;
 mod reading;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

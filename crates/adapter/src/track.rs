@@ -4,11 +4,13 @@
 //! that outlives its turn. No wire shape comes in here.
 
 mod awaited;
+mod calls;
 mod question;
 mod tool;
 mod turn;
 
 pub(crate) use awaited::Awaited;
+pub(crate) use calls::Calls;
 pub(crate) use question::{Open, Questions};
 pub(crate) use tool::{Forgotten, OpenTool, Tools};
 pub(crate) use turn::{Known, Turns, died};

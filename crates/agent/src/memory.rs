@@ -183,6 +183,19 @@ mod tests {
         assert!(!memory.left_out.is_empty());
     }
 
+    /// Nothing in a file makes another one be read, so the folders above alone decide how many there are.
+    #[test]
+    fn many_files_of_many_sizes_stay_within_the_bound() {
+        let mut memory = Memory::default();
+        for number in 0..2_000 {
+            let text = format!("{number} @AGENTS.md @./x.md\n").repeat(number % 200);
+            memory.take(Remembered { path: "AGENTS.md".into(), text, cut: false });
+        }
+        let read: usize = memory.files.iter().map(|file| file.text.len()).sum();
+        assert_eq!(read, MOST_OF_ALL);
+        assert!(memory.left_out.len() < 2_000);
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_link_out_of_the_repository_is_not_followed() {

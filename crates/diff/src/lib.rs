@@ -1,10 +1,11 @@
 //! Unified diffs of two texts, at a cost that is linear in their size whatever they hold.
 //!
-//! [`unified`] is the whole interface. `window` leaves out what both texts begin and end with; `lines` finds out which
+//! [`unified`] compares texts; [`similarity`] compares two lines. `window` leaves out what both texts begin and end with; `lines` finds out which
 //! lines differ, within a budget of operations; beyond the budget the rest counts as replaced, which is a correct diff,
 //! only not the shortest. The budget counts operations and not time, so the same texts give the same diff on any machine.
 
 mod lines;
+mod similarity;
 mod window;
 
 use std::fmt;
@@ -12,6 +13,8 @@ use std::ops::Range;
 
 use lines::Marks;
 use window::Window;
+
+pub use similarity::similarity;
 
 /// Unchanged lines around each change.
 const CONTEXT: usize = 3;

@@ -139,6 +139,8 @@ pub fn is_hidden(c: char) -> bool {
         // Variation selectors, interlinear annotation, shorthand and musical controls, tags.
         '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}' => true,
         '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
+        // Blank braille pattern, filler and notehead without a shape, controls of hieroglyphs.
+        '\u{2800}' | '\u{16fe4}' | '\u{1d159}' | '\u{13430}'..='\u{1343f}' => true,
         '\u{fdd0}'..='\u{fdef}' => true,
         c => u32::from(c) & 0xfffe == 0xfffe,
     }

@@ -122,6 +122,31 @@ mod tests {
         assert_eq!((entry.seq(), entry.json()), (7, json));
     }
 
+    /// At a size at which a cost that grows with its square takes minutes.
+    #[test]
+    fn a_frame_is_read_in_linear_time() {
+        let many = |part: &str| part.repeat(2_000_000 / part.len());
+        for part in ["[", r#"{"a":"#, "\"", "\\\"", r#""method":"event","#, r#""params":{},"#, r#""id":1,"#, "0,"] {
+            for beginning in ["", "{", r#"{"method":"event","params":{"seq":1,"x":"#, r#"{"id":1,"result":"#] {
+                assert!(
+                    matches!(Frame::read(&format!("{beginning}{}", many(part))), Frame::Other),
+                    "{beginning} {part}"
+                );
+            }
+        }
+        let events = many("0,");
+        let Frame::Event(entry) = Frame::read(&format!(r#"{{"method":"event","params":{{"x":[{events}0],"seq":7}}}}"#))
+        else {
+            panic!("an event")
+        };
+        assert_eq!((entry.seq(), entry.json().len()), (7, events.len() + r#"{"x":[0],"seq":7}"#.len()));
+        let many_keys: String = (0..200_000).map(|number| format!("\"k{number}\":1,")).collect();
+        let gap = Frame::read(&format!(r#"{{"method":"replayGap","params":{{{many_keys}"next":5}}}}"#));
+        assert!(matches!(gap, Frame::Gap { next: 5, .. }));
+        let answer = Frame::read(&format!(r#"{{"id":1,"error":{{"code":1,"data":{{{many_keys}"x":1}}}}}}"#));
+        assert!(matches!(answer, Frame::Answer { id: 1, answer: Err(_) }));
+    }
+
     #[test]
     fn what_nobody_knows_is_left_alone() {
         for text in ["", "[]", "{}", r#"{"method":"ofTomorrow"}"#, r#"{"id":"x","result":1}"#, r#"{"id":1}"#] {

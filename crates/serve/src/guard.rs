@@ -19,7 +19,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use multitap_event::{ClientRef, ClientRole, Door};
+use multitap_event::{ClientRef, ClientRole, Door, is_hidden};
 use serde_json::{Value, json};
 
 use self::place::{Authority, Name, Origin, usual_port};
@@ -359,13 +359,9 @@ fn clean_name(name: &str) -> Option<String> {
 
 /// Whether a character is seen as what it is, and stays where it was put.
 fn is_plain(c: char) -> bool {
-    let hides = matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
     // Wide brackets look the same.
     let marks = matches!(c, '[' | ']' | '\u{ff3b}' | '\u{ff3d}');
-    !c.is_control() && !hides && !marks
+    !is_hidden(c) && !marks
 }
 
 /// A header as an answer repeats it.

@@ -1,5 +1,7 @@
 //! Questions: what the agent wants to do, told so that anybody can answer; and the answers, as it wants to hear them.
 
+use std::collections::HashSet;
+
 use multitap_event::{Choice, ChoiceKind, Decide, Details, EventKind, Question, Timestamp, ToolKind, option};
 use serde_json::{Map, Value, json};
 
@@ -199,6 +201,7 @@ fn plain_id(id: &Value) -> String {
 fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(String, String)>) {
     let mut choices: Vec<Choice> = Vec::new();
     let mut ids = Vec::new();
+    let mut taken: HashSet<&str> = HashSet::new();
     for one in options {
         let native = one.option_id.as_str();
         let (id, kind) = match one.kind.as_str() {
@@ -212,10 +215,9 @@ fn choices(options: &[PermissionOption], flavor: Flavor) -> (Vec<Choice>, Vec<(S
             // What it would do is not known, so nobody can choose it.
             _ => continue,
         };
-        let taken = |id: &str| choices.iter().any(|choice| choice.id.as_str() == id);
         // A second of its kind keeps the agent's own word.
-        let id = if taken(id) { native } else { id };
-        if taken(id) {
+        let id = if taken.contains(id) { native } else { id };
+        if !taken.insert(id) {
             continue;
         }
         let choice = Choice::new(id, one.name.clone(), kind);
@@ -241,4 +243,23 @@ fn place(text: &str) -> (Option<String>, Option<String>) {
     let directory = head.strip_prefix("current working directory ").or_else(|| head.strip_prefix("in "));
     let description = rest.trim().strip_prefix('(').and_then(|rest| rest.rsplit_once(')')).map(|(text, _)| text);
     (directory.map(str::to_owned), description.map(str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each option was once compared with all before it.
+    #[test]
+    fn a_question_may_have_very_many_options() {
+        const OPTIONS: usize = 200_000;
+        let option = |number: usize| PermissionOption {
+            option_id: format!("option-{number}"),
+            name: String::new(),
+            kind: "reject_once".to_owned(),
+        };
+        let options: Vec<_> = (0..OPTIONS).chain(0..OPTIONS).map(option).collect();
+        let (choices, ids) = choices(&options, Flavor::Plain);
+        assert_eq!((choices.len(), ids.len(), choices[0].id.as_str()), (OPTIONS + 1, OPTIONS + 1, option::CANCEL));
+    }
 }

@@ -1,6 +1,6 @@
 //! What the model and the user say: text and thoughts, streamed or whole, each told once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Reasoning, Role, TextChunk, Timestamp, ToolId,
@@ -9,7 +9,7 @@ use multitap_event::{
 use serde_json::{Map, Value};
 
 use super::decode::{ClaudeCodec, note};
-use super::wire::{Assistant, Block, Stream, User};
+use super::wire::{Assistant, Block, ResultMeta, Stream, User};
 use crate::codec::Step;
 
 /// The messages under way: the main one, and one for each sub-agent (by the tool call that started it).
@@ -23,8 +23,8 @@ pub(super) struct Texts {
 #[derive(Debug, Default)]
 struct UnderWay {
     id: Option<String>,
-    /// Text and thoughts that came in pieces, by block.
-    streamed: Vec<StreamedBlock>,
+    /// Text and thoughts that came in pieces, by block, until they come whole; the newest [`MOST_STREAMED`].
+    streamed: VecDeque<StreamedBlock>,
     /// Blocks that came whole so far.
     whole: u64,
 }
@@ -35,9 +35,10 @@ struct StreamedBlock {
     id: Option<MessageId>,
     voice: Voice,
     text: String,
-    /// The whole block has come too.
-    confirmed: bool,
 }
+
+/// Blocks of one message that may be under way at a time. Claude streams one after the other.
+const MOST_STREAMED: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Voice {
@@ -56,7 +57,7 @@ enum Rest {
 impl UnderWay {
     /// A message comes; it may be the one that is under way.
     fn begin(&mut self, id: Option<&str>) {
-        let nameless = self.id.is_none() && self.streamed.iter().any(|block| !block.confirmed);
+        let nameless = self.id.is_none() && !self.streamed.is_empty();
         if nameless {
             self.id = id.map(str::to_owned);
         } else if id.is_none() || self.id.as_deref() != id {
@@ -66,9 +67,11 @@ impl UnderWay {
 
     /// A piece of a block; which one that is.
     fn piece(&mut self, index: u64, voice: Voice, piece: &str) -> Option<MessageId> {
-        let at = self.streamed.iter().position(|block| block.index == index && !block.confirmed);
-        let at = at.unwrap_or_else(|| {
-            self.streamed.push(StreamedBlock { index, id: None, voice, text: String::new(), confirmed: false });
+        let at = self.streamed.iter().position(|block| block.index == index).unwrap_or_else(|| {
+            if self.streamed.len() == MOST_STREAMED {
+                self.streamed.pop_front();
+            }
+            self.streamed.push_back(StreamedBlock { index, id: None, voice, text: String::new() });
             self.streamed.len() - 1
         });
         // Made once for all its pieces; the message may get its name only later.
@@ -84,14 +87,13 @@ impl UnderWay {
     fn rest(&mut self, voice: Voice, whole: &str) -> Rest {
         let index = self.whole;
         self.whole += 1;
-        let mut open = self.streamed.iter_mut().filter(|block| block.voice == voice && !block.confirmed);
         // The whole block may be trimmed; what was streamed is then all there is.
-        let Some(block) = open.find(|block| whole.starts_with(&block.text) || block.text.contains(whole.trim())) else {
-            return Rest::Whole(index);
+        let is_it = |block: &StreamedBlock| {
+            block.voice == voice && (whole.starts_with(&block.text) || block.text.contains(whole.trim()))
         };
-        block.confirmed = true;
-        let streamed = std::mem::take(&mut block.text);
-        match whole.strip_prefix(streamed.as_str()) {
+        let at = self.streamed.iter().position(is_it);
+        let Some(block) = at.and_then(|at| self.streamed.remove(at)) else { return Rest::Whole(index) };
+        match whole.strip_prefix(block.text.as_str()) {
             None | Some("") => Rest::Nothing,
             Some(tail) => Rest::Tail(block.index, tail.to_owned()),
         }
@@ -100,7 +102,7 @@ impl UnderWay {
     /// The model begins another message. What was streamed of this one and never came whole is void: the model was
     /// cut off, and says it again.
     fn discarded(&self) -> Option<EventKind> {
-        let void = self.streamed.iter().filter(|block| !block.confirmed);
+        let void = self.streamed.iter();
         let ids: Vec<Value> = void.filter_map(|block| Some(self.block_id(block.index)?.as_str().into())).collect();
         let data = Map::from_iter([("messageIds".to_owned(), Value::from(ids.clone()))]);
         let message = "the model was cut off and begins this text again".to_owned();
@@ -243,10 +245,15 @@ impl ClaudeCodec {
         // The structured result belongs to the one tool result beside it.
         let mut structured = tool_use_result.filter(|_| results == 1);
         let meta = tool_result_meta.unwrap_or_default();
+        let mut meta_of: HashMap<&str, &ResultMeta> = HashMap::new();
+        meta.iter().for_each(|meta| {
+            meta_of.entry(&meta.id).or_insert(meta);
+        });
         let (told, said): (Vec<Block>, Vec<Block>) =
             message.content.into_iter().partition(|block| block.tool_use_id.is_some());
         for block in told {
-            self.tool_result(block, structured.take(), &meta, now, out);
+            let meta = block.tool_use_id.as_deref().and_then(|id| meta_of.get(id).copied());
+            self.tool_result(block, structured.take(), meta, now, out);
         }
         if is_synthetic == Some(true) || is_replay == Some(true) {
             return;
@@ -308,4 +315,26 @@ pub(super) fn api_error(word: &str, said: &str) -> AgentError {
         _ => AgentErrorKind::Unknown,
     };
     AgentError::new(kind, said).of(AgentType::Claude).code(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each piece and each whole block was once compared with all blocks of its message.
+    #[test]
+    fn a_message_may_have_very_many_blocks() {
+        const BLOCKS: u64 = 100_000;
+        let mut message = UnderWay { id: Some("m".to_owned()), ..UnderWay::default() };
+        for index in 0..BLOCKS {
+            message.piece(index, Voice::Speech, &format!("block {index}."));
+            message.piece(index, Voice::Speech, " More.");
+            if index % 2 == 0 {
+                let rest = message.rest(Voice::Speech, &format!("block {index}. More. End."));
+                assert!(matches!(rest, Rest::Tail(at, tail) if at == index && tail == " End."));
+            }
+        }
+        assert_eq!(message.streamed.len(), MOST_STREAMED);
+        assert!((0..BLOCKS).all(|_| matches!(message.rest(Voice::Speech, "never streamed"), Rest::Whole(_))));
+    }
 }

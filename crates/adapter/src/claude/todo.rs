@@ -7,6 +7,9 @@ use serde_json::value::RawValue;
 use super::tools::OpenTool;
 use crate::codec::Step;
 
+/// Items of a plan. Each change tells the whole plan, so one without an end would cost its square.
+const MOST_ITEMS: usize = 500;
+
 #[derive(Debug, Default)]
 pub(super) struct Todos {
     items: Vec<TodoItem>,
@@ -37,7 +40,7 @@ impl Todos {
 
     fn written(&mut self, list: Option<&Value>) {
         let Some(list) = list.and_then(Value::as_array) else { return };
-        self.items = list.iter().filter_map(item).collect();
+        self.items = list.iter().filter_map(item).take(MOST_ITEMS).collect();
     }
 
     fn created(&mut self, tool: &OpenTool, structured: &Value) {
@@ -47,6 +50,9 @@ impl Todos {
             item.id = Some((self.items.len() + 1).to_string());
         }
         self.items.retain(|other| other.id != item.id);
+        if self.items.len() == MOST_ITEMS {
+            self.items.remove(0);
+        }
         self.items.push(item);
     }
 

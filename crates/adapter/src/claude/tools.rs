@@ -11,12 +11,12 @@ use super::decode::{ClaudeCodec, note};
 use super::name;
 use super::wire::{Block, ResultMeta, ShellResult};
 use crate::codec::Step;
+use crate::track::Calls;
 
 /// The calls that have begun.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    open: Vec<OpenTool>,
-    seen: HashSet<String>,
+    calls: Calls<OpenTool>,
     /// Calls whose work goes on after they returned: sub-agents and shells in the background.
     background: HashSet<String>,
     /// Which call began which task.
@@ -45,16 +45,18 @@ pub(super) enum Forgotten {
     OfTurn,
 }
 
+/// Open calls that are searched for a sub-agent's: the newest.
+const MOST_AGENTS: usize = 256;
 /// Sub-agents above one another that are followed; a circle of them has no end.
 const DEEPEST_AGENT: usize = 32;
 
 impl Tools {
     pub(super) fn find(&self, id: &str) -> Option<&OpenTool> {
-        self.open.iter().find(|tool| tool.id.as_str() == id)
+        self.calls.find(id)
     }
 
     fn find_mut(&mut self, id: &str) -> Option<&mut OpenTool> {
-        self.open.iter_mut().find(|tool| tool.id.as_str() == id)
+        self.calls.find_mut(id)
     }
 
     /// Somebody said no to the call; false if there is no such call.
@@ -64,14 +66,14 @@ impl Tools {
 
     /// The call of a sub-agent that was told this; else any that is open, the last one first.
     pub(super) fn agent_told(&self, prompt: &str) -> Option<&OpenTool> {
-        let agents = || self.open.iter().rev().filter(|tool| tool.kind == ToolKind::Agent);
+        let agents = || self.calls.iter().rev().take(MOST_AGENTS).filter(|tool| tool.kind == ToolKind::Agent);
         let told = |tool: &&OpenTool| tool.arguments.get("prompt").and_then(Value::as_str) == Some(prompt);
         agents().find(told).or_else(|| agents().next())
     }
 
     /// Whether a call is open that is none of a sub-agent's.
     pub(super) fn any_open(&self) -> bool {
-        self.open.iter().any(|tool| tool.parent.is_none())
+        self.calls.iter().any(|tool| tool.parent.is_none())
     }
 
     /// Somebody gave the call other arguments.
@@ -100,8 +102,7 @@ impl Tools {
     }
 
     fn take(&mut self, id: &str) -> Option<OpenTool> {
-        let at = self.open.iter().position(|tool| tool.id.as_str() == id)?;
-        Some(self.open.remove(at))
+        self.calls.take(id)
     }
 
     /// Whether the call belongs to work in the background, itself or through the sub-agents above it.
@@ -122,10 +123,10 @@ impl Tools {
         let keep: HashSet<ToolId> = match which {
             Forgotten::All => HashSet::new(),
             Forgotten::OfTurn => {
-                self.open.iter().filter(|tool| self.goes_on(tool)).map(|tool| tool.id.clone()).collect()
+                self.calls.iter().filter(|tool| self.goes_on(tool)).map(|tool| tool.id.clone()).collect()
             }
         };
-        for tool in self.open.extract_if(.., |tool| !keep.contains(&tool.id)) {
+        for tool in self.calls.take_if(|tool| !keep.contains(&tool.id)) {
             let outcome = if tool.denied { ToolOutcome::Denied } else { ToolOutcome::Cancelled };
             out.events.push(EventKind::ToolCompleted(ToolCompleted {
                 duration_ms: now.map(|now| now.millis_since(tool.started)),
@@ -146,7 +147,7 @@ impl ClaudeCodec {
             out.events.push(note("contentBlock", Some("a tool call without an id or a name".to_owned()), Map::new()));
             return;
         };
-        if !self.tools.seen.insert(id.clone()) {
+        if self.tools.calls.has_seen(&id) {
             return;
         }
         let arguments = match block.input {
@@ -177,26 +178,26 @@ impl ClaudeCodec {
             server: name::mcp(&tool.name).map(|(server, _)| server.to_owned()),
             parent_tool_id: tool.parent.clone(),
         }));
-        self.tools.open.push(tool);
+        self.tools.calls.begin(tool.id.clone().as_str(), tool);
     }
 
     /// A result that stands on its own, as older versions wrote it.
     pub(super) fn plain_tool_result(&mut self, block: Block, now: Timestamp, out: &mut Step) {
-        self.tool_result(block, None, &[], now, out);
+        self.tool_result(block, None, None, now, out);
     }
 
     pub(super) fn tool_result(
         &mut self,
         block: Block,
         structured: Option<&RawValue>,
-        meta: &[ResultMeta],
+        meta: Option<&ResultMeta>,
         now: Timestamp,
         out: &mut Step,
     ) {
         let Some(id) = block.tool_use_id else { return };
         let content = Content::of(block.content);
         let tool = self.tools.take(&id);
-        if tool.is_none() && !self.tools.seen.insert(id.clone()) {
+        if tool.is_none() && !self.tools.calls.ends_unbegun(&id) {
             // The call was already closed: its end came after the end of its turn.
             let data = Map::from_iter([("toolId".to_owned(), id.into()), ("result".to_owned(), content.value)]);
             out.events.push(note("lateToolResult", None, data));
@@ -204,7 +205,6 @@ impl ClaudeCodec {
         }
         self.questions.withdraw_about(&id, out);
         let success = block.is_error != Some(true);
-        let meta = meta.iter().find(|meta| meta.id == id);
         let outcome = if success { ToolOutcome::Completed } else { self.outcome(tool.as_ref(), meta) };
         if let Some(tool) = tool.as_ref().filter(|_| success) {
             if let Some(change) = change::of(tool, structured, content.text()) {
@@ -246,7 +246,7 @@ impl ClaudeCodec {
         let ids = [text("tool_use_id"), text("parent_tool_use_id")];
         let known = ids.into_iter().flatten().find(|id| self.tools.find(id).is_some());
         let elapsed = line.get("elapsed_time_seconds").and_then(Value::as_f64);
-        let Some(id) = known.or(ids[0].filter(|id| !self.tools.seen.contains(*id) && !id.contains("-heartbeat-")))
+        let Some(id) = known.or(ids[0].filter(|id| !self.tools.calls.has_seen(id) && !id.contains("-heartbeat-")))
         else {
             out.events.push(note("tool_progress", None, line));
             return;
@@ -310,4 +310,31 @@ fn exit_code(success: bool, content: &Content, structured: Option<&RawValue>) ->
     let doubts = [told.return_code_interpretation, told.background_task_id, told.interrupted];
     let doubtful = doubts.into_iter().flatten().any(|value| value != Value::Bool(false));
     (told.stdout.is_some() && !doubtful).then_some(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::codec::Codec as _;
+
+    /// Each result was once searched among what the line says about all of them.
+    #[test]
+    fn a_line_may_have_very_many_results() {
+        const RESULTS: usize = 50_000;
+        let id = |number: usize| format!("toolu_{number:030}");
+        let result =
+            |number| json!({ "type": "tool_result", "tool_use_id": id(number), "content": "no", "is_error": true });
+        let meta = |number| json!({ "id": id(number), "permission_decision": { "decision": "reject" } });
+        let line = json!({
+            "type": "user",
+            "message": { "role": "user", "content": (0..RESULTS).map(result).collect::<Vec<_>>() },
+            "tool_result_meta": (0..RESULTS).rev().map(meta).collect::<Vec<_>>(),
+        });
+        let events = ClaudeCodec::recorded().decode(&line.to_string(), Timestamp::from_millis(0)).events;
+        let denied =
+            |kind: &&EventKind| matches!(kind, EventKind::ToolCompleted(end) if end.outcome == ToolOutcome::Denied);
+        assert_eq!(events.iter().filter(denied).count(), RESULTS);
+    }
 }

@@ -16,7 +16,7 @@ use multitap_event::{AgentType, Timestamp};
 use ruzstd::decoding::StreamingDecoder;
 use serde_json::Map;
 
-use self::lineage::Lineage;
+use self::lineage::{Lineage, Store, Titles};
 use super::decode::{CodexCodec, STORED};
 use super::notice::note;
 use super::stored::{Source, Speaker, is_own, texts_of};
@@ -33,19 +33,16 @@ const ARCHIVED: &str = "archived_sessions";
 const DEPTH: usize = 3;
 
 pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
-    let below = |folder: &str| {
-        let mut files = Vec::new();
-        rollouts(&home.join(folder), DEPTH, &mut files);
-        files.into_iter()
-    };
-    let look = |archived| {
-        move |path: PathBuf| {
-            let session = look(&path, here)?;
-            let title = Lineage::of(&path).title().or(session.title);
-            Some(StoredSession { archived, title, ..session })
+    let store = Store::of(home);
+    let mut titles = Titles::new(&store);
+    let mut sessions = Vec::new();
+    for (path, archived) in &store.files {
+        if let Some(session) = look(path, here) {
+            let title = titles.of_elders(path).or(session.title);
+            sessions.push(StoredSession { archived: *archived, title, ..session });
         }
-    };
-    below(ACTIVE).filter_map(look(false)).chain(below(ARCHIVED).filter_map(look(true))).collect()
+    }
+    sessions
 }
 
 fn rollouts(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
@@ -67,8 +64,11 @@ fn plain_lines(path: &Path) -> io::Result<Lines> {
     if !is_compressed(path) {
         return Lines::open(path);
     }
-    let decoder = StreamingDecoder::new(file::open(path)?).map_err(io::Error::other)?;
-    Ok(Lines::of(Box::new(decoder)))
+    Ok(Lines::of(Box::new(decoder(path)?)))
+}
+
+fn decoder(path: &Path) -> io::Result<impl io::Read + Send + 'static> {
+    StreamingDecoder::new(file::open(path)?).map_err(io::Error::other)
 }
 
 /// Time and id in a file's name: `rollout-2026-11-15T11-11-46-01a1dee7-f796-7cb0-aa08-980d9e50d064.jsonl`.
@@ -129,11 +129,9 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
     Some(session)
 }
 
-fn head(path: &Path, mut look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
-    if is_compressed(path) {
-        return file::look_at(plain_lines(path)?, look);
-    }
-    file::head(path, &mut look)
+fn head(path: &Path, look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
+    // What is compressed may be far larger than its file.
+    if is_compressed(path) { file::look_at(decoder(path)?, look) } else { file::head(path, look) }
 }
 
 /// Where an entry comes from, for one that tells a message.

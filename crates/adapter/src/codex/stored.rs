@@ -3,6 +3,10 @@
 //!
 //! The same message stands in them twice, as an event and as a response item, in either order; it is told once.
 
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+
 use multitap_event::{EventKind, SystemSubtype, Timestamp};
 use serde_json::{Map, Value, json};
 
@@ -18,17 +22,28 @@ use crate::codec::Step;
 /// Messages of which the other copy has not come yet.
 #[derive(Debug, Default)]
 pub(super) struct Twins {
-    waiting: Vec<(Source, Speaker, String)>,
+    hasher: RandomState,
+    /// How many times each waits, by a hash: a turn may have very many, and long ones.
+    waiting: HashMap<u64, usize>,
     count: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Source {
     Event,
     Response,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl Source {
+    fn other(self) -> Self {
+        match self {
+            Self::Event => Self::Response,
+            Self::Response => Self::Event,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Speaker {
     User,
     Agent,
@@ -38,14 +53,18 @@ pub(super) enum Speaker {
 impl Twins {
     /// Whether the other copy of this was told.
     pub(super) fn is_second(&mut self, source: Source, speaker: Speaker, text: &str) -> bool {
-        let twin = |one: &(Source, Speaker, String)| one.0 != source && one.1 == speaker && one.2 == text;
-        match self.waiting.iter().position(twin) {
-            Some(at) => {
-                self.waiting.remove(at);
+        let twin = self.hasher.hash_one((source.other(), speaker, text));
+        match self.waiting.get_mut(&twin) {
+            Some(1) => {
+                self.waiting.remove(&twin);
+                true
+            }
+            Some(count) => {
+                *count -= 1;
                 true
             }
             None => {
-                self.waiting.push((source, speaker, text.to_owned()));
+                *self.waiting.entry(self.hasher.hash_one((source, speaker, text))).or_default() += 1;
                 false
             }
         }
@@ -53,7 +72,7 @@ impl Twins {
 
     /// Whether the other copy of this was told, and this one has not come yet.
     pub(super) fn awaits(&self, source: Source, speaker: Speaker, text: &str) -> bool {
-        self.waiting.iter().any(|one| one.0 != source && one.1 == speaker && one.2 == text)
+        self.waiting.contains_key(&self.hasher.hash_one((source.other(), speaker, text)))
     }
 
     /// An id for a message that has none.
@@ -266,4 +285,32 @@ fn as_item(event: &Fields, kind: &str, ends: bool) -> Fields {
         }
     }
     Fields(item)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_copy_has_one_twin() {
+        let mut twins = Twins::default();
+        let mut second = |source, text| twins.is_second(source, Speaker::Agent, text);
+        assert!(!second(Source::Event, "a") && !second(Source::Event, "a") && !second(Source::Event, "b"));
+        assert!(second(Source::Response, "a") && second(Source::Response, "a"));
+        assert!(!second(Source::Response, "a"), "a third one is new");
+        assert!(twins.awaits(Source::Response, Speaker::Agent, "b"));
+        assert!(
+            !twins.awaits(Source::Response, Speaker::User, "b") && !twins.awaits(Source::Event, Speaker::Agent, "b")
+        );
+    }
+
+    /// Each message was once compared with all that wait.
+    #[test]
+    fn very_many_messages_may_wait_for_their_twins() {
+        let mut twins = Twins::default();
+        let texts: Vec<String> = (0..500_000).map(|number| number.to_string()).collect();
+        assert!(!texts.iter().any(|text| twins.is_second(Source::Event, Speaker::Agent, text)));
+        assert!(texts.iter().rev().all(|text| twins.is_second(Source::Response, Speaker::Agent, text)));
+        assert!(twins.waiting.is_empty());
+    }
 }

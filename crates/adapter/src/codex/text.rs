@@ -1,5 +1,8 @@
 //! What the model says and thinks: in pieces or whole, each told once.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
 use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, ToolId};
 use serde_json::{Map, Value};
 
@@ -19,28 +22,37 @@ pub(super) enum So {
     Final,
 }
 
-/// The texts of the turn.
+/// The texts of the turn. Each costs the same however many there are.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    told: Vec<Told>,
+    numbers: HashMap<Arc<str>, u64>,
+    told: HashMap<u64, Told>,
+    /// Those of which more may come: a later text has a higher number.
+    unfinished: BTreeSet<u64>,
+    count: u64,
 }
 
 #[derive(Debug)]
 struct Told {
     id: MessageId,
     text: String,
-    /// Nothing more of it comes.
-    is_whole: bool,
 }
 
 impl Texts {
+    fn number(&mut self, id: &str) -> u64 {
+        if let Some(number) = self.numbers.get(id) {
+            return *number;
+        }
+        let number = self.count;
+        self.count += 1;
+        self.numbers.insert(id.into(), number);
+        self.unfinished.insert(number);
+        number
+    }
+
     fn told(&mut self, id: &str) -> &mut Told {
-        // The one that is under way is among the last.
-        let at = self.told.iter().rposition(|told| told.id.as_str() == id).unwrap_or_else(|| {
-            self.told.push(Told { id: id.into(), text: String::new(), is_whole: false });
-            self.told.len() - 1
-        });
-        &mut self.told[at]
+        let number = self.number(id);
+        self.told.entry(number).or_insert_with(|| Told { id: id.into(), text: String::new() })
     }
 
     /// A new piece.
@@ -63,8 +75,12 @@ impl Texts {
         parent: Option<&ToolId>,
         out: &mut Step,
     ) {
+        let number = self.number(id);
+        match so {
+            So::Far => self.unfinished.insert(number),
+            So::Final => self.unfinished.remove(&number),
+        };
         let told = self.told(id);
-        told.is_whole = so == So::Final;
         if told.text.is_empty() && so == So::Final {
             if !text.is_empty() {
                 text.clone_into(&mut told.text);
@@ -81,7 +97,12 @@ impl Texts {
 
     /// The model was cut off and begins again: what it was about to say is void.
     pub(super) fn cut_off(&mut self, out: &mut Step) {
-        let void = self.told.extract_if(.., |told| !told.is_whole && !told.text.is_empty());
+        let void = std::mem::take(&mut self.unfinished).into_iter().filter_map(|number| self.told.remove(&number));
+        let void: Vec<Told> = void.collect();
+        for told in &void {
+            self.numbers.remove(told.id.as_str());
+        }
+        let void = void.iter().filter(|told| !told.text.is_empty());
         let ids: Vec<Value> = void.map(|told| told.id.as_str().into()).collect();
         if !ids.is_empty() {
             let message = "the model was cut off and begins this text again".to_owned();
@@ -92,7 +113,7 @@ impl Texts {
 
     /// The turn is over; what comes later under these ids is another text.
     pub(super) fn turn_over(&mut self) {
-        self.told.clear();
+        *self = Self::default();
     }
 }
 
@@ -121,6 +142,38 @@ mod tests {
             other => panic!("{other:?}"),
         };
         out.events.into_iter().map(chunk).collect()
+    }
+
+    /// Each text of a turn was once compared with all others.
+    #[test]
+    fn a_turn_may_have_very_many_texts() {
+        const TEXTS: usize = 150_000;
+        let (mut texts, mut out) = (Texts::default(), Step::default());
+        for number in 0..TEXTS {
+            texts.whole(&number.to_string(), Voice::Speech, "x", So::Final, None, &mut out);
+        }
+        assert_eq!(out.events.len(), TEXTS);
+        // The model is interrupted again and again.
+        for number in TEXTS..2 * TEXTS {
+            texts.piece(&number.to_string(), Voice::Speech, "x".to_owned(), None, &mut out);
+            texts.cut_off(&mut out);
+        }
+        assert_eq!((out.events.len(), texts.told.len(), texts.unfinished.len()), (3 * TEXTS, TEXTS, 0));
+    }
+
+    #[test]
+    fn interrupted_texts_are_void_in_their_order() {
+        let (mut texts, mut out) = (Texts::default(), Step::default());
+        for (id, so) in [("b", So::Far), ("a", So::Far), ("c", So::Final), ("e", So::Far)] {
+            let text = if id == "e" { "" } else { "x" };
+            texts.whole(id, Voice::Speech, text, so, None, &mut out);
+        }
+        out.events.clear();
+        texts.cut_off(&mut out);
+        let Some(EventKind::System(note)) = out.events.first() else { panic!("{:?}", out.events) };
+        assert_eq!(note.data["messageIds"], serde_json::json!(["b", "a"]));
+        texts.cut_off(&mut out);
+        assert_eq!(out.events.len(), 1);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Tool calls from their start to their one end.
 
-use std::collections::HashSet;
-
 use multitap_event::{
     Denial, EventKind, FileChange, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress, ToolStarted,
 };
@@ -9,12 +7,12 @@ use serde_json::{Map, Value};
 
 use super::notice::note;
 use crate::codec::Step;
+use crate::track::Calls;
 
 /// The calls that have begun.
 #[derive(Debug, Default)]
 pub(super) struct Tools {
-    open: Vec<OpenTool>,
-    seen: HashSet<ToolId>,
+    calls: Calls<OpenTool>,
     /// Calls that were refused in this turn.
     denials: Vec<Denial>,
 }
@@ -88,24 +86,24 @@ impl Forgotten<'_> {
 
 impl Tools {
     pub(super) fn find(&self, id: &str) -> Option<&OpenTool> {
-        self.open.iter().find(|tool| tool.id.as_str() == id)
+        self.calls.find(id)
     }
 
     fn find_mut(&mut self, id: &str) -> Option<&mut OpenTool> {
-        self.open.iter_mut().find(|tool| tool.id.as_str() == id)
+        self.calls.find_mut(id)
     }
 
     /// The open calls of tools of that MCP server.
     pub(super) fn of_server<'a>(&'a self, server: &'a str) -> impl Iterator<Item = &'a OpenTool> {
-        self.open.iter().filter(move |tool| tool.server.as_deref() == Some(server))
+        self.calls.iter().filter(move |tool| tool.server.as_deref() == Some(server))
     }
 
     pub(super) fn any_open(&self) -> bool {
-        !self.open.is_empty()
+        !self.calls.is_empty()
     }
 
     pub(super) fn has_seen(&self, id: &ToolId) -> bool {
-        self.seen.contains(id)
+        self.calls.has_seen(id.as_str())
     }
 
     /// Somebody said no to the call.
@@ -131,7 +129,7 @@ impl Tools {
 
     pub(super) fn begin(&mut self, begun: Begun, now: Timestamp, out: &mut Step) {
         let Begun { id, name, kind, title, arguments, server, changes, parent } = begun;
-        if !self.seen.insert(id.clone()) {
+        if self.has_seen(&id) {
             return;
         }
         out.events.push(EventKind::ToolStarted(ToolStarted {
@@ -145,19 +143,8 @@ impl Tools {
         }));
         let (denied, process, runs_on, told) = (false, false, false, 0);
         let started = now;
-        self.open.push(OpenTool {
-            id,
-            name,
-            arguments,
-            server,
-            changes,
-            parent,
-            started,
-            denied,
-            process,
-            runs_on,
-            told,
-        });
+        let tool = OpenTool { id, name, arguments, server, changes, parent, started, denied, process, runs_on, told };
+        self.calls.begin(tool.id.clone().as_str(), tool);
     }
 
     /// New output of a call.
@@ -183,8 +170,7 @@ impl Tools {
 
     /// A call ended. `clock` is the time if it means something.
     pub(super) fn end(&mut self, id: &ToolId, ended: Ended, clock: Option<Timestamp>, out: &mut Step) {
-        let at = self.open.iter().position(|tool| tool.id == *id);
-        let Some(tool) = at.map(|at| self.open.remove(at)) else {
+        let Some(tool) = self.calls.take(id.as_str()) else {
             // The call was already closed: its end came after the end of its turn.
             let mut data = Map::from_iter([("toolId".to_owned(), Value::from(id.as_str()))]);
             data.extend(ended.result.map(|result| ("result".to_owned(), result)));
@@ -219,7 +205,7 @@ impl Tools {
 
     /// Ends the calls that Codex forgot.
     pub(super) fn close_forgotten(&mut self, which: Forgotten<'_>, clock: Option<Timestamp>, out: &mut Step) {
-        for tool in self.open.extract_if(.., |tool| which.is(tool)) {
+        for tool in self.calls.take_if(|tool| which.is(tool)) {
             let outcome = if tool.denied { ToolOutcome::Denied } else { ToolOutcome::Cancelled };
             let error = match which {
                 Forgotten::Cancelled => "cancelled",
@@ -237,7 +223,7 @@ impl Tools {
                 exit_code: None,
             }));
         }
-        let left = self.open.iter_mut().filter(|tool| which == Forgotten::OfTurn && tool.parent.is_none());
+        let left = self.calls.iter_mut().filter(|tool| which == Forgotten::OfTurn && tool.parent.is_none());
         for tool in left.filter(|tool| !tool.runs_on) {
             tool.runs_on = true;
             let message = Some("runs on in the background".to_owned());

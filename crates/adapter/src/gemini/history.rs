@@ -7,8 +7,8 @@ mod record;
 mod tool;
 mod wire;
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,9 @@ use self::wire::Record;
 use crate::history::file::{self, Lines, name};
 use crate::history::{Here, StoredSession};
 use crate::words::one_line;
+
+/// The longest path of a folder that is read from a project's mark.
+const LONGEST_PATH: u64 = 64 * 1024;
 
 pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
     let sessions = projects(home, here).into_iter().map(|(project, folder)| {
@@ -52,9 +55,9 @@ pub(super) fn chats_of(home: &Path, here: &Here) -> Option<PathBuf> {
 
 /// The projects, all or those of one folder, with the folder where it is known.
 fn projects(home: &Path, here: Option<&Here>) -> Vec<(PathBuf, Option<PathBuf>)> {
-    let known = names(home);
+    let known = Folders::of(home);
     let projects = file::entries(&home.join("tmp")).into_iter().filter_map(|project| {
-        let folder = folder_of(&project, &known);
+        let folder = known.of_project(&project);
         match (here, &folder) {
             (Some(here), Some(folder)) if !here.is(folder) => None,
             (Some(here), None) => {
@@ -67,29 +70,42 @@ fn projects(home: &Path, here: Option<&Here>) -> Vec<(PathBuf, Option<PathBuf>)>
     projects.collect()
 }
 
-/// Folder by name of project.
-fn names(home: &Path) -> Vec<(String, PathBuf)> {
-    let known: Option<Value> =
-        fs::read(home.join("projects.json")).ok().and_then(|text| serde_json::from_slice(&text).ok());
-    let known = known.as_ref().and_then(|known| known.get("projects")?.as_object());
-    let pair = |(folder, project): (&String, &Value)| Some((project.as_str()?.to_owned(), PathBuf::from(folder)));
-    known.into_iter().flatten().filter_map(pair).collect()
+/// The folders that `projects.json` lists: by the name of the project, and by the digest that older versions made.
+#[derive(Default)]
+struct Folders {
+    by_name: HashMap<String, PathBuf>,
+    by_digest: HashMap<String, PathBuf>,
 }
 
-/// Which folder a project is.
-fn folder_of(project: &Path, known: &[(String, PathBuf)]) -> Option<PathBuf> {
-    let marked = || {
-        let root = fs::read_to_string(project.join(".project_root")).ok()?;
-        Some(PathBuf::from(root.trim())).filter(|root| root.is_absolute())
-    };
-    let named = known.iter().find(|(one, _)| one == name(project)).map(|(_, folder)| folder.clone());
-    let digested =
-        || known.iter().map(|(_, folder)| folder).find(|folder| is_digest_of(name(project), folder)).cloned();
-    named.or_else(marked).or_else(digested)
-}
+impl Folders {
+    fn of(home: &Path) -> Self {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut text = Vec::new();
+            file::open(&home.join("projects.json"))?.take(MAX_LINE as u64).read_to_end(&mut text)?;
+            Ok(text)
+        };
+        let known: Option<Value> = read().ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let known = known.as_ref().and_then(|known| known.get("projects")?.as_object());
+        let mut folders = Self::default();
+        for (folder, project) in known.into_iter().flatten() {
+            if let Some(project) = project.as_str() {
+                folders.by_name.entry(project.to_owned()).or_insert_with(|| folder.into());
+                folders.by_digest.insert(digest(folder), folder.into());
+            }
+        }
+        folders
+    }
 
-fn is_digest_of(project: &str, folder: &Path) -> bool {
-    is_digest(project) && folder.to_str().is_some_and(|folder| digest(folder) == project)
+    /// Which folder a project is.
+    fn of_project(&self, project: &Path) -> Option<PathBuf> {
+        let marked = || {
+            let mut root = String::new();
+            file::open(&project.join(".project_root")).ok()?.take(LONGEST_PATH).read_to_string(&mut root).ok()?;
+            Some(PathBuf::from(root.trim())).filter(|root| root.is_absolute())
+        };
+        let named = self.by_name.get(name(project)).cloned();
+        named.or_else(marked).or_else(|| self.by_digest.get(name(project)).cloned())
+    }
 }
 
 fn is_digest(project: &str) -> bool {

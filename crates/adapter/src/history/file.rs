@@ -1,5 +1,6 @@
 //! An agent's files, read in bounded pieces: they may be large, broken, or written to at this moment.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::ops::ControlFlow;
@@ -17,6 +18,9 @@ const HEAD: u64 = 4 * 1024 * 1024;
 /// How much of its end is read to find out when it was last written to, and by which model.
 const TAIL: u64 = 256 * 1024;
 
+/// Opens lines when they are needed: a conversation may have more files than a process may have open.
+type Opener = Box<dyn FnOnce() -> io::Result<Lines> + Send>;
+
 /// Whether a line lies behind the end.
 type IsPast = Box<dyn Fn(&str) -> bool + Send>;
 
@@ -31,7 +35,7 @@ pub(crate) struct Lines {
     /// Which line is the first that does not belong to them.
     is_past: Option<IsPast>,
     /// Those that follow.
-    then: Option<Box<Lines>>,
+    then: VecDeque<Opener>,
 }
 
 impl Lines {
@@ -41,7 +45,7 @@ impl Lines {
 
     pub(crate) fn of(file: Box<dyn Read + Send>) -> Self {
         let buffer = LineBuffer::new(MAX_LINE);
-        Self { file, buffer, chunk: vec![0; READ], over: false, whole: None, is_past: None, then: None }
+        Self { file, buffer, chunk: vec![0; READ], over: false, whole: None, is_past: None, then: VecDeque::new() }
     }
 
     /// A document that is handed over in one piece.
@@ -54,31 +58,29 @@ impl Lines {
         Self { is_past: Some(Box::new(is_past)), ..self }
     }
 
-    /// These, then others.
-    pub(crate) fn then(self, others: Self) -> Self {
-        Self { then: Some(Box::new(others)), ..self }
+    /// The lines of several files, one after the other.
+    pub(crate) fn chain(then: VecDeque<Opener>) -> Self {
+        Self { then, ..Self::of(Box::new(io::empty())) }
     }
 
     /// The next line that is not blank.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line>> {
-        let next = self.own()?;
-        let is_past = |line: &Line| match (line, &self.is_past) {
-            (Line::Text(text), Some(is_past)) => is_past(text),
-            _ => false,
-        };
-        if let Some(line) = next.filter(|line| !is_past(line)) {
-            return Ok(Some(line));
-        }
-        match self.then.take() {
-            Some(others) => {
-                *self = *others;
-                self.next()
+        loop {
+            let next = self.own()?;
+            let is_past = |line: &Line| match (line, &self.is_past) {
+                (Line::Text(text), Some(is_past)) => is_past(text),
+                _ => false,
+            };
+            if let Some(line) = next.filter(|line| !is_past(line)) {
+                return Ok(Some(line));
             }
-            None => {
-                // Nothing comes after the end, also if somebody asks again.
-                *self = Self::of(Box::new(io::empty()));
-                Ok(None)
-            }
+            // Nothing comes after the end, also if somebody asks again.
+            let mut then = std::mem::take(&mut self.then);
+            let opener = then.pop_front();
+            *self = Self::chain(then);
+            let Some(open) = opener else { return Ok(None) };
+            let opened = open()?;
+            *self = Self { then: std::mem::take(&mut self.then), ..opened };
         }
     }
 
@@ -112,8 +114,16 @@ impl Lines {
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Files and folders that this thread has opened, for tests of growth.
+    pub(crate) static OPENED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Opens a file, and nothing that is none: a pipe would make us wait for whoever writes to it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
+    #[cfg(test)]
+    OPENED.with(|opened| opened.set(opened.get() + 1));
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file"));
     }
@@ -121,12 +131,16 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Hands over the lines at the beginning of a file until enough is known.
-pub(crate) fn head(path: &Path, mut look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
-    look_at(Lines::of(Box::new(open(path)?.take(HEAD))), &mut look)
+pub(crate) fn head(path: &Path, look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
+    look_at(open(path)?, look)
 }
 
-/// Hands over lines until enough is known.
-pub(crate) fn look_at(mut lines: Lines, mut look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()> {
+/// The same for whatever can be read.
+pub(crate) fn look_at(
+    file: impl Read + Send + 'static,
+    mut look: impl FnMut(&str) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let mut lines = Lines::of(Box::new(file.take(HEAD)));
     while let Some(line) = lines.next()? {
         if let Line::Text(line) = line
             && look(&mended(&line)).is_break()
@@ -158,6 +172,8 @@ pub(crate) fn changed(path: &Path) -> Option<Timestamp> {
 
 /// What is in a folder, in order of name; nothing if it cannot be read.
 pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
+    #[cfg(test)]
+    OPENED.with(|opened| opened.set(opened.get() + 1));
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     entries.sort();

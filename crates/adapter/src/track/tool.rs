@@ -1,17 +1,15 @@
 //! Tool calls from their start to their one end.
 
-use std::collections::HashSet;
-
 use multitap_event::{Denial, EventKind, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolStarted};
 use serde_json::{Map, Value};
 
+use super::calls::Calls;
 use crate::codec::Step;
 
 /// The calls that have begun. `X` is what a codec keeps beside each.
 #[derive(Debug)]
 pub(crate) struct Tools<X> {
-    open: Vec<OpenTool<X>>,
-    seen: HashSet<String>,
+    calls: Calls<OpenTool<X>>,
     /// Calls of this turn that were refused.
     denials: Vec<Denial>,
 }
@@ -52,34 +50,32 @@ impl<X> OpenTool<X> {
 
 impl<X> Default for Tools<X> {
     fn default() -> Self {
-        Self { open: Vec::new(), seen: HashSet::new(), denials: Vec::new() }
+        Self { calls: Calls::default(), denials: Vec::new() }
     }
 }
 
 impl<X> Tools<X> {
     pub(crate) fn find(&self, id: &str) -> Option<&OpenTool<X>> {
-        self.open.iter().find(|tool| tool.id.as_str() == id)
+        self.calls.find(id)
     }
 
     pub(crate) fn find_mut(&mut self, id: &str) -> Option<&mut OpenTool<X>> {
-        self.open.iter_mut().find(|tool| tool.id.as_str() == id)
+        self.calls.find_mut(id)
     }
 
     /// Whether no call is at work.
     pub(crate) fn is_empty(&self) -> bool {
-        self.open.is_empty()
+        self.calls.is_empty()
     }
 
     /// Whether a call of that id is over.
     pub(crate) fn is_over(&self, id: &str) -> bool {
-        self.seen.contains(id) && self.find(id).is_none()
+        self.calls.is_over(id)
     }
 
     /// A call begins, to be told later by [`Tools::tell`]. One that is known already does not begin again.
     pub(crate) fn begin(&mut self, tool: OpenTool<X>) {
-        if self.seen.insert(tool.id.as_str().to_owned()) {
-            self.open.push(tool);
-        }
+        self.calls.begin(tool.id.clone().as_str(), tool);
     }
 
     /// Tells the start of that call, once.
@@ -91,15 +87,14 @@ impl<X> Tools<X> {
 
     /// The call is over; its start is told if it was not yet. Who takes it tells its end.
     pub(crate) fn take(&mut self, id: &str, out: &mut Step) -> Option<OpenTool<X>> {
-        let at = self.open.iter().position(|tool| tool.id.as_str() == id)?;
-        let mut tool = self.open.remove(at);
+        let mut tool = self.calls.take(id)?;
         tool.tell(out);
         Some(tool)
     }
 
     /// The end of a call that never began: told once, and it does not begin after that.
     pub(crate) fn ends_unbegun(&mut self, id: &str) -> bool {
-        self.seen.insert(id.to_owned())
+        self.calls.ends_unbegun(id)
     }
 
     /// A call was refused, as its end tells.
@@ -114,8 +109,7 @@ impl<X> Tools<X> {
 
     /// Ends the calls that the agent forgot, or those of them that somebody said no to. `why` is for the others.
     pub(crate) fn close(&mut self, which: Forgotten, why: &str, clock: Option<Timestamp>, out: &mut Step) {
-        let over = |tool: &mut OpenTool<X>| tool.denied || which == Forgotten::All;
-        for mut tool in self.open.extract_if(.., over) {
+        for mut tool in self.calls.take_if(|tool| tool.denied || which == Forgotten::All) {
             tool.tell(out);
             let (outcome, why) = if tool.denied {
                 self.denials.push(denial(&tool));

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 
 use super::connect::{Line, chain, shown};
 use super::http;
-use super::outcome::outcome;
+use super::outcome::{cut, outcome};
 use super::server::{Server, Status, Wish};
 use crate::tool::{Doing, Outcome};
 
@@ -94,7 +94,7 @@ impl Server {
     async fn failed(&self, error: ServiceError) -> Outcome {
         let name = &self.name;
         match error {
-            ServiceError::McpError(error) => Outcome::failed(format!("{name}: {}", error.message)),
+            ServiceError::McpError(error) => Outcome::failed(cut(format!("{name}: {}", error.message))),
             // It may have been done or not, so it is not tried again; the next call finds a new connection.
             ServiceError::TransportClosed => {
                 let mut state = self.state.clone();
@@ -109,7 +109,7 @@ impl Server {
                 self.wishes.try_send(Wish::GiveUp(why.clone())).ok(); // others have said so
                 Outcome::failed(format!("the MCP server {name} cannot be reached: {why}"))
             }
-            other => Outcome::failed(format!("{name}: {}", chain(&other))),
+            other => Outcome::failed(cut(format!("{name}: {}", chain(&other)))),
         }
     }
 }

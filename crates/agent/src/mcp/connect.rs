@@ -1,5 +1,7 @@
 //! From what is set for a server to a connection with it, and the list of its tools.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::error::Error;
 use std::pin::Pin;
 use std::time::Duration;
@@ -218,24 +220,41 @@ impl Link {
 /// All tools of a server, each once.
 pub(super) async fn tools(peer: &Peer<RoleClient>, limit: Option<Duration>) -> Result<Vec<Tool>, String> {
     let limit = limit.map_or(LIST_LIMIT, |limit| limit.min(LIST_LIMIT));
-    let mut tools: Vec<Tool> = Vec::new();
+    let mut tools = Tools::default();
     let mut cursor = None;
     for _ in 0..MOST_PAGES {
         let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let listed = timeout(limit, peer.list_tools(page)).await;
         let listed = listed.map_err(|_| format!("it did not list its tools within {}", shown(limit)))?;
         let listed = listed.map_err(|error| format!("it did not list its tools: {}", chain(&error)))?;
-        for tool in listed.tools {
-            if tools.len() < MOST_TOOLS && tools.iter().all(|known| known.name != tool.name) {
-                tools.push(tool);
-            }
-        }
+        tools.add(listed.tools);
         cursor = listed.next_cursor;
-        if cursor.is_none() || tools.len() >= MOST_TOOLS {
+        if cursor.is_none() || tools.is_full() {
             break;
         }
     }
-    Ok(tools)
+    Ok(tools.found)
+}
+
+/// The tools of a server, up to [`MOST_TOOLS`].
+#[derive(Default)]
+struct Tools {
+    found: Vec<Tool>,
+    names: HashSet<Cow<'static, str>>,
+}
+
+impl Tools {
+    fn add(&mut self, page: Vec<Tool>) {
+        for tool in page {
+            if !self.is_full() && self.names.insert(tool.name.clone()) {
+                self.found.push(tool);
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.found.len() >= MOST_TOOLS
+    }
 }
 
 /// A time as people write it.
@@ -258,11 +277,59 @@ pub(super) fn chain(error: &dyn Error) -> String {
         }
         source = cause.source();
     }
-    // An address may hold a secret.
-    while let Some(at) = text.find(ADDRESS)
-        && let Some(length) = text[at..].find(')')
+    without_addresses(&text)
+}
+
+/// The text without the addresses in it, which may hold a secret.
+fn without_addresses(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, address)) = rest.split_once(ADDRESS)
+        && let Some((_, after)) = address.split_once(')')
     {
-        text.replace_range(at..=at + length, "");
+        kept.push_str(before);
+        rest = after;
     }
-    text
+    kept + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn addresses_are_left_out() {
+        for (text, expected) in [
+            ("error for url (http://a/?key=1): timed out", "error: timed out"),
+            (" for url (a) for url (b)", ""),
+            ("none for url (open", "none for url (open"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(without_addresses(text), expected);
+        }
+    }
+
+    /// The message of a server's error was once searched and moved again for each address in it.
+    #[test]
+    fn very_many_addresses_are_left_out_in_linear_time() {
+        let text = without_addresses(&format!("a{ADDRESS})").repeat(500_000));
+        assert_eq!(text.len(), 500_000);
+        assert_eq!(without_addresses(&ADDRESS.repeat(500_000)).len(), ADDRESS.len() * 500_000);
+    }
+
+    #[test]
+    fn a_tool_is_listed_once_and_no_more_than_are_taken() {
+        let tool = |number: usize| -> Tool {
+            serde_json::from_value(json!({ "name": format!("tool {number}"), "inputSchema": {} })).unwrap()
+        };
+        let known = MOST_TOOLS - 1;
+        let mut tools = Tools::default();
+        tools.add((0..known).map(tool).collect());
+        tools.add((0..50_000).map(|number| tool(number % known)).collect());
+        assert_eq!(tools.found.len(), known);
+        tools.add((known..known + 10).map(tool).collect());
+        assert_eq!((tools.found.len(), tools.is_full()), (MOST_TOOLS, true));
+    }
 }

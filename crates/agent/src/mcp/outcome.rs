@@ -29,7 +29,7 @@ pub(super) fn outcome(answer: CallToolResult) -> Outcome {
     let structured = answer.structured_content.filter(|content| !content.is_null());
     if texts.is_empty() && images.is_empty() {
         texts.push(match &structured {
-            Some(content) => serde_json::to_string_pretty(content).unwrap_or_default(),
+            Some(content) => shown(content),
             None if failed => "it failed and did not say why".to_owned(),
             None => "(no output)".to_owned(),
         });
@@ -73,12 +73,18 @@ fn left_out(media_type: &str, base64: &str) -> String {
     format!("[{media_type}, about {} bytes, left out]", base64.len() / 4 * 3)
 }
 
+/// Structured content as text: indented, unless it is too large.
+fn shown(content: &Value) -> String {
+    // Indented, a value inside many lists is a hundred times as long.
+    if fits(content) { serde_json::to_string_pretty(content).unwrap_or_default() } else { content.to_string() }
+}
+
 /// Whether people can be shown all of it.
 fn fits(content: &Value) -> bool {
     content.to_string().len() <= MOST_TEXT
 }
 
-fn cut(mut text: String) -> String {
+pub(super) fn cut(mut text: String) -> String {
     if text.len() > MOST_TEXT {
         let mut end = MOST_TEXT;
         while !text.is_char_boundary(end) {
@@ -135,6 +141,27 @@ mod tests {
         assert_eq!((both.text.as_str(), both.result), ("3", Some(json!({ "sum": 3 }))));
         let alone = of(json!({ "content": [], "structuredContent": { "sum": 3 } }));
         assert_eq!(alone.text, "{\n  \"sum\": 3\n}");
+    }
+
+    /// What one answer may cost in memory: indented, this one had 130 MB.
+    #[test]
+    fn nested_content_is_no_longer_than_it_came() {
+        let deep = (0..120).fold(json!(vec![0; 500_000]), |inner, _| json!([inner]));
+        let size = deep.to_string().len();
+        let text = shown(&deep);
+        assert!(text.len() <= size, "{} from {size}", text.len());
+        let outcome = of(json!({ "content": [], "structuredContent": deep }));
+        assert!(outcome.text.len() < MOST_TEXT + 100 && outcome.result.is_none());
+    }
+
+    /// At a size at which a cost that grows with its square takes minutes.
+    #[test]
+    fn very_many_parts_are_read_in_linear_time() {
+        let part = json!({ "type": "text", "text": "a" });
+        let outcome = of(json!({ "content": vec![part; 300_000] }));
+        assert!(outcome.text.ends_with("more bytes, which were left out"));
+        let image = json!({ "type": "image", "mimeType": "image/png", "data": "AAAA" });
+        assert_eq!(of(json!({ "content": vec![image; 100_000] })).images.len(), MOST_IMAGES);
     }
 
     #[test]

@@ -14,6 +14,8 @@ fn controls_become_marks_and_what_follows_stays() {
         ("tag\u{e0041}\u{e007f}", "tag\\u{e0041}\\u{e007f}"),
         ("x\u{fe0f}y\u{e0100}z\u{fffe}", "x\\ufe0fy\\u{e0100}z\\ufffe"),
         ("sep\u{2028}ar\u{2029}ated\u{fff9}", "sep\\u2028ar\\u2029ated\\ufff9"),
+        // The blank braille pattern, controls of hieroglyphs, a notehead and a filler without a shape.
+        ("a\u{2800}b\u{13430}\u{1343f}c\u{1d159}\u{16fe4}d⠋", "a\\u2800b\\u{13430}\\u{1343f}c\\u{1d159}\\u{16fe4}d⠋"),
         ("one\r\ntwo\rthree\ttab\n", "one\ntwo␍three\ttab\n"),
         ("日本 é e\u{301} 👩‍👧 ❤️‍🔥 ☺️ 1️⃣ 👍🏽", "日本 é e\u{301} 👩‍👧 ❤️‍🔥 ☺️ 1️⃣ 👍🏽"),
         ("نمی‌خواهم क्‍ष", "نمی‌خواهم क्‍ष"),
@@ -44,6 +46,31 @@ fn output_of_programs_keeps_its_text() {
         ("cut off \u{1b}[31", "cut off ␛[31"),
     ] {
         assert_eq!(visible_output(text), shown, "{text:?}");
+    }
+}
+
+/// At a size at which a cost that grows with its square takes minutes.
+#[test]
+fn text_of_others_is_made_visible_in_linear_time() {
+    let parts = [
+        "\u{1b}",
+        "\u{1b}[",
+        "\u{1b}[1;",
+        "\u{1b}[31m",
+        "\r",
+        "\ra",
+        "\r\n",
+        "\n",
+        "\t",
+        "👩\u{200d}",
+        "\u{fe0f}",
+        "a",
+    ];
+    for part in parts {
+        let text = part.repeat(1_000_000 / part.len());
+        for shown in [visible(&text), visible_line(&text), visible_output(&text)] {
+            assert!(shown.len() <= 6 * text.len(), "{part:?}");
+        }
     }
 }
 
@@ -88,6 +115,7 @@ fn is_unseen(c: char) -> bool {
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
         )
         || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e0fff}')
+        || matches!(c, '\u{2800}' | '\u{13430}'..='\u{1343f}')
         || matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}')
 }
 

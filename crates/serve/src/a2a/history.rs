@@ -1,5 +1,6 @@
 //! What was said in a task, from the log: of a session that is live as of one that is only kept.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use multitap_a2a::devtool::Spelling;
@@ -54,10 +55,31 @@ pub(crate) struct Told {
 }
 
 #[derive(Debug)]
-struct Latest {
-    message: Message,
-    /// The call that the agent asked about. Its later updates replace the question.
-    call: Option<ToolId>,
+enum Latest {
+    /// The message at this place of the history: not copied while more of it comes.
+    Said(usize),
+    Message {
+        message: Box<Message>,
+        /// The call that the agent asked about. Its later updates replace the question.
+        call: Option<ToolId>,
+    },
+}
+
+impl Latest {
+    fn of(message: Message, call: Option<ToolId>) -> Self {
+        Self::Message { message: Box::new(message), call }
+    }
+
+    fn message<'a>(&'a self, history: &'a [Message]) -> Option<&'a Message> {
+        match self {
+            Self::Said(place) => history.get(*place),
+            Self::Message { message, .. } => Some(message.as_ref()),
+        }
+    }
+
+    fn is_about(&self, id: &ToolId) -> bool {
+        matches!(self, Self::Message { call: Some(call), .. } if call == id)
+    }
 }
 
 /// Where a task stood, since which event and when.
@@ -92,8 +114,7 @@ impl Stretch {
         let entries = self.entries(limit.max(1)).await?;
         let events = entries.iter().filter_map(Entry::event);
         let mut told = Told::of(self.log.session().as_str(), events, &self.task, spelling, self.is_over);
-        let surplus = told.history.len().saturating_sub(limit);
-        told.history.drain(..surplus);
+        told.keep_last(limit);
         Ok(told)
     }
 
@@ -147,6 +168,14 @@ impl Told {
         told
     }
 
+    /// Leaves out all messages but the last so many.
+    fn keep_last(&mut self, limit: usize) {
+        let latest = self.latest.take().and_then(|latest| latest.message(&self.history).cloned());
+        self.latest = latest.map(|message| Latest::of(message, None));
+        let surplus = self.history.len().saturating_sub(limit);
+        self.history.drain(..surplus);
+    }
+
     /// The task that this was said in.
     pub(super) fn into_task(
         self,
@@ -156,7 +185,7 @@ impl Told {
         since: Option<Timestamp>,
         spelling: Spelling,
     ) -> Task {
-        let latest = self.latest.map(|latest| latest.message);
+        let latest = self.latest.and_then(|latest| latest.message(&self.history).cloned());
         let message = match state {
             TaskState::InputRequired => self.asking.into_iter().next_back().map(|(_, question)| question).or(latest),
             state if state.is_terminal() || state.is_interrupted() => latest,
@@ -202,7 +231,7 @@ impl Told {
             Body::Tool(tool) => self.called(frame, tool, spelling),
             Body::State(change) if change.more.iter().any(|(key, _)| *key == VOID) => self.discard(&change.more),
             Body::State(change) if change.message.is_some() => {
-                self.latest = encode::message(frame, spelling).map(|message| Latest { message, call: None });
+                self.latest = encode::message(frame, spelling).map(|message| Latest::of(message, None));
             }
             Body::State(_) | Body::Thought { .. } => {}
         }
@@ -210,7 +239,7 @@ impl Told {
 
     fn called(&mut self, frame: &Frame, tool: &ToolView, spelling: Spelling) {
         let id = &tool.call.tool_id;
-        let was_asked = self.latest.as_ref().is_some_and(|latest| latest.call.as_ref() == Some(id));
+        let was_asked = self.latest.as_ref().is_some_and(|latest| latest.is_about(id));
         self.asking.retain(|(asked, _)| asked != id);
         if tool.asked.is_none() && !was_asked && !tool.status.is_over() {
             return;
@@ -223,18 +252,24 @@ impl Told {
             self.history.push(message.clone());
         }
         if tool.asked.is_some() || was_asked {
-            self.latest = Some(Latest { message, call: Some(id.clone()) });
+            self.latest = Some(Latest::of(message, Some(id.clone())));
         }
     }
 
     /// Forgets what is void.
     fn discard(&mut self, told: &[(&'static str, Value)]) {
-        let void = |message: &Message| {
-            let mut ids = told.iter().filter(|(key, _)| *key == VOID).filter_map(|(_, ids)| ids.as_array()).flatten();
-            ids.any(|id| id.as_str() == Some(&message.message_id))
+        let ids = told.iter().filter(|(key, _)| *key == VOID).filter_map(|(_, ids)| ids.as_array()).flatten();
+        let ids: HashSet<&str> = ids.filter_map(Value::as_str).collect();
+        let is_void = |message: &Message| ids.contains(message.message_id.as_str());
+        self.latest = match self.latest.take() {
+            Some(latest) if latest.message(&self.history).is_none_or(is_void) => None,
+            Some(Latest::Said(place)) => {
+                let before = self.history.iter().take(place);
+                Some(Latest::Said(before.filter(|message| !is_void(message)).count()))
+            }
+            other => other,
         };
-        self.history.retain(|message| !void(message));
-        self.latest = self.latest.take().filter(|latest| !void(&latest.message));
+        self.history.retain(|message| !is_void(message));
     }
 
     /// A piece of a message comes after the pieces before it.
@@ -245,8 +280,8 @@ impl Told {
             Some(Content::Text(before)) => before.push_str(text),
             _ => self.history.push(message),
         }
-        if let Some(said) = self.history.last().filter(|last| last.role == Role::Agent) {
-            self.latest = Some(Latest { message: said.clone(), call: None });
+        if self.history.last().is_some_and(|last| last.role == Role::Agent) {
+            self.latest = Some(Latest::Said(self.history.len() - 1));
         }
     }
 }
@@ -258,22 +293,41 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_is_void_was_not_said() {
-        let said = |id: &str, content: &str| {
-            EventKind::TextChunk(TextChunk { message_id: Some(id.into()), ..TextChunk::piece(content) })
-        };
-        let Value::Object(data) = json!({ "messageIds": ["b"] }) else { panic!("an object") };
-        let void = EventKind::System(SystemNote { subtype: "discarded".to_owned(), message: None, data });
+    fn piece(id: &str, content: &str) -> EventKind {
+        EventKind::TextChunk(TextChunk { message_id: Some(id.into()), ..TextChunk::piece(content) })
+    }
+
+    fn frames(kinds: impl IntoIterator<Item = EventKind>) -> Vec<Frame> {
         let mut projector = Projector::new("session");
         let mut frames = Vec::new();
-        for (seq, kind) in (1..).zip([said("a", "first"), said("b", "sec"), void, said("c", "second")]) {
-            let event = Draft::new(Timestamp::from_millis(0), kind).stamp("session".into(), seq);
-            projector.apply(&event, &mut frames);
+        for (seq, kind) in (1..).zip(kinds) {
+            projector.apply(&Draft::new(Timestamp::from_millis(0), kind).stamp("session".into(), seq), &mut frames);
         }
+        frames
+    }
+
+    /// The message was once copied for each of its pieces: 800 GB here.
+    #[test]
+    fn a_long_answer_in_many_pieces_is_read_in_linear_time() {
+        const PIECES: usize = 200_000;
+        let pieces = frames((0..PIECES).map(|_| piece("a", &"x".repeat(40))));
+        let mut told = Told::default();
+        pieces.iter().for_each(|frame| told.add(frame, Spelling::Specified));
+        told.keep_last(0);
+        let task = told.into_task("task", &"session".into(), TaskState::Completed, None, Spelling::Specified);
+        let Content::Text(text) = &task.status.message.unwrap().parts[0].content else { panic!("text") };
+        assert_eq!((text.len(), task.history.len()), (PIECES * 40, 0));
+    }
+
+    #[test]
+    fn what_is_void_was_not_said() {
+        let Value::Object(data) = json!({ "messageIds": ["b"] }) else { panic!("an object") };
+        let void = EventKind::System(SystemNote { subtype: "discarded".to_owned(), message: None, data });
+        let frames = frames([piece("a", "first"), piece("b", "sec"), void, piece("c", "second")]);
         let mut told = Told::default();
         frames.iter().for_each(|frame| told.add(frame, Spelling::Specified));
         let ids: Vec<&str> = told.history.iter().map(|message| message.message_id.as_str()).collect();
-        assert_eq!((ids, told.latest.unwrap().message.message_id), (vec!["a", "c"], "c".to_owned()));
+        let latest = told.latest.as_ref().and_then(|latest| latest.message(&told.history)).unwrap();
+        assert_eq!((ids, latest.message_id.as_str()), (vec!["a", "c"], "c"));
     }
 }

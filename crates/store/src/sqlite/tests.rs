@@ -1,12 +1,14 @@
 //! What only the inside can bring about: the keeper's calls, without waiting for them.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use multitap_event::{AgentKind, Draft, EventKind, SessionId, Timestamp};
-use multitap_hub::{Batch, Claim, Entry, Flush, Journal as _, NewSession};
+use multitap_hub::{Batch, Claim, Entry, Flush, Journal as _, NewSession, TaskFilter, TaskRecord};
 
-use super::Store;
 use super::writer::Message;
+use super::{Store, task};
 
 async fn begin(store: &Store) -> Claim {
     let new = NewSession {
@@ -87,4 +89,66 @@ async fn the_write_ahead_log_stays_small_while_much_is_written() {
     let wal = std::fs::metadata(path.with_extension("db-wal")).unwrap().len();
     assert!(wal < 80 << 20, "{wal} bytes");
     assert_eq!(number(&path, "SELECT count(*) FROM events"), 10_000);
+}
+
+/// Work is counted in SQLite's own steps.
+#[tokio::test]
+async fn a_page_of_tasks_costs_the_same_however_many_there_are() {
+    const PAGE: usize = 50;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.db");
+    let store = Store::open(&path).unwrap();
+    let session = begin(&store).await.record.id;
+    let mut connection = rusqlite::Connection::open(&path).unwrap();
+    let task = |number: usize| TaskRecord {
+        id: format!("turn-{number:08}"),
+        session: session.clone(),
+        state: "working".to_owned(),
+        first_seq: 1,
+        last_seq: None,
+        created: Timestamp::from_millis(0),
+        // Many change at once, and the id decides then.
+        updated: Timestamp::from_millis(i64::try_from(number / 1000).unwrap()),
+        metadata: serde_json::Map::new(),
+    };
+    let mut costs = Vec::new();
+    let mut known = 0;
+    for size in [2_000, 20_000] {
+        let writing = connection.transaction().unwrap();
+        (known..size).for_each(|number| task::keep(&writing, &task(number)).unwrap());
+        writing.commit().unwrap();
+        known = size;
+        for session in [None, Some(session.clone())] {
+            for before in [size, size / 2, PAGE] {
+                let last = task(before);
+                let filter = TaskFilter {
+                    session: session.clone(),
+                    before: Some((last.updated, last.id)),
+                    limit: PAGE,
+                    ..TaskFilter::default()
+                };
+                let counted = steps(&mut connection, &TaskFilter { limit: 0, ..filter.clone() });
+                let whole = steps(&mut connection, &filter);
+                assert!(counted < 20 * size as u64, "{counted} steps to count {size} tasks");
+                costs.push(whole - counted);
+            }
+        }
+    }
+    let (least, most) = (costs.iter().min().unwrap(), costs.iter().max().unwrap());
+    assert!(*most < 2 * least, "{costs:?}");
+}
+
+/// How many steps a list of tasks takes.
+fn steps(connection: &mut rusqlite::Connection, filter: &TaskFilter) -> u64 {
+    let count = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&count);
+    let step = move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    connection.progress_handler(1, Some(step)).unwrap();
+    let page = task::list(connection, filter).unwrap();
+    connection.progress_handler(0, None::<fn() -> bool>).unwrap();
+    assert_eq!(page.tasks.len(), filter.limit);
+    count.load(Ordering::Relaxed)
 }

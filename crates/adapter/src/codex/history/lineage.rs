@@ -1,6 +1,7 @@
 //! Where the beginning of a forked conversation is: a fork's file holds only what came after the fork, and names the
 //! conversation before it, which may be a fork itself. Older versions copied what came before instead.
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,81 @@ use serde::Deserialize;
 
 use super::{ACTIVE, ARCHIVED, DEPTH, head, look, of_name, plain_lines, rollouts};
 use crate::history::file::{self, Lines, name};
+
+/// The files of Codex's store.
+#[derive(Debug, Default)]
+pub(super) struct Store {
+    /// Each with whether it is archived.
+    pub(super) files: Vec<(PathBuf, bool)>,
+    /// The place of a conversation's file among them.
+    by_id: HashMap<String, usize>,
+}
+
+impl Store {
+    pub(super) fn of(home: &Path) -> Self {
+        let mut store = Self::default();
+        for (folder, is_archived) in [(ACTIVE, false), (ARCHIVED, true)] {
+            let mut files = Vec::new();
+            rollouts(&home.join(folder), DEPTH, &mut files);
+            store.files.extend(files.into_iter().map(|file| (file, is_archived)));
+        }
+        for (place, (file, _)) in store.files.iter().enumerate() {
+            if let Some((_, id)) = of_name(name(file)) {
+                store.by_id.entry(id.to_owned()).or_insert(place);
+            }
+        }
+        store
+    }
+
+    /// The store that a file is in.
+    fn around(path: &Path) -> Self {
+        let folder = path.ancestors().find(|folder| [ACTIVE, ARCHIVED].contains(&name(folder)));
+        folder.and_then(Path::parent).map(Self::of).unwrap_or_default()
+    }
+
+    fn find(&self, id: &str) -> Option<&Path> {
+        self.by_id.get(id).map(|place| self.files[*place].0.as_path())
+    }
+}
+
+/// What the conversations of a store are called. Each file is looked at once, however many forks it has.
+pub(super) struct Titles<'a> {
+    store: &'a Store,
+    /// What was said first in a conversation, its elders included.
+    known: HashMap<PathBuf, Option<String>>,
+}
+
+impl<'a> Titles<'a> {
+    pub(super) fn new(store: &'a Store) -> Self {
+        Self { store, known: HashMap::new() }
+    }
+
+    /// What was said first before a conversation's own file.
+    pub(super) fn of_elders(&mut self, path: &Path) -> Option<String> {
+        let mut elders = Vec::new();
+        // Broken files may name each other.
+        let mut met = HashSet::from([path]);
+        let mut title = None;
+        let mut next = self.parent(path);
+        while let Some(elder) = next.filter(|elder| met.insert(elder)) {
+            if let Some(known) = self.known.get(elder) {
+                title.clone_from(known);
+                break;
+            }
+            elders.push(elder);
+            next = self.parent(elder);
+        }
+        for elder in elders.into_iter().rev() {
+            title = title.or_else(|| look(elder, None)?.title);
+            self.known.insert(elder.to_owned(), title.clone());
+        }
+        title
+    }
+
+    fn parent(&self, path: &Path) -> Option<&'a Path> {
+        self.store.find(&Beginning::of(path)?.parent)
+    }
+}
 
 /// The files before a conversation's own.
 #[derive(Debug, Default)]
@@ -60,28 +136,24 @@ impl Lineage {
     pub(super) fn of(path: &Path) -> Self {
         let mut lineage = Self::default();
         let Some(mut beginning) = Beginning::of(path) else { return lineage };
-        let mut files = Vec::new();
-        if let Some(store) = path.ancestors().find(|folder| [ACTIVE, ARCHIVED].contains(&name(folder))) {
-            for folder in [ACTIVE, ARCHIVED] {
-                rollouts(&store.with_file_name(folder), DEPTH, &mut files);
-            }
-        }
+        let store = Store::around(path);
         let mut until = Until::default();
+        // Broken files may name each other.
+        let mut met = HashSet::from([path]);
         loop {
             until = until.or_earlier(beginning.until);
-            let is_it = |file: &&PathBuf| of_name(name(file)).is_some_and(|(_, id)| id == beginning.parent);
-            // Broken files may name each other.
-            let is_new = |file: &&PathBuf| *file != path && lineage.elders.iter().all(|elder| elder.path != **file);
-            let Some(file) = files.iter().find(is_it).filter(is_new).filter(|file| file::open(file).is_ok()) else {
+            let file = store.find(&beginning.parent).filter(|file| met.insert(file));
+            let Some(file) = file.filter(|file| file::open(file).is_ok()) else {
                 lineage.missing = Some(beginning.parent);
                 break;
             };
-            lineage.elders.insert(0, Elder { path: file.clone(), until });
+            lineage.elders.push(Elder { path: file.to_owned(), until });
             match Beginning::of(file) {
                 Some(before) => beginning = before,
                 None => break,
             }
         }
+        lineage.elders.reverse();
         let eldest = lineage.elders.first().and_then(|elder| look(&elder.path, None));
         lineage.began = eldest.and_then(|session| session.started);
         lineage
@@ -93,17 +165,14 @@ impl Lineage {
 
     /// The lines of the whole conversation, of which this is the last file.
     pub(super) fn lines(&self, own: &Path) -> io::Result<Lines> {
-        let mut lines = plain_lines(own)?;
-        for Elder { path, until } in self.elders.iter().rev() {
-            let until = *until;
-            lines = plain_lines(path)?.until(move |line| until.is_past(line)).then(lines);
+        let own = plain_lines(own)?;
+        let mut then = VecDeque::new();
+        for Elder { path, until } in &self.elders {
+            let (path, until) = (path.clone(), *until);
+            then.push_back(Box::new(move || Ok(plain_lines(&path)?.until(move |line| until.is_past(line)))) as _);
         }
-        Ok(lines)
-    }
-
-    /// What the conversation is called: what was said first in it.
-    pub(super) fn title(&self) -> Option<String> {
-        self.elders.iter().find_map(|elder| look(&elder.path, None)?.title)
+        then.push_back(Box::new(|| Ok(own)) as _);
+        Ok(Lines::chain(then))
     }
 }
 

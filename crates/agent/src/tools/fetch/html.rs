@@ -348,6 +348,48 @@ mod tests {
         assert_eq!(text("<pre></pre></pre></a>x"), "```\n```\nx");
     }
 
+    /// At a size at which a cost that grows with its square takes minutes.
+    #[test]
+    fn any_page_is_read_in_linear_time() {
+        let parts = [
+            "<",
+            "</",
+            "<!",
+            "<!--",
+            "<?",
+            "<a",
+            "<a>",
+            "<a href=",
+            "<a href='/x'>",
+            "<b \"",
+            "</a>",
+            "<pre>",
+            "</pre>",
+            "<li>",
+            "<h6>",
+            "</td>",
+            "<p>",
+            "<br> ",
+            "<script>",
+            "</script>",
+            "<script></script>",
+            "<title",
+            "<title>",
+            "</title",
+            "&",
+            "&#",
+            "&amp;",
+            "&#x41;",
+            " ",
+            "a ",
+            "\n",
+        ];
+        for part in parts {
+            let page = part.repeat(1_000_000 / part.len());
+            assert!(text(&page).len() <= 3 * page.len(), "{part}");
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_is_too_broken(html in "(<|>|/|a|pre|li|&|#|;|\"|'|=|href| |é|script|title|h1|!|--){0,40}") {

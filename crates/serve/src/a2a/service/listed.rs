@@ -1,5 +1,6 @@
 //! The slash commands of agents: those of a session, and those of the agent that a session would have now.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ use crate::http::Shared;
 
 /// How long an agent may take to list its commands.
 const LIST_PATIENCE: Duration = Duration::from_secs(10);
+/// Levels that a name with spaces may have. The spaces after that belong to the last name.
+const DEEPEST: usize = 8;
 /// How long the list of an agent that had to be started is used.
 const FRESH: Duration = Duration::from_secs(600);
 
@@ -105,33 +108,50 @@ fn read_commands(data: &serde_json::Map<String, Value>) -> Vec<SlashCommand> {
 
 /// Commands with spaces in their names as sub-commands: some agents list `memory show` beside `memory`.
 fn nested(flat: impl Iterator<Item = SlashCommand>) -> Vec<SlashCommand> {
-    let mut commands = Vec::new();
-    for command in flat {
-        add(&mut commands, command);
-    }
-    commands
+    let mut top = Level::default();
+    flat.for_each(|command| top.add(command, 1));
+    top.into_commands()
 }
 
-fn add(commands: &mut Vec<SlashCommand>, mut command: SlashCommand) {
-    let named = |commands: &[SlashCommand], name: &str| commands.iter().position(|known| known.name == name);
-    let Some((above, below)) = command.name.split_once(char::is_whitespace) else {
-        match named(commands, &command.name) {
-            // A sub-command came before it.
-            Some(at) => {
-                command.sub_commands.append(&mut commands[at].sub_commands);
-                commands[at] = command;
-            }
-            None => commands.push(command),
+/// Commands beside each other, each with those below it.
+#[derive(Default)]
+struct Level {
+    commands: Vec<(SlashCommand, Self)>,
+    places: HashMap<String, usize>,
+}
+
+impl Level {
+    fn add(&mut self, mut command: SlashCommand, depth: usize) {
+        if let Some((above, below)) = command.name.split_once(char::is_whitespace).filter(|_| depth < DEEPEST) {
+            let (above, below) = (above.to_owned(), below.trim().to_owned());
+            command.name = below;
+            self.named(above).1.add(command, depth + 1);
+            return;
         }
-        return;
-    };
-    let (above, below) = (above.to_owned(), below.trim().to_owned());
-    let at = named(commands, &above).unwrap_or_else(|| {
-        commands.push(SlashCommand { name: above, ..SlashCommand::default() });
-        commands.len() - 1
-    });
-    command.name = below;
-    add(&mut commands[at].sub_commands, command);
+        let (known, below) = self.named(command.name.clone());
+        std::mem::take(&mut command.sub_commands).into_iter().for_each(|command| below.put(command));
+        // It may be there already without its description, because a sub-command came first.
+        *known = command;
+    }
+
+    /// Adds a command by its whole name.
+    fn put(&mut self, command: SlashCommand) {
+        self.add(command, DEEPEST);
+    }
+
+    fn named(&mut self, name: String) -> &mut (SlashCommand, Self) {
+        let place = *self.places.entry(name.clone()).or_insert(self.commands.len());
+        if place == self.commands.len() {
+            self.commands.push((SlashCommand { name, ..SlashCommand::default() }, Self::default()));
+        }
+        &mut self.commands[place]
+    }
+
+    fn into_commands(self) -> Vec<SlashCommand> {
+        let whole =
+            |(command, below): (SlashCommand, Self)| SlashCommand { sub_commands: below.into_commands(), ..command };
+        self.commands.into_iter().map(whole).collect()
+    }
 }
 
 fn read_command(value: &Value) -> Option<SlashCommand> {
@@ -182,5 +202,27 @@ mod tests {
         assert_eq!(names(&commands[0].sub_commands), ["show", "add"]);
         assert_eq!(commands[0].sub_commands[1].arguments[0].name, "text");
         assert_eq!(names(&commands[1].sub_commands), ["list"]);
+    }
+
+    /// Each name was once compared with all others.
+    #[test]
+    fn an_agent_may_have_very_many_commands() {
+        let names: Vec<Value> =
+            (0..100_000).flat_map(|number| [format!("c{number}"), format!("all s{number}")].map(Value::from)).collect();
+        let told = json!({ "commands": names });
+        let commands = read_commands(told.as_object().unwrap());
+        assert_eq!((commands.len(), commands[1].sub_commands.len()), (100_001, 100_000));
+    }
+
+    /// Each space was once a level, and a long name took all of the stack.
+    #[test]
+    fn a_name_makes_few_levels_whatever_it_holds() {
+        let told = json!({ "commands": ["a ".repeat(1_000_000)] });
+        let mut level = read_commands(told.as_object().unwrap());
+        let mut depth = 0;
+        while let Some(command) = level.pop() {
+            (depth, level) = (depth + 1, command.sub_commands);
+        }
+        assert_eq!(depth, DEEPEST);
     }
 }
