@@ -35,6 +35,8 @@ pub struct SessionConfig {
     /// The user trusts the folder. If not, a CLI starts without the project's settings where those would act, and the
     /// built-in agent does not believe git there.
     pub trusted: bool,
+    /// Those of `add_dirs` that the user trusts. Claude Code loads skills, agents and plugins of added folders.
+    pub trusted_dirs: Vec<PathBuf>,
     /// Tools may fetch from this machine and the network around it (the built-in agent).
     pub private_addresses: bool,
     pub max_turns: Option<u32>,
@@ -80,6 +82,7 @@ impl SessionConfig {
             blocked_tools: Vec::new(),
             edit_blocks: Vec::new(),
             trusted: false,
+            trusted_dirs: Vec::new(),
             private_addresses: false,
             max_turns: None,
             environment: BTreeMap::new(),
