@@ -143,7 +143,7 @@ impl Service {
                 .ok_or_else(|| Error::invalid_params("taskId or contextId: say which session the question is of"))?,
         };
         let stage = self.stage(door, &session).await?;
-        let decide = plan::decision(&stage, &answer, answer.correlation_id.clone()).await?;
+        let decide = plan::decision(&stage, &answer, answer.correlation_id.clone(), &call.client()).await?;
         let task = stage.now().task;
         let ruling = plan::decide_on(&session, decide, call.client()).await?;
         let status = if ruling.kind.allows() { "EXECUTING" } else { "CANCELLED" };

@@ -113,7 +113,7 @@ impl Service {
                     close(&target.session).await;
                 }
                 let mut prompt = read?;
-                if let Some(decide) = plain_answer(&target, &stage, &prompt).await? {
+                if let Some(decide) = plain_answer(&target, &stage, &prompt, &call.client()).await? {
                     return Ok(answering(door, stage, &call, form, decide));
                 }
                 prompt.sent_as = Some(send.message.message_id);
@@ -207,7 +207,7 @@ impl Service {
         message: &Message,
     ) -> Result<Plan, Error> {
         let quoted = answer.correlation_id.clone().or_else(|| correlation(&message.metadata));
-        let decide = decision(&stage, answer, quoted).await?;
+        let decide = decision(&stage, answer, quoted, &call.client()).await?;
         Ok(answering(door, stage, call, form, decide))
     }
 
@@ -289,27 +289,25 @@ fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: 
 /// Answers a question. A refusal of an unknown one says which are open.
 pub(super) async fn decide_on(session: &Session, decide: Decide, by: ClientRef) -> Result<Ruling, Error> {
     let asked = decide.question_id.clone();
-    match session.decide(decide, by).await {
+    match session.decide(decide, by.clone()).await {
         Ok(ruling) => Ok(ruling),
         Err(DecideError::Refused(Refused::UnknownQuestion { .. })) => {
             let state = session.snapshot().await;
             let open = state.as_ref().map_or(&[][..], |state| state.questions.open());
-            Err(unknown_call(asked.as_str(), open))
+            Err(unknown_call(asked.as_str(), open, &by))
         }
         Err(error) => Err(error::from_decide(&error)),
     }
 }
 
-fn unknown_call(id: &str, open: &[Question]) -> Error {
+fn unknown_call(id: &str, open: &[Question], client: &ClientRef) -> Error {
     let call = |question: &Question| {
         question.tool_id.as_ref().map_or(question.question_id.as_str(), ToolId::as_str).to_owned()
     };
-    let options = |question: &Question| -> Vec<String> {
-        question.options.iter().map(|choice| choice.id.as_str().to_owned()).collect()
-    };
+    let options = |question: &Question| offered(question, client).join(", ");
     let listed: Vec<String> = open
         .iter()
-        .map(|question| format!("{} ({}; options: {})", call(question), question.title, options(question).join(", ")))
+        .map(|question| format!("{} ({}; options: {})", call(question), question.title, options(question)))
         .collect();
     let listed =
         if listed.is_empty() { "no question is open".to_owned() } else { format!("open: {}", listed.join("; ")) };
@@ -317,10 +315,16 @@ fn unknown_call(id: &str, open: &[Question]) -> Error {
         .iter()
         .map(|question| {
             json!({ "tool_call_id": call(question), "correlationId": question.question_id, "title": question.title,
-                "options": options(question) })
+                "options": offered(question, client) })
         })
         .collect();
     Error::invalid_params(format!("tool_call_id: there is no question about \"{id}\"; {listed}")).with("open", data)
+}
+
+/// The options of a question that a client may choose.
+fn offered(question: &Question, client: &ClientRef) -> Vec<String> {
+    let open = question.options.iter().filter(|choice| choice.is_open_to(client));
+    open.map(|choice| choice.id.as_str().to_owned()).collect()
 }
 
 /// The decision that an answer makes.
@@ -328,6 +332,7 @@ pub(super) async fn decision(
     stage: &Stage,
     answer: &ToolCallConfirmation,
     quoted: Option<String>,
+    client: &ClientRef,
 ) -> Result<Decide, Error> {
     let state = stage.session().snapshot().await;
     let state = state.ok_or_else(|| Error::new(ErrorKind::UnsupportedOperation, "the session has ended"))?;
@@ -337,7 +342,7 @@ pub(super) async fn decision(
     let question: QuestionId = about.clone().unwrap_or_else(|| tool.into());
     let is_wrong = quoted.as_deref().is_some_and(|quoted| quoted != question.as_str());
     if is_wrong && about.is_none() && state.questions.question(&question).is_none() {
-        return Err(unknown_call(tool, state.questions.open()));
+        return Err(unknown_call(tool, state.questions.open(), client));
     }
     if is_wrong {
         let why = format!("correlationId: the question about tool call {tool} is {question}");
@@ -372,7 +377,12 @@ fn misdirected(answer: &ToolCallConfirmation, asked: &Question) -> Option<String
 }
 
 /// A client that does not know the extension answers in words: only an option's own id counts.
-async fn plain_answer(target: &Target, stage: &Stage, prompt: &Prompt) -> Result<Option<Decide>, Error> {
+async fn plain_answer(
+    target: &Target,
+    stage: &Stage,
+    prompt: &Prompt,
+    client: &ClientRef,
+) -> Result<Option<Decide>, Error> {
     let is_own = target.task.as_deref().is_some_and(name::is_own_task);
     if !is_own {
         return Ok(None);
@@ -381,7 +391,7 @@ async fn plain_answer(target: &Target, stage: &Stage, prompt: &Prompt) -> Result
     let task = target.task.as_deref().unwrap_or_default();
     let runs = stage.now().turn.as_deref() == Some(task);
     match state.questions.open() {
-        [question] if runs => by_word(question, prompt.text.trim()).map(Some),
+        [question] if runs => by_word(question, prompt.text.trim(), client).map(Some),
         [] if runs => Err(Error::new(
             ErrorKind::UnsupportedOperation,
             format!("task {task} is at work: send without a task id to queue another turn in its context"),
@@ -394,10 +404,10 @@ async fn plain_answer(target: &Target, stage: &Stage, prompt: &Prompt) -> Result
     }
 }
 
-fn by_word(question: &Question, word: &str) -> Result<Decide, Error> {
+fn by_word(question: &Question, word: &str, client: &ClientRef) -> Result<Decide, Error> {
     let choice = question.options.iter().find(|choice| choice.id.as_str() == word);
     let choice = choice.ok_or_else(|| {
-        let offered: Vec<&str> = question.options.iter().map(|choice| choice.id.as_str()).collect();
+        let offered = offered(question, client);
         let why = format!("the task waits for an answer to \"{}\": one of {}", question.title, offered.join(", "));
         Error::invalid_params(why).with("offered", offered)
     })?;
