@@ -306,7 +306,11 @@ fn doctor_says_who_is_not_signed_in() {
     let mut scene = Scene::with(&fake);
     let told = scene.run(&["doctor"]).exits(0).stdout;
     assert!(told.contains("claude sign-in  not signed in") && told.contains("claude auth login"), "{told}");
+    let verdict = told.lines().rev().take(2).collect::<Vec<_>>().join("\n");
+    assert!(verdict.contains("claude is not signed in") && !verdict.contains("Ready"), "{told}");
+    assert!(verdict.contains("--agent builtin") && verdict.contains("rehears"), "what works without: {told}");
     scene.scratch.set("ANTHROPIC_API_KEY", "dummy");
     let told = scene.run(&["doctor"]).exits(0).stdout;
     assert!(told.contains("found in ANTHROPIC_API_KEY") && !told.contains("not signed in"), "{told}");
+    assert!(told.ends_with("\nReady: multitap -p \"explain this folder\"\n"), "{told}");
 }
