@@ -30,7 +30,7 @@ pub struct SessionConfig {
     pub sandbox_best_effort: bool,
     pub allowed_tools: Vec<String>,
     pub blocked_tools: Vec<String>,
-    /// Rules of our own settings that edited answers to an agent with rules of its own must pass as well.
+    /// Rules of our own settings that edited answers and `!command` must pass beside an agent with rules of its own.
     pub edit_blocks: Vec<String>,
     /// The user trusts the folder. If not, a CLI starts without the project's settings where those would act, and the
     /// built-in agent does not believe git there.
