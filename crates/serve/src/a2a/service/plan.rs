@@ -8,8 +8,7 @@ use std::sync::Arc;
 use multitap_a2a::devtool::{self, EditKind, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId,
-    Refused, Ruling, SessionId, Severity, ToolId,
+    ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId, Refused, Ruling, SessionId, ToolId,
 };
 use multitap_hub::{DecideError, Journal, Session, WhenBusy};
 use serde_json::{Map, Value, json};
@@ -25,7 +24,7 @@ use crate::a2a::frame::Form;
 use crate::a2a::stage::Stage;
 use crate::a2a::{keep, name, uri};
 use crate::error;
-use crate::host::{Opened, Wanted};
+use crate::host::Wanted;
 use crate::http::Shared;
 
 /// What is to be done, and how it will show.
@@ -57,8 +56,6 @@ struct Target {
     /// Whether the turns of this session are one lasting task.
     lasting: bool,
     is_new: bool,
-    /// What was wished for and is not granted.
-    notices: Vec<String>,
 }
 
 impl Plan {
@@ -117,6 +114,7 @@ impl Service {
                     return Ok(answering(door, stage, &call, form, decide));
                 }
                 prompt.sent_as = Some(send.message.message_id);
+                prompt.notices = self.notices.take(&id);
                 Ok(plan_prompt(door, stage, &call, form, prompt, when_busy, &target))
             }
         }
@@ -140,20 +138,14 @@ impl Service {
                 return Err(mismatch(task, session.id()));
             }
             check_folder(&session, settings).await?;
-            return Ok(Target {
-                session,
-                task: Some(task.to_owned()),
-                lasting: is_lasting,
-                is_new: false,
-                notices: Vec::new(),
-            });
+            return Ok(Target { session, task: Some(task.to_owned()), lasting: is_lasting, is_new: false });
         }
         if let Some(session) = host.shared() {
             if context.is_some_and(|context| context != session.id().as_str()) {
                 return Err(unknown_context(context.unwrap_or_default()));
             }
             check_folder(&session, settings).await?;
-            return Ok(Target { session, task: None, lasting: true, is_new: false, notices: Vec::new() });
+            return Ok(Target { session, task: None, lasting: true, is_new: false });
         }
         let in_use = call.extension || settings.is_some();
         if let Some(context) = context {
@@ -163,21 +155,23 @@ impl Service {
             let stage = self.stage(door, &session).await?;
             let now = stage.now();
             let lasting = in_use || (!now.has_own_tasks && now.cursor.seq > 0 && session_had_turns(&session).await);
-            return Ok(Target { session, task: None, lasting, is_new: false, notices: Vec::new() });
+            return Ok(Target { session, task: None, lasting, is_new: false });
         }
         if matches!(said, Said::Answer(_)) {
             return Err(Error::invalid_params("message.taskId: say which task the answer is for"));
         }
-        let Opened { session, notices } = self.open(door, call, wanted(call.client(), settings)?).await?;
-        Ok(Target { session, task: None, lasting: in_use, is_new: true, notices })
+        let session = self.open(door, call, wanted(call.client(), settings)?).await?;
+        Ok(Target { session, task: None, lasting: in_use, is_new: true })
     }
 
     /// Opens a session for a client. Whoever only looks on starts no agents.
-    pub(super) async fn open(&self, door: &Shared, call: &Call, wanted: Wanted) -> Result<Opened, Error> {
+    pub(super) async fn open(&self, door: &Shared, call: &Call, wanted: Wanted) -> Result<Session, Error> {
         if call.caller.role == ClientRole::Observer {
             return Err(Error::new(ErrorKind::NotController, "an observer may not open sessions"));
         }
-        door.host().open(wanted).await.map_err(|error| error::from_host(&error))
+        let opened = door.host().open(wanted).await.map_err(|error| error::from_host(&error))?;
+        self.notices.put(opened.session.id(), opened.notices);
+        Ok(opened.session)
     }
 
     /// A session that is live here, or can be taken up.
@@ -191,7 +185,13 @@ impl Service {
             return Err(Error::new(ErrorKind::NotController, why));
         }
         match host.take_up(id.clone(), call.client()).await {
-            Ok(opened) => Ok(Some(opened.session)),
+            Ok(opened) => {
+                // Another client may have resumed it first, and its notices wait already.
+                if !opened.notices.is_empty() {
+                    self.notices.put(opened.session.id(), opened.notices);
+                }
+                Ok(Some(opened.session))
+            }
             Err(crate::host::HostError::NoSuchSession(_)) => Ok(None),
             Err(error) => Err(error::from_host(&error)),
         }
@@ -247,7 +247,6 @@ fn plan_prompt(
     let now = stage.now();
     let id = if target.lasting { PromptId::fresh() } else { name::fresh_turn() };
     prompt.prompt_id = Some(id.clone());
-    prompt.notices = target.notices.iter().map(not_granted).collect();
     // What joins the running turn is answered by that turn's frames.
     let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
     let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
@@ -262,10 +261,6 @@ fn plan_prompt(
         journal: door.host().journal(),
         stage,
     }
-}
-
-fn not_granted(why: &String) -> AgentError {
-    AgentError { severity: Severity::Warning, ..AgentError::new(AgentErrorKind::PermissionDenied, why) }
 }
 
 fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan {
