@@ -37,7 +37,7 @@ pub use mcp::left_out as mcp_left_out;
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
 pub use probe::codex_sandbox_trouble;
-pub use project::{ActingFile, acting_files, left_out as project_left_out};
+pub use project::{ActingFile, acting_files, acting_files_of_added, left_out as project_left_out};
 pub use pump::drafts;
 pub use sign_in::{SignIn, sign_in};
 pub use spec::{LaunchError, LaunchSpec, archive, drivable, find_program, launch, program_name, recorded, steers};

@@ -67,6 +67,19 @@ pub fn acting_files(agent: AgentType, folder: &Path, env: &BTreeMap<String, Stri
     found
 }
 
+/// What of a folder that is added to a session acts there. Claude Code loads skills, agents and plugins from added
+/// folders, and may be the agent behind ACP. Codex and Gemini read no settings there.
+pub fn acting_files_of_added(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Vec<ActingFile> {
+    if !matches!(agent, AgentType::Claude | AgentType::Acp) {
+        return Vec::new();
+    }
+    let mut found = acting_files(AgentType::Claude, folder, env);
+    for file in &mut found {
+        file.path = real(folder).join(&file.path);
+    }
+    found
+}
+
 /// What a session would leave out because its folder is not trusted, for people. Nothing if all is used; also nothing
 /// for an agent that would not start.
 pub fn left_out(config: &SessionConfig) -> Option<String> {
@@ -96,21 +109,28 @@ fn judge(config: &mut SessionConfig) -> Result<Option<AgentError>, LaunchError> 
     };
     let agent = config.agent.agent_type();
     let own = config.program.as_ref().map(|program| program.env.clone()).unwrap_or_default();
-    let found = acting_files(agent, &folder, &own.into_iter().chain(config.environment.clone()).collect());
-    if found.is_empty() {
-        return Ok(None);
-    }
+    let env = own.into_iter().chain(config.environment.clone()).collect();
+    let mut found = acting_files(agent, &folder, &env);
+    let mut which = "the folder";
     if config.trusted {
         // The others believe whoever drives them.
-        if agent == AgentType::Codex {
+        if agent == AgentType::Codex && !found.is_empty() {
             codex::project::mark(config.program.get_or_insert_default(), &folder, codex::project::TRUSTED);
         }
+        found.clear();
+    }
+    if found.is_empty() {
+        which = "an added folder";
+    }
+    let untrusted = config.add_dirs.iter().filter(|folder| !config.trusted_dirs.contains(folder));
+    found.extend(untrusted.flat_map(|folder| acting_files_of_added(agent, folder, &env)));
+    if found.is_empty() {
         return Ok(None);
     }
     let files = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let refused = |why: &str| {
         let message = format!(
-            "{agent} was not started: the folder is not trusted, {why}, and the folder has {files}. \
+            "{agent} was not started: {which} is not trusted, {why}, and the folder has {files}. \
              To trust it, use --trust or `trustedFolders` in your settings"
         );
         LaunchError::from(AgentError::new(AgentErrorKind::PermissionDenied, message).of(agent))
@@ -127,7 +147,7 @@ fn judge(config: &mut SessionConfig) -> Result<Option<AgentError>, LaunchError> 
         (AgentKind::Builtin, _) => return Ok(None),
     }
     let message = format!(
-        "the folder is not trusted: {agent} runs without the project's settings, and without {files}. \
+        "{which} is not trusted: {agent} runs without the project's settings, and without {files}. \
          To use them, use --trust or `trustedFolders` in your settings"
     );
     Ok(Some(AgentError::new(AgentErrorKind::PermissionDenied, message).of(agent).warning()))
@@ -175,6 +195,15 @@ impl Project {
     /// The folder of the session and those above it, up to the root of its repository.
     pub(crate) fn up_to_repository(&self) -> Vec<PathBuf> {
         up_to_repository(&self.folder)
+    }
+
+    /// If the session's repository is a linked worktree: the root of its main repository.
+    pub(crate) fn main_repository(&self) -> Option<PathBuf> {
+        let link = self.up_to_repository().pop()?.join(".git");
+        let Contents::Text(text) = contents(&link) else { return None };
+        let own = real(&link.parent()?.join(text.strip_prefix("gitdir:")?.trim()));
+        let Contents::Text(common) = contents(&own.join("commondir")) else { return None };
+        Some(real(&own.join(common.trim())).parent()?.to_owned())
     }
 
     /// Whether a folder is the user's own, and no project's.

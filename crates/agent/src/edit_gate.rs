@@ -13,37 +13,22 @@ use tokio_util::task::TaskTracker;
 
 use crate::command::Script;
 use crate::job::Access;
-use crate::policy::{Policy, Rule, Verdict};
+use crate::policy::{Policy, Verdict};
 use crate::tools::shell;
 
 /// The same agent, whose edited answers have to pass these block rules (`--block-tool`, as the agent spells them).
 pub fn edit_gate(link: AgentLink, blocked: &[String], tasks: &TaskTracker) -> AgentLink {
     let (reviews, edits) = mpsc::channel(REVIEW_QUEUE);
-    let gate = Gate::new(blocked);
+    let gate = Gate { blocked: blocked.to_vec() };
     tasks.spawn(gate.run(edits, link.reviews));
     AgentLink { reviews, ..link }
 }
 
 struct Gate {
-    block: Vec<Rule>,
-    /// Block rules about commands that cannot be read here. They may be about any command.
-    unread: Vec<String>,
+    blocked: Vec<String>,
 }
 
 impl Gate {
-    fn new(blocked: &[String]) -> Self {
-        let mut gate = Self { block: Vec::new(), unread: Vec::new() };
-        for text in blocked {
-            match Rule::of_agent(text) {
-                Ok(rule) => gate.block.push(rule),
-                Err(_) if is_about_commands(text) => gate.unread.push(text.clone()),
-                // The agent checked the call as it asked about it, and an edit leaves it the same tool and file.
-                Err(_) => {}
-            }
-        }
-        gate
-    }
-
     /// Until the owner of the session or its agent is gone.
     async fn run(self, mut edits: mpsc::Receiver<EditReview>, agent: mpsc::Sender<EditReview>) {
         while let Some(EditReview { question, decide, mode, reply }) = edits.recv().await {
@@ -92,13 +77,10 @@ impl Gate {
     }
 
     fn judge_command(&self, command: &str, mode: ApprovalMode) -> Result<(), String> {
-        let policy = Policy::new(mode, Vec::new(), self.block.clone());
+        let policy = Policy::beside_agent(mode, &self.blocked);
         let access = Access::Shell { command, directory: std::path::Path::new("") };
         if let Verdict::Deny(why) = policy.judge_access(shell::NAME, access) {
             return Err(why);
-        }
-        if let Some(rule) = self.unread.first() {
-            return Err(format!("the rule {rule} cannot be read here, and it may block this command"));
         }
         match Script::parse(command) {
             Ok(script) if !script.hides_commands() => Ok(()),
@@ -106,12 +88,6 @@ impl Gate {
             Err(_) => Err("what it would run cannot be read with certainty: use plain commands".to_owned()),
         }
     }
-}
-
-/// Whether a rule that cannot be read may be about commands: any shell by any agent's name for it.
-fn is_about_commands(rule: &str) -> bool {
-    let name = rule.split('(').next().unwrap_or(rule).to_lowercase();
-    name.contains("shell") || name.contains("bash")
 }
 
 #[cfg(test)]
@@ -145,7 +121,7 @@ mod tests {
     fn judge(blocked: &[&str], mode: ApprovalMode, asked: Details, edited: Details) -> Result<(), String> {
         let blocked: Vec<String> = blocked.iter().map(|rule| (*rule).to_owned()).collect();
         let edited = EditedCall::new("", Map::new(), edited);
-        Gate::new(&blocked).judge(&question(asked), &edited, Some(mode))
+        Gate { blocked }.judge(&question(asked), &edited, Some(mode))
     }
 
     #[test]

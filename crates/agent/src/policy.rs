@@ -41,6 +41,8 @@ pub(crate) struct Policy {
     pub(crate) mode: ApprovalMode,
     allow: Vec<Rule>,
     block: Vec<Rule>,
+    /// Block rules about commands that cannot be read. They may be about any command.
+    unread: Vec<String>,
     trust: Trust,
     /// Nothing may be written, whoever allows it.
     read_only: bool,
@@ -48,7 +50,21 @@ pub(crate) struct Policy {
 
 impl Policy {
     pub(crate) fn new(mode: ApprovalMode, allow: Vec<Rule>, block: Vec<Rule>) -> Self {
-        Self { mode, allow, block, trust: Trust::Trusted, read_only: false }
+        Self { mode, allow, block, unread: Vec::new(), trust: Trust::Trusted, read_only: false }
+    }
+
+    /// The policy for what runs beside an agent with rules of its own: its block rules as that agent spells them.
+    pub(crate) fn beside_agent(mode: ApprovalMode, blocked: &[String]) -> Self {
+        let mut policy = Self::new(mode, Vec::new(), Vec::new());
+        for text in blocked {
+            match Rule::of_agent(text) {
+                Ok(rule) => policy.block.push(rule),
+                Err(_) if is_about_commands(text) => policy.unread.push(text.clone()),
+                // No command, and no text of a file that the agent asked about, is its business.
+                Err(_) => {}
+            }
+        }
+        policy
     }
 
     /// The same, in a folder that may be trusted or not.
@@ -98,6 +114,9 @@ impl Policy {
                     return Verdict::Deny(format!("the command is blocked for this session (by the rule {rule})"));
                 }
                 Blocked::CannotTell => must_ask = true,
+            }
+            if let Some(rule) = self.unread.first() {
+                return Verdict::Deny(format!("the rule {rule} cannot be read here, and it may block this command"));
             }
         }
         if self.mode == ApprovalMode::Plan {
@@ -184,6 +203,12 @@ pub(crate) fn always(option: &str, tool: &str, job: &Job) -> Vec<Rule> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Whether a rule that cannot be read may be about commands: any shell by any agent's name for it.
+fn is_about_commands(rule: &str) -> bool {
+    let name = rule.split('(').next().unwrap_or(rule).to_lowercase();
+    name.contains("shell") || name.contains("bash")
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use tokio_util::task::TaskTracker;
 
 use self::line::{Line, News, news};
 use self::unheard::Unheard;
-use crate::policy::{Policy, Rule};
+use crate::policy::Policy;
 use crate::tool::Outcome;
 use crate::tools::shell::{Shell, Surroundings};
 
@@ -44,7 +44,7 @@ pub struct UserShell {
     pub environment: BTreeMap<String, String>,
     /// Variables that they must not see.
     pub hidden_env: Vec<String>,
-    /// What must not run, as the agent spells it (`--block-tool`).
+    /// What must not run, as the agent spells it (`--block-tool`) or our own settings do.
     pub blocked: Vec<String>,
 }
 
@@ -102,7 +102,6 @@ impl Lines {
         owners.steers = steers;
         owners.reviews = reviews;
         let UserShell { folder, keeper, environment, hidden_env, blocked } = shell;
-        let block = blocked.iter().filter_map(|rule| Rule::of_agent(rule).ok()).collect();
         let shell = Shell::new(Surroundings {
             folders: vec![folder],
             keeper,
@@ -117,7 +116,7 @@ impl Lines {
             events,
             agent: Some(commands),
             shell,
-            policy: Policy::new(ApprovalMode::Ask, Vec::new(), block),
+            policy: Policy::beside_agent(ApprovalMode::Ask, &blocked),
             line: None,
             held: None,
             handing: VecDeque::new(),

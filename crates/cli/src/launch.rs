@@ -212,6 +212,7 @@ pub(crate) fn config(
     config.output_schema = args.output_schema.as_deref().map(schema).transpose()?;
     config.agent_args.clone_from(&args.agent_arg);
     config.trusted = settings.trusted;
+    config.trusted_dirs = config.add_dirs.iter().filter(|folder| settings.trusts(folder)).cloned().collect();
     config.private_addresses = settings.permissions.private_addresses;
     config.keep_raw = args.raw || settings.keep_raw;
     config.start_timeout = args.start_timeout;

@@ -24,6 +24,7 @@ use multitap_tui::Preferences;
 use serde_json::{Map, Value};
 
 use self::permission::Permissions;
+pub(crate) use self::permission::holds_home;
 use self::variable::{check_size, expand};
 use crate::exit::Problem;
 use crate::out;
@@ -39,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) permissions: Permissions,
     /// The user trusts the folder of the session.
     pub(crate) trusted: bool,
+    /// `--trust`: every folder of this run is trusted.
+    trusts_all: bool,
     agents: BTreeMap<AgentType, AgentSettings>,
     /// The MCP servers that every agent is given.
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
@@ -62,6 +65,9 @@ pub(crate) struct A2a {
 pub(crate) enum Trust {
     /// The user's settings say it.
     AsSet,
+    /// Somebody was asked about the session's folder, and said yes.
+    ThisFolder,
+    /// Every folder of this run, the added ones too.
     ForThisRun,
 }
 
@@ -169,7 +175,8 @@ impl Settings {
             settings.read(&home.join("settings.json"), Source::User)?;
         }
         if let Some(folder) = folder {
-            let trusted = trust == Trust::ForThisRun || settings.permissions.trusts(folder);
+            settings.trusts_all = trust == Trust::ForThisRun;
+            let trusted = trust == Trust::ThisFolder || settings.trusts(folder);
             settings.trusted = trusted;
             settings.read(&folder.join(".multitap/settings.json"), Source::Project { trusted })?;
         }
@@ -178,6 +185,11 @@ impl Settings {
         }
         settings.terminal.colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Ok(settings)
+    }
+
+    /// Whether the user trusts a folder.
+    pub(crate) fn trusts(&self, folder: &Path) -> bool {
+        self.trusts_all || self.permissions.trusts(folder)
     }
 
     /// Tells the user what is wrong with the files.

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use multitap_adapter::acting_files;
+use multitap_adapter::{acting_files, acting_files_of_added};
 use multitap_event::{AgentType, SessionConfig, visible_line};
 use multitap_tui::{Choosing, Seat, choose};
 
@@ -40,8 +40,42 @@ pub(crate) async fn ask(
         AgentType::Builtin => !settings.permissions.withheld.is_empty(),
         _ => !acting_files(agent, folder, &env).is_empty(),
     };
-    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    if settings.trusted || !acts || declined.contains(&real) {
+    if settings.trusted || !acts {
+        return Ok(Answer::NotTrusted);
+    }
+    let lines = lines(&real(folder), &env, settings);
+    ask_with(seat, agent, settings, folder, lines, declined).await
+}
+
+/// Asks whether a folder that is added to the session is trusted, if that makes a difference to the session's agent.
+pub(crate) async fn ask_about_added(
+    seat: &mut Seat,
+    config: &SessionConfig,
+    settings: &Settings,
+    folder: &Path,
+    declined: &mut Vec<PathBuf>,
+) -> Result<Answer, Problem> {
+    let agent = config.agent.agent_type();
+    let env = environment(config);
+    let is_trusted = config.trusted_dirs.iter().any(|trusted| trusted == folder) || settings.trusts(folder);
+    if is_trusted || acting_files_of_added(agent, folder, &env).is_empty() {
+        return Ok(Answer::NotTrusted);
+    }
+    let lines = lines(&real(folder), &env, &Settings::default());
+    ask_with(seat, agent, settings, folder, lines, declined).await
+}
+
+/// Asks about a folder, which has what `lines` say, and stores a yes.
+async fn ask_with(
+    seat: &mut Seat,
+    agent: AgentType,
+    settings: &Settings,
+    folder: &Path,
+    lines: Vec<String>,
+    declined: &mut Vec<PathBuf>,
+) -> Result<Answer, Problem> {
+    let real = real(folder);
+    if declined.contains(&real) {
         return Ok(Answer::NotTrusted);
     }
     let parent = parent(&real);
@@ -56,7 +90,7 @@ pub(crate) async fn ask(
     let safe = answers.len() - 1;
     let asked = Choosing {
         title: visible_line(&format!("Do you trust the files in {}?", real.display())).into_owned(),
-        lines: lines(&real, &env, settings),
+        lines,
         answers,
         safe,
     };
@@ -106,10 +140,12 @@ fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settin
 
 /// The folder above, if it may be trusted as a whole: neither the user's home nor the root of the machine.
 fn parent(folder: &Path) -> Option<PathBuf> {
-    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let parent = folder.parent().filter(|parent| parent.parent().is_some())?;
-    let holds_home = home.is_some_and(|home| home.starts_with(parent));
-    (!holds_home).then(|| parent.to_owned())
+    (!settings::holds_home(parent)).then(|| parent.to_owned())
+}
+
+fn real(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
 }
 
 fn environment(config: &SessionConfig) -> std::collections::BTreeMap<String, String> {

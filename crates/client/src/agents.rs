@@ -87,14 +87,15 @@ impl Launch for Agents {
         if config.agent == AgentKind::Builtin {
             return self.builtin(config);
         }
+        // Edited answers and lines of the user pass the same rules.
+        let blocked = [&config.blocked_tools[..], &config.edit_blocks].concat();
         let shell = self.shell_lines.then(|| UserShell {
             folder: config.working_directory.clone().unwrap_or_else(|| PathBuf::from(".")),
             keeper: self.keeper.clone(),
             environment: config.environment.clone(),
             hidden_env: self.hidden_env.clone(),
-            blocked: config.blocked_tools.clone(),
+            blocked: blocked.clone(),
         });
-        let blocked = [&config.blocked_tools[..], &config.edit_blocks].concat();
         let spec = LaunchSpec { config, keeper: self.keeper.clone(), hidden_env: self.hidden_env.clone() };
         let tasks = self.tasks.clone();
         Box::pin(async move {

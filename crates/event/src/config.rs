@@ -30,11 +30,13 @@ pub struct SessionConfig {
     pub sandbox_best_effort: bool,
     pub allowed_tools: Vec<String>,
     pub blocked_tools: Vec<String>,
-    /// Rules of our own settings that edited answers to an agent with rules of its own must pass as well.
+    /// Rules of our own settings that edited answers and `!command` must pass beside an agent with rules of its own.
     pub edit_blocks: Vec<String>,
     /// The user trusts the folder. If not, a CLI starts without the project's settings where those would act, and the
     /// built-in agent does not believe git there.
     pub trusted: bool,
+    /// Those of `add_dirs` that the user trusts. Claude Code loads skills, agents and plugins of added folders.
+    pub trusted_dirs: Vec<PathBuf>,
     /// Tools may fetch from this machine and the network around it (the built-in agent).
     pub private_addresses: bool,
     pub max_turns: Option<u32>,
@@ -80,6 +82,7 @@ impl SessionConfig {
             blocked_tools: Vec::new(),
             edit_blocks: Vec::new(),
             trusted: false,
+            trusted_dirs: Vec::new(),
             private_addresses: false,
             max_turns: None,
             environment: BTreeMap::new(),

@@ -22,6 +22,8 @@ use crate::rule::Rule;
 pub(crate) const PROMPT_QUEUE: usize = 64;
 /// Of how many of the latest prompts it is known where they stand.
 const MARKS: usize = 128;
+/// The command by which agents begin an empty conversation: what was said before is not what the session is about.
+const CLEAR: &str = "/clear";
 /// How much of a prompt a title or a mark shows.
 const TITLE_CHARS: usize = 120;
 /// How many tool calls of the running turn are shown; the oldest that are over go first.
@@ -236,6 +238,9 @@ impl State {
     }
 
     fn prompted(&mut self, message: &UserMessage, seq: u64) {
+        if message.content.trim() == CLEAR {
+            self.title = None;
+        }
         self.entitle(&message.content);
         let is_line = shell_line(&message.content).is_some() && message.from.as_ref().is_none_or(ClientRef::is_owner);
         self.talked |= !is_line;
@@ -252,7 +257,7 @@ impl State {
     }
 
     fn entitle(&mut self, text: &str) {
-        if self.title.is_none() && !text.trim().is_empty() {
+        if self.title.is_none() && !matches!(text.trim(), "" | CLEAR) {
             self.title = Some(first_line(text));
         }
     }

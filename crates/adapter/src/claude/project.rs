@@ -24,7 +24,8 @@ const HARMLESS: [&str; 9] = [
 const HEAD: [&str; 4] = ["allowed-tools", "hooks", "mcpServers", "permissionMode"];
 
 pub(crate) fn look(project: &mut Project) {
-    for folder in project.up_to_repository() {
+    // In a linked worktree Claude Code reads local settings and skills of the main repository.
+    for folder in project.up_to_repository().into_iter().chain(project.main_repository()) {
         let own = folder.join(".claude");
         if project.is_own(&own) {
             continue;

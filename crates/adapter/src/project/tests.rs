@@ -247,3 +247,40 @@ fn a_session_starts_without_what_acts_or_not_at_all() {
         assert!(error.contains("was not started: the folder is not trusted"), "{error}");
     }
 }
+
+#[test]
+fn claude_reads_the_main_repository_of_a_linked_worktree() {
+    let scene = Scene::new();
+    scene.put("repo/.claude/settings.local.json", r#"{"permissions": {"deny": []}}"#);
+    scene.put("repo/.claude/settings.json", r#"{"env": {"A": "b"}}"#);
+    scene.put("repo/.git/worktrees/tree/commondir", "../..\n");
+    scene.put("tree/.git", "gitdir: ../repo/.git/worktrees/tree\n");
+    scene.put("tree/sub/file", "");
+    let main = fs::canonicalize(scene.path("repo")).unwrap();
+    let expected = [format!("{}/.claude/settings.json (env)", main.display())];
+    assert_eq!(scene.look(AgentType::Claude, "tree/sub"), expected);
+    assert_eq!(scene.look(AgentType::Codex, "tree/sub"), [""; 0]);
+    // A submodule has a folder of its own in the outer repository, and nothing is shared with that.
+    scene.put("repo/.git/modules/sub/HEAD", "");
+    scene.put("repo/sub/.git", "gitdir: ../.git/modules/sub\n");
+    assert_eq!(scene.look(AgentType::Claude, "repo/sub"), [""; 0]);
+}
+
+#[test]
+fn only_claude_reads_files_of_added_folders() {
+    let scene = Scene::new();
+    scene.put("added/.claude/skills/x/SKILL.md", "---\nallowed-tools: Bash\n---\n");
+    scene.put("added/.codex/config.toml", "model = \"x\"");
+    scene.put("added/.gemini/settings.json", r#"{"mcpServers": {"x": {}}}"#);
+    let env = [("HOME".to_owned(), scene.path("home").display().to_string())].into();
+    let look = |agent| acting_files_of_added(agent, &scene.path("added"), &env);
+    let file = fs::canonicalize(scene.path("added/.claude/skills/x/SKILL.md")).unwrap();
+    for agent in [AgentType::Claude, AgentType::Acp] {
+        let found = look(agent);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].path, file, "whole: it does not lie in the session's folder");
+    }
+    for agent in [AgentType::Codex, AgentType::Gemini, AgentType::Builtin] {
+        assert_eq!(look(agent), []);
+    }
+}

@@ -28,6 +28,10 @@ impl Scene {
     }
 
     fn of(keeper: Keeper, steers: bool) -> Self {
+        Self::blocking(&["Bash(mkfs *)"], keeper, steers)
+    }
+
+    fn blocking(blocked: &[&str], keeper: Keeper, steers: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (mark, tasks) = (scene::Mark::new(), TaskTracker::new());
         let (mut theirs, agent) = new_link();
@@ -35,7 +39,7 @@ impl Scene {
         let (name, value) = mark.variable();
         let environment = BTreeMap::from([(name, value), ("OWN".to_owned(), "mine".to_owned())]);
         let hidden_env = vec!["CARGO_MANIFEST_DIR".to_owned()];
-        let blocked = vec!["Bash(mkfs *)".to_owned()];
+        let blocked = blocked.iter().map(|rule| (*rule).to_owned()).collect();
         let shell = UserShell { folder: folder.path().to_owned(), keeper, environment, hidden_env, blocked };
         let owner = shell_lines(theirs, shell, &tasks);
         Self { folder, mark, owner, agent, tasks }
@@ -444,6 +448,25 @@ async fn an_agent_that_takes_nothing_keeps_no_line_from_being_stopped() {
     drop(std::mem::replace(&mut scene.agent, new_link().1));
     assert_eq!(scene.word().await, "the end");
     assert!(scene.owner.commands.is_closed());
+}
+
+/// A rule that cannot be read may be about any command.
+#[tokio::test]
+async fn no_line_runs_while_a_rule_about_commands_cannot_be_read() {
+    for rule in ["Bash(* --force)", "Bash(rm", "PowerShell(rm:*)"] {
+        let mut scene = Scene::blocking(&["Read(./.env)", rule], Keeper::Group, false);
+        scene.prompt("!touch made").await;
+        let (done, _) = scene.end_of_turn().await;
+        assert_eq!(done.outcome, ToolOutcome::Denied, "{rule}");
+        assert!(done.error.as_deref().unwrap().contains(rule), "{done:?}");
+        assert!(!scene.folder.path().join("made").exists());
+        scene.over().await;
+    }
+    let mut scene = Scene::blocking(&["Read(./.env)"], Keeper::Group, false);
+    scene.prompt("!touch made").await;
+    scene.end_of_turn().await;
+    assert!(scene.folder.path().join("made").exists(), "a rule about something else blocks no command");
+    scene.over().await;
 }
 
 #[tokio::test]

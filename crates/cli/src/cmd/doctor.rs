@@ -92,6 +92,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     let acp = chosen.as_ref().and_then(acp_check);
     let acp_is_there = acp.as_ref().is_some_and(|check| check.status == Status::Ok);
     checks.extend(acp);
+    let chosen_type = chosen.as_ref().map(AgentKind::agent_type);
     let usable = chosen.is_some_and(|kind| match kind {
         AgentKind::Acp { .. } => acp_is_there,
         AgentKind::Builtin => true,
@@ -99,11 +100,12 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
     });
     let sound = !checks.iter().any(|check| check.name == "settings" && check.status == Status::Problem);
     let usable = usable && sound;
+    let verdict = if usable { verdict(chosen_type, &checks, &agents) } else { NOT_USABLE.to_owned() };
     let text = if args.json {
         let report = serde_json::json!({ "usable": usable, "checks": checks, "agents": agents });
         pretty_json(&report)?
     } else {
-        report(&checks, usable)
+        report(&checks, &verdict)
     };
     out::print(&text).context("cannot write to stdout")?;
     Ok(if usable { Exit::Completed } else { Exit::Failed })
@@ -188,13 +190,17 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
 
 /// Whether somebody is signed in with an agent that is there. A sign-in that is kept out of sight is not reported.
 fn sign_in_check(agent: &Agent, settings: &Settings) -> Option<Check> {
-    let name = format!("{} sign-in", agent.name);
+    let name = sign_in_name(agent.name);
     agent.path.as_ref().filter(|_| agent.version.is_some())?;
     match multitap_adapter::sign_in(agent.name, &settings.of(agent.name).env) {
         SignIn::Found(place) => Some(Check::ok(&name, format!("found in {place}"))),
         SignIn::Missing { fix } => Some(Check::warning(&name, "not signed in", fix)),
         SignIn::Unknown => None,
     }
+}
+
+fn sign_in_name(agent: AgentType) -> String {
+    format!("{agent} sign-in")
 }
 
 fn newer(version: &str, than: &str) -> bool {
@@ -281,7 +287,32 @@ fn wants_node(path: &Path) -> bool {
     read.is_ok() && first.starts_with(b"#!") && String::from_utf8_lossy(first).contains("node")
 }
 
-fn report(checks: &[Check], usable: bool) -> String {
+const NOT_USABLE: &str = "No agent can be used yet: fix the problems above.";
+
+/// What works now: with the agent that would start, else with another one.
+fn verdict(chosen: Option<AgentType>, checks: &[Check], agents: &[Agent]) -> String {
+    const ASK: &str = "-p \"explain this folder\"";
+    let sign_in = |agent: AgentType| checks.iter().find(|check| check.name == sign_in_name(agent));
+    let rehearses = checks.iter().any(|check| check.name == "builtin" && check.message.contains("rehearses"));
+    if chosen == Some(AgentType::Builtin) && rehearses {
+        return format!(
+            "Ready to rehearse, without a model: multitap {ASK}\nFor answers of a model, install an agent or set a key."
+        );
+    }
+    let missing = chosen.and_then(|agent| Some((agent, sign_in(agent).filter(|check| check.status != Status::Ok)?)));
+    let Some((agent, check)) = missing else { return format!("Ready: multitap {ASK}") };
+    let signed_in = |agent: &&Agent| sign_in(agent.name).is_some_and(|check| check.status == Status::Ok);
+    let other = agents.iter().filter(|agent| agent.driven).find(signed_in).map(|agent| agent.name);
+    let (other, how) = match other {
+        Some(other) => (other, ""),
+        None if rehearses => (AgentType::Builtin, ", which rehearses without a key"),
+        None => (AgentType::Builtin, ""),
+    };
+    let fix = check.mend.as_deref().unwrap_or_default();
+    format!("{agent} is not signed in: {fix}\nUntil then, use {other}{how}: multitap --agent {other} {ASK}")
+}
+
+fn report(checks: &[Check], verdict: &str) -> String {
     let mut text = String::new();
     for check in checks {
         let mark = match check.status {
@@ -295,11 +326,7 @@ fn report(checks: &[Check], usable: bool) -> String {
             text.push_str(&format!("{:25}fix: {mend}\n", ""));
         }
     }
-    text.push_str(if usable {
-        "\nReady: multitap -p \"explain this folder\"\n"
-    } else {
-        "\nNo agent can be used yet: fix the problems above.\n"
-    });
+    text.push_str(&format!("\n{verdict}\n"));
     text
 }
 

@@ -170,8 +170,15 @@ impl Next {
             Answer::NotTrusted => {}
             Answer::Left => return Ok(None),
             Answer::Trusted => {
-                settings = settings::quietly(&own, Trust::ForThisRun)?;
+                settings = settings::quietly(&own, Trust::ThisFolder)?;
                 config = launch::config(&options, &settings, own.clone(), prompt)?;
+            }
+        }
+        for added in config.add_dirs.clone() {
+            match trust::ask_about_added(seat, &config, &settings, &added, declined).await? {
+                Answer::NotTrusted => {}
+                Answer::Left => return Ok(None),
+                Answer::Trusted => config.trusted_dirs.push(added),
             }
         }
         settings.say_warnings();

@@ -25,9 +25,9 @@ pub(crate) struct Permissions {
 impl Permissions {
     /// Whether the folder, or one above it, is among those that the user trusts.
     pub(super) fn trusts(&self, folder: &Path) -> bool {
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let folder = real(folder);
-        self.trusted.iter().any(|trusted| folder.starts_with(real(trusted)))
+        let covers = |trusted: PathBuf| folder == trusted || (folder.starts_with(&trusted) && !holds_home(&trusted));
+        self.trusted.iter().any(|trusted| covers(real(trusted)))
     }
 
     /// Whether it lets nothing run unasked.
@@ -62,6 +62,14 @@ impl Permissions {
             ("tools", _) => self.take_tools(value, source, notes)?,
             (_, Source::User) => {
                 self.trusted = texts(value, "trustedFolders")?.into_iter().map(PathBuf::from).collect();
+                let wide = self.trusted.iter().filter(|folder| holds_home(&real(folder)));
+                notes.extend(wide.map(|folder| {
+                    format!(
+                        "'trustedFolders': {} contains your home folder, so the folders below it are not trusted. \
+                         List the folders of your projects instead",
+                        folder.display()
+                    )
+                }));
             }
             (_, Source::Project { .. }) => {
                 notes.push("'trustedFolders' is ignored here: only you can say whom you trust".to_owned());
@@ -92,6 +100,15 @@ impl Permissions {
         }
         Ok(())
     }
+}
+
+/// Whether a folder is the user's home or lies above it: nearly everything lies below, downloads too.
+pub(crate) fn holds_home(folder: &Path) -> bool {
+    std::env::home_dir().is_some_and(|home| real(&home).starts_with(folder))
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn mode(value: &Value) -> Result<ApprovalMode, String> {

@@ -151,6 +151,90 @@ fn the_terminal_asks_before_the_agent_starts() {
     assert!(!is_left_out(&fake), "the yes counts without a terminal too");
 }
 
+/// Everything lies below the home folder and `/`, also what was cloned to be looked at.
+#[test]
+fn the_home_folder_and_what_holds_it_are_trusted_for_themselves_alone() {
+    let fake = fake();
+    let mut scene = hooked(&fake);
+    let own = scene.scratch.root().join("own");
+    scene.scratch.set("MULTITAP_HOME", &own);
+    fs::create_dir_all(&own).unwrap();
+    let project = scene.scratch.home().join("project");
+    fs::create_dir_all(project.join(".claude")).unwrap();
+    fs::write(project.join(".claude/settings.json"), HOOKS).unwrap();
+    let project = project.display().to_string();
+    for wide in [scene.scratch.home().display().to_string(), "/".to_owned()] {
+        fs::write(own.join("settings.json"), json!({ "trustedFolders": [wide] }).to_string()).unwrap();
+        let run = scene.run(&["-p", "hi", "--cwd", &project]).exits(0);
+        assert!(is_left_out(&fake), "{wide}: {}", run.stderr);
+        assert!(run.stderr.contains("trustedFolders") && run.stderr.contains("home folder"), "{}", run.stderr);
+    }
+    fs::write(own.join("settings.json"), json!({ "trustedFolders": [project] }).to_string()).unwrap();
+    let run = scene.run(&["-p", "hi", "--cwd", &project]).exits(0);
+    assert!(!is_left_out(&fake), "{}", run.stderr);
+}
+
+const SKILL: &str = "---\nname: x\nallowed-tools: Bash\n---\nHello.\n";
+
+#[test]
+fn the_terminal_asks_about_an_added_folder_too() {
+    let fake = fake();
+    let mut scene = Scene::with(&fake);
+    let home = scene.scratch.root().join("own");
+    scene.scratch.set("MULTITAP_HOME", &home);
+    let added = scene.scratch.root().join("added");
+    fs::create_dir_all(added.join(".claude/skills/x")).unwrap();
+    fs::write(added.join(".claude/skills/x/SKILL.md"), SKILL).unwrap();
+    let name = added.canonicalize().unwrap().display().to_string();
+    let args = ["--agent", "claude", "--add-dir", &name];
+    let Some(terminal) = show(&scene, &args) else { return };
+    let screen = terminal.shows(HEARS).unwrap();
+    assert!(screen.contains(&format!("{ASKED} {name}?")) && screen.contains("SKILL.md"), "{screen}");
+    assert_eq!(fake.heard().unwrap(), [""; 0], "nothing has started");
+    terminal.press(&["Enter"]).unwrap();
+    terminal.shows(READY).unwrap();
+    terminal.shows("an added folder is not trusted").unwrap();
+    assert!(is_left_out(&fake));
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    drop(terminal);
+    let terminal = show(&scene, &args).unwrap();
+    terminal.shows(HEARS).unwrap();
+    terminal.press(&["1"]).unwrap();
+    terminal.shows(READY).unwrap();
+    assert!(!is_left_out(&fake));
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+    let stored = fs::read_to_string(home.join("settings.json")).unwrap();
+    assert!(stored.contains(&name), "{stored}");
+    scene.run(&[&["-p", "hi"], &args[..]].concat()).exits(0);
+    assert!(!is_left_out(&fake), "the yes counts without a terminal too");
+}
+
+/// `/resume` may start another agent than the one on the screen, to which the folder's files matter.
+#[test]
+fn another_agent_in_the_same_terminal_is_asked_about_before_it_starts() {
+    let fake = fake();
+    let scene = hooked(&fake);
+    let first = scene.run(&[&["-p", "hi"], &STREAM[..]].concat()).exits(0).events();
+    let id = first[0]["sessionId"].as_str().unwrap();
+    let starts = || fake.heard().unwrap().iter().filter(|line| line.contains("--input-format")).count();
+    assert_eq!(starts(), 1);
+    let Some(terminal) = show(&scene, &["--agent", "builtin", "--model", "rehearsal"]) else { return };
+    terminal.shows(READY).unwrap();
+    terminal.enter("/resume").unwrap();
+    terminal.say(id).unwrap();
+    terminal.press(&["Enter"]).unwrap();
+    let screen = terminal.shows(HEARS).unwrap();
+    assert!(screen.contains(ASKED), "{screen}");
+    assert_eq!(starts(), 1, "nothing has started");
+    terminal.press(&["Enter"]).unwrap();
+    terminal.shows("the folder is not trusted").unwrap();
+    assert!(starts() == 2 && is_left_out(&fake), "{:?}", fake.heard());
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
+}
+
 #[test]
 fn our_own_project_settings_are_asked_about_for_the_built_in_agent() {
     let mut scene = Scene::bare();
@@ -222,7 +306,11 @@ fn doctor_says_who_is_not_signed_in() {
     let mut scene = Scene::with(&fake);
     let told = scene.run(&["doctor"]).exits(0).stdout;
     assert!(told.contains("claude sign-in  not signed in") && told.contains("claude auth login"), "{told}");
+    let verdict = told.lines().rev().take(2).collect::<Vec<_>>().join("\n");
+    assert!(verdict.contains("claude is not signed in") && !verdict.contains("Ready"), "{told}");
+    assert!(verdict.contains("--agent builtin") && verdict.contains("rehears"), "what works without: {told}");
     scene.scratch.set("ANTHROPIC_API_KEY", "dummy");
     let told = scene.run(&["doctor"]).exits(0).stdout;
     assert!(told.contains("found in ANTHROPIC_API_KEY") && !told.contains("not signed in"), "{told}");
+    assert!(told.ends_with("\nReady: multitap -p \"explain this folder\"\n"), "{told}");
 }

@@ -95,6 +95,17 @@ fn the_queue_is_that_of_the_log() {
     assert_eq!(waiting(&after([queued("p2", false), withdrawn])), [""; 0]);
 }
 
+/// What was said before is forgotten, so it is not what the session is about.
+#[test]
+fn a_cleared_conversation_gets_a_new_title() {
+    let title = |events: Vec<EventKind>| after(events).title;
+    let cleared = || vec![started(), said("one", Some("p1")), said(" /clear ", Some("p2"))];
+    assert_eq!(title(cleared()), None);
+    assert_eq!(title([cleared(), vec![said("two", Some("p3"))]].concat()).as_deref(), Some("two"));
+    let queued_behind = [cleared(), vec![queued("/clear", false), queued("p4", false)]].concat();
+    assert_eq!(title(queued_behind).as_deref(), Some("p4"), "a command is no title");
+}
+
 #[test]
 fn the_model_is_the_one_that_the_agent_says_it_uses() {
     let note = |subtype: &str, model: &str| {

@@ -2,6 +2,7 @@
 
 mod command;
 mod listed;
+mod notices;
 mod opening;
 mod plan;
 mod task;
@@ -18,6 +19,7 @@ use tokio::sync::OnceCell;
 
 pub(crate) use self::command::Ran;
 use self::listed::Listed;
+use self::notices::Notices;
 pub(crate) use self::opening::{Beginning, Begun, Opening};
 pub(crate) use self::plan::shows_coder;
 pub(crate) use self::task::Subscription;
@@ -191,13 +193,21 @@ pub(crate) struct Service {
     coders: Arc<Coders>,
     /// The commands of the agent that a session would have now.
     listed: Listed,
+    /// What was not granted to sessions that nobody has prompted since.
+    notices: Notices,
     /// Tasks that an earlier process left unfinished were seen to.
     mended: OnceCell<()>,
 }
 
 impl Service {
     pub(crate) fn new() -> Self {
-        Self { stages: Mutex::default(), coders: Arc::default(), listed: Listed::default(), mended: OnceCell::new() }
+        Self {
+            stages: Mutex::default(),
+            coders: Arc::default(),
+            listed: Listed::default(),
+            notices: Notices::default(),
+            mended: OnceCell::new(),
+        }
     }
 
     /// Before kept tasks are looked at: those of earlier processes stand as they should.

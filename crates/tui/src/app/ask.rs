@@ -1,7 +1,7 @@
 //! The question on the screen: which of them, which option is chosen, what is said with it. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use multitap_event::{ChoiceKind, ClientRef, Decide, Details, Edit, Question, QuestionId};
+use multitap_event::{Choice, ChoiceKind, ClientRef, Decide, Details, Edit, Question, QuestionId};
 
 use super::form::{Chosen, Form, Row};
 use super::{Gone, Model, written};
@@ -12,7 +12,10 @@ use crate::keys::Action;
 /// A question that waits for whoever sits here.
 #[derive(Debug)]
 pub(crate) struct Asking {
+    /// With the options that can be chosen now.
     pub(crate) question: Question,
+    /// All options: an edit hides those that make a rule.
+    options: Vec<Choice>,
     /// None as long as a key may still be meant for what was being typed when the question came.
     pub(crate) chosen: Option<usize>,
     /// Words that go with the answer, while they are typed.
@@ -38,6 +41,7 @@ impl Asking {
         let form = Form::of(&question);
         let chosen = (!is_typing).then(|| if form.is_some() { 0 } else { allows(&question).unwrap_or(0) });
         let mut asking = Self {
+            options: question.options.clone(),
             question,
             chosen,
             words: None,
@@ -166,6 +170,13 @@ impl Asking {
     /// An editor was closed with that text: it is shown, and asked about again.
     pub(super) fn edit(&mut self, text: String) {
         self.edited = Some(text).filter(|text| Some(text) != self.original().as_ref());
+        // A rule is about the call as it was asked, so an edited answer with such an option would be refused.
+        let fits = |choice: &&Choice| self.edited.is_none() || choice.kind != ChoiceKind::AllowAlways;
+        let options: Vec<Choice> = self.options.iter().filter(fits).cloned().collect();
+        let was = self.chosen.and_then(|at| self.question.options.get(at).cloned());
+        self.question.options = options;
+        let same = |was: Choice| self.question.options.iter().position(|choice| choice.id == was.id);
+        self.chosen = was.map(|was| same(was).or_else(|| rejects(&self.question)).unwrap_or(0));
         (self.top, self.is_fresh, self.is_wary) = (0, true, false);
         if self.words.is_none() {
             (self.chosen, self.is_selected) = (allows(&self.question), false);

@@ -249,8 +249,11 @@ fn the_status_line_says_that_a_question_waits() {
 #[test]
 fn clearing_takes_what_was_said_off_the_screen() {
     let mut play = Play::new(80, 12);
+    play.tell(&json!({ "type": "userMessage", "content": "the first prompt" }));
     play.tell(&said("what was said before"));
+    assert!(crate::view::title(&play.model).contains("the first prompt"));
     play.tell(&json!({ "type": "userMessage", "content": "/clear" }));
+    assert_eq!(crate::view::title(&play.model), "app · multitap");
     play.tell(&said("forgotten"));
     for _ in 0..3 {
         assert!(!play.screen().contains("said before") && play.screen().contains("forgotten"), "{}", play.screen());

@@ -1,5 +1,6 @@
 //! The host ends, by a signal or for good, and another takes its place.
 
+use multitap_testkit::fake::Fake;
 use serde_json::json;
 
 use super::{Frame, Said, Served, answer, asked, ids, words};
@@ -115,4 +116,35 @@ fn the_shipped_spelling_is_remembered() {
     assert_eq!(frames.last().unwrap().state(), "input-required");
     assert_eq!(served.state(&task), "input-required");
     served.stop(&scene);
+}
+
+/// What a host leaves out is said to whoever prompts, also after the session was resumed: by a prompt that names its
+/// context or its task, or before by a request that prompts nothing.
+#[test]
+fn a_resumed_session_says_what_is_left_out() {
+    let fake = Fake::claude().says("one").says("two").build().unwrap();
+    let scene = Scene::with(&fake);
+    scene.scratch.write(".claude/settings.json", r#"{"hooks": {"SessionStart": []}}"#).unwrap();
+    let notices =
+        |frames: &[Frame]| frames.iter().filter(|frame| frame.json.to_string().contains("not trusted")).count();
+    let claude = ["--agent", "claude"];
+    let served = scene.a2a_with(&claude);
+    let frames = served.stream(&Said::text("hi").dev());
+    let (task, context) = ids(&frames);
+    let at_first = notices(&frames);
+    assert!(at_first > 0, "{frames:#?}");
+    let again = served.stream(&Said::text("again").context(&context).dev());
+    assert_eq!(notices(&again), 0, "said once: {again:#?}");
+    served.stop(&scene);
+    let by_context = Said::text("hi").context(&context).dev();
+    let by_task = Said::text("hi").task(&task).dev();
+    for (said, lists_first) in [(&by_context, false), (&by_task, false), (&by_context, true)] {
+        let served = scene.a2a_with(&claude);
+        if lists_first {
+            served.result("commands/get", &json!({ "contextId": context }));
+        }
+        let frames = served.stream(said);
+        assert_eq!(notices(&frames), at_first, "{frames:#?}");
+        served.stop(&scene);
+    }
 }

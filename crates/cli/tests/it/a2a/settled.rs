@@ -85,6 +85,8 @@ fn an_answer_to_an_unknown_call_names_what_is_open() {
     let frames = served.stream(&Said::text("write hello to a.txt").dev());
     let (task, _) = ids(&frames);
     let call = asked(&frames)["tool_call_id"].as_str().unwrap();
+    let owners = "proceed_always_and_save";
+    assert!(asked(&frames).to_string().contains(owners), "{}", asked(&frames));
     let wrong = answer(&json!({ "tool_call_id": "nope" }), "proceed_once");
     let mut quoting = wrong.clone();
     quoting["correlationId"] = "some-question".into();
@@ -101,6 +103,7 @@ fn an_answer_to_an_unknown_call_names_what_is_open() {
         for named in ["\"nope\"", call, "proceed_once", "cancel"] {
             assert!(why.contains(named), "{method}: {named} in {why}");
         }
+        assert!(!why.contains(owners), "{method}: this client may not choose that: {why}");
     }
     assert_eq!((served.state(&task).as_str(), scene.file("a.txt")), ("input-required", None));
     served.result("tasks/cancel", &json!({ "id": task }));

@@ -6,7 +6,8 @@ use multitap_event::{ClientId, ClientRef, Command, EventKind, Prompt, PromptId, 
 use tokio::time::Instant;
 
 use super::agent::{Agent, WhenUp};
-use super::{Linger, SWEEP, SessionTask, spoken};
+use super::hand_over::spoken;
+use super::{Linger, SWEEP, SessionTask};
 use crate::feed::Feed;
 use crate::session::ask::{Ask, Reply};
 use crate::session::error::{

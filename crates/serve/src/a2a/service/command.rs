@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use multitap_a2a::devtool::{CommandExecution, CommandStatus, SlashCommand, ToolCallConfirmation};
 use multitap_a2a::{CommandExecute, Error, Request};
-use multitap_event::{ClientRef, Details, Prompt, PromptId, SessionId};
+use multitap_event::{AgentError, ClientRef, Details, Prompt, PromptId, SessionId};
 use multitap_hub::{Journal, Session, WhenBusy};
 use serde_json::{Value, json};
 
@@ -65,7 +65,8 @@ impl Service {
         let form = self.form(door, call, session.id());
         let after = stage.now().cursor;
         let (line, by, journal) = (line(execute), call.client(), door.host().journal());
-        let execution = Execution { stage, form, after, id, line, by, journal };
+        let notices = self.notices.take(session.id());
+        let execution = Execution { stage, form, after, id, line, notices, by, journal };
         Ok(Beginning::Opening(Opening::Command(execution)))
     }
 
@@ -79,7 +80,7 @@ impl Service {
         if let Err(why) = check(&self.list_commands(door, call, None).await?, execute) {
             return Ok(Err(why));
         }
-        Ok(Ok(self.open(door, call, Wanted::bare(call.client())).await?.session))
+        Ok(Ok(self.open(door, call, Wanted::bare(call.client())).await?))
     }
 
     /// Runs a command until it ends or asks something.
@@ -143,7 +144,7 @@ impl Service {
                 .ok_or_else(|| Error::invalid_params("taskId or contextId: say which session the question is of"))?,
         };
         let stage = self.stage(door, &session).await?;
-        let decide = plan::decision(&stage, &answer, answer.correlation_id.clone()).await?;
+        let decide = plan::decision(&stage, &answer, answer.correlation_id.clone(), &call.client()).await?;
         let task = stage.now().task;
         let ruling = plan::decide_on(&session, decide, call.client()).await?;
         let status = if ruling.kind.allows() { "EXECUTING" } else { "CANCELLED" };
@@ -184,6 +185,7 @@ pub(crate) struct Execution {
     pub(crate) after: Cursor,
     id: PromptId,
     line: String,
+    notices: Vec<AgentError>,
     by: ClientRef,
     journal: Arc<dyn Journal>,
 }
@@ -196,7 +198,7 @@ impl Execution {
     /// Runs it, and says what became of it at once; its frames follow after the place it was made at.
     pub(super) async fn run(self) -> Begun {
         let (mut reader, mut follow) = (self.stage.read(self.after), self.follow());
-        let prompt = Prompt { prompt_id: Some(self.id.clone()), ..Prompt::text(self.line) };
+        let prompt = Prompt { prompt_id: Some(self.id.clone()), notices: self.notices, ..Prompt::text(self.line) };
         let session = self.stage.session();
         let begun = keep::NewTask::before(session, self.id.as_str());
         if let Err(error) = session.prompt(prompt, WhenBusy::Queue, self.by).await {

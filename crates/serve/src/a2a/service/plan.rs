@@ -8,8 +8,7 @@ use std::sync::Arc;
 use multitap_a2a::devtool::{self, EditKind, Spelling, ToolCallConfirmation};
 use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId,
-    Refused, Ruling, SessionId, Severity, ToolId,
+    ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId, Refused, Ruling, SessionId, ToolId,
 };
 use multitap_hub::{DecideError, Journal, Session, WhenBusy};
 use serde_json::{Map, Value, json};
@@ -25,7 +24,7 @@ use crate::a2a::frame::Form;
 use crate::a2a::stage::Stage;
 use crate::a2a::{keep, name, uri};
 use crate::error;
-use crate::host::{Opened, Wanted};
+use crate::host::Wanted;
 use crate::http::Shared;
 
 /// What is to be done, and how it will show.
@@ -57,8 +56,6 @@ struct Target {
     /// Whether the turns of this session are one lasting task.
     lasting: bool,
     is_new: bool,
-    /// What was wished for and is not granted.
-    notices: Vec<String>,
 }
 
 impl Plan {
@@ -113,10 +110,11 @@ impl Service {
                     close(&target.session).await;
                 }
                 let mut prompt = read?;
-                if let Some(decide) = plain_answer(&target, &stage, &prompt).await? {
+                if let Some(decide) = plain_answer(&target, &stage, &prompt, &call.client()).await? {
                     return Ok(answering(door, stage, &call, form, decide));
                 }
                 prompt.sent_as = Some(send.message.message_id);
+                prompt.notices = self.notices.take(&id);
                 Ok(plan_prompt(door, stage, &call, form, prompt, when_busy, &target))
             }
         }
@@ -140,20 +138,14 @@ impl Service {
                 return Err(mismatch(task, session.id()));
             }
             check_folder(&session, settings).await?;
-            return Ok(Target {
-                session,
-                task: Some(task.to_owned()),
-                lasting: is_lasting,
-                is_new: false,
-                notices: Vec::new(),
-            });
+            return Ok(Target { session, task: Some(task.to_owned()), lasting: is_lasting, is_new: false });
         }
         if let Some(session) = host.shared() {
             if context.is_some_and(|context| context != session.id().as_str()) {
                 return Err(unknown_context(context.unwrap_or_default()));
             }
             check_folder(&session, settings).await?;
-            return Ok(Target { session, task: None, lasting: true, is_new: false, notices: Vec::new() });
+            return Ok(Target { session, task: None, lasting: true, is_new: false });
         }
         let in_use = call.extension || settings.is_some();
         if let Some(context) = context {
@@ -163,21 +155,23 @@ impl Service {
             let stage = self.stage(door, &session).await?;
             let now = stage.now();
             let lasting = in_use || (!now.has_own_tasks && now.cursor.seq > 0 && session_had_turns(&session).await);
-            return Ok(Target { session, task: None, lasting, is_new: false, notices: Vec::new() });
+            return Ok(Target { session, task: None, lasting, is_new: false });
         }
         if matches!(said, Said::Answer(_)) {
             return Err(Error::invalid_params("message.taskId: say which task the answer is for"));
         }
-        let Opened { session, notices } = self.open(door, call, wanted(call.client(), settings)?).await?;
-        Ok(Target { session, task: None, lasting: in_use, is_new: true, notices })
+        let session = self.open(door, call, wanted(call.client(), settings)?).await?;
+        Ok(Target { session, task: None, lasting: in_use, is_new: true })
     }
 
     /// Opens a session for a client. Whoever only looks on starts no agents.
-    pub(super) async fn open(&self, door: &Shared, call: &Call, wanted: Wanted) -> Result<Opened, Error> {
+    pub(super) async fn open(&self, door: &Shared, call: &Call, wanted: Wanted) -> Result<Session, Error> {
         if call.caller.role == ClientRole::Observer {
             return Err(Error::new(ErrorKind::NotController, "an observer may not open sessions"));
         }
-        door.host().open(wanted).await.map_err(|error| error::from_host(&error))
+        let opened = door.host().open(wanted).await.map_err(|error| error::from_host(&error))?;
+        self.notices.put(opened.session.id(), opened.notices);
+        Ok(opened.session)
     }
 
     /// A session that is live here, or can be taken up.
@@ -191,7 +185,13 @@ impl Service {
             return Err(Error::new(ErrorKind::NotController, why));
         }
         match host.take_up(id.clone(), call.client()).await {
-            Ok(opened) => Ok(Some(opened.session)),
+            Ok(opened) => {
+                // Another client may have resumed it first, and its notices wait already.
+                if !opened.notices.is_empty() {
+                    self.notices.put(opened.session.id(), opened.notices);
+                }
+                Ok(Some(opened.session))
+            }
             Err(crate::host::HostError::NoSuchSession(_)) => Ok(None),
             Err(error) => Err(error::from_host(&error)),
         }
@@ -207,7 +207,7 @@ impl Service {
         message: &Message,
     ) -> Result<Plan, Error> {
         let quoted = answer.correlation_id.clone().or_else(|| correlation(&message.metadata));
-        let decide = decision(&stage, answer, quoted).await?;
+        let decide = decision(&stage, answer, quoted, &call.client()).await?;
         Ok(answering(door, stage, call, form, decide))
     }
 
@@ -247,7 +247,6 @@ fn plan_prompt(
     let now = stage.now();
     let id = if target.lasting { PromptId::fresh() } else { name::fresh_turn() };
     prompt.prompt_id = Some(id.clone());
-    prompt.notices = target.notices.iter().map(not_granted).collect();
     // What joins the running turn is answered by that turn's frames.
     let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
     let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
@@ -262,10 +261,6 @@ fn plan_prompt(
         journal: door.host().journal(),
         stage,
     }
-}
-
-fn not_granted(why: &String) -> AgentError {
-    AgentError { severity: Severity::Warning, ..AgentError::new(AgentErrorKind::PermissionDenied, why) }
 }
 
 fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan {
@@ -289,27 +284,25 @@ fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: 
 /// Answers a question. A refusal of an unknown one says which are open.
 pub(super) async fn decide_on(session: &Session, decide: Decide, by: ClientRef) -> Result<Ruling, Error> {
     let asked = decide.question_id.clone();
-    match session.decide(decide, by).await {
+    match session.decide(decide, by.clone()).await {
         Ok(ruling) => Ok(ruling),
         Err(DecideError::Refused(Refused::UnknownQuestion { .. })) => {
             let state = session.snapshot().await;
             let open = state.as_ref().map_or(&[][..], |state| state.questions.open());
-            Err(unknown_call(asked.as_str(), open))
+            Err(unknown_call(asked.as_str(), open, &by))
         }
         Err(error) => Err(error::from_decide(&error)),
     }
 }
 
-fn unknown_call(id: &str, open: &[Question]) -> Error {
+fn unknown_call(id: &str, open: &[Question], client: &ClientRef) -> Error {
     let call = |question: &Question| {
         question.tool_id.as_ref().map_or(question.question_id.as_str(), ToolId::as_str).to_owned()
     };
-    let options = |question: &Question| -> Vec<String> {
-        question.options.iter().map(|choice| choice.id.as_str().to_owned()).collect()
-    };
+    let options = |question: &Question| offered(question, client).join(", ");
     let listed: Vec<String> = open
         .iter()
-        .map(|question| format!("{} ({}; options: {})", call(question), question.title, options(question).join(", ")))
+        .map(|question| format!("{} ({}; options: {})", call(question), question.title, options(question)))
         .collect();
     let listed =
         if listed.is_empty() { "no question is open".to_owned() } else { format!("open: {}", listed.join("; ")) };
@@ -317,10 +310,16 @@ fn unknown_call(id: &str, open: &[Question]) -> Error {
         .iter()
         .map(|question| {
             json!({ "tool_call_id": call(question), "correlationId": question.question_id, "title": question.title,
-                "options": options(question) })
+                "options": offered(question, client) })
         })
         .collect();
     Error::invalid_params(format!("tool_call_id: there is no question about \"{id}\"; {listed}")).with("open", data)
+}
+
+/// The options of a question that a client may choose.
+fn offered(question: &Question, client: &ClientRef) -> Vec<String> {
+    let open = question.options.iter().filter(|choice| choice.is_open_to(client));
+    open.map(|choice| choice.id.as_str().to_owned()).collect()
 }
 
 /// The decision that an answer makes.
@@ -328,6 +327,7 @@ pub(super) async fn decision(
     stage: &Stage,
     answer: &ToolCallConfirmation,
     quoted: Option<String>,
+    client: &ClientRef,
 ) -> Result<Decide, Error> {
     let state = stage.session().snapshot().await;
     let state = state.ok_or_else(|| Error::new(ErrorKind::UnsupportedOperation, "the session has ended"))?;
@@ -337,7 +337,7 @@ pub(super) async fn decision(
     let question: QuestionId = about.clone().unwrap_or_else(|| tool.into());
     let is_wrong = quoted.as_deref().is_some_and(|quoted| quoted != question.as_str());
     if is_wrong && about.is_none() && state.questions.question(&question).is_none() {
-        return Err(unknown_call(tool, state.questions.open()));
+        return Err(unknown_call(tool, state.questions.open(), client));
     }
     if is_wrong {
         let why = format!("correlationId: the question about tool call {tool} is {question}");
@@ -372,7 +372,12 @@ fn misdirected(answer: &ToolCallConfirmation, asked: &Question) -> Option<String
 }
 
 /// A client that does not know the extension answers in words: only an option's own id counts.
-async fn plain_answer(target: &Target, stage: &Stage, prompt: &Prompt) -> Result<Option<Decide>, Error> {
+async fn plain_answer(
+    target: &Target,
+    stage: &Stage,
+    prompt: &Prompt,
+    client: &ClientRef,
+) -> Result<Option<Decide>, Error> {
     let is_own = target.task.as_deref().is_some_and(name::is_own_task);
     if !is_own {
         return Ok(None);
@@ -381,7 +386,7 @@ async fn plain_answer(target: &Target, stage: &Stage, prompt: &Prompt) -> Result
     let task = target.task.as_deref().unwrap_or_default();
     let runs = stage.now().turn.as_deref() == Some(task);
     match state.questions.open() {
-        [question] if runs => by_word(question, prompt.text.trim()).map(Some),
+        [question] if runs => by_word(question, prompt.text.trim(), client).map(Some),
         [] if runs => Err(Error::new(
             ErrorKind::UnsupportedOperation,
             format!("task {task} is at work: send without a task id to queue another turn in its context"),
@@ -394,10 +399,10 @@ async fn plain_answer(target: &Target, stage: &Stage, prompt: &Prompt) -> Result
     }
 }
 
-fn by_word(question: &Question, word: &str) -> Result<Decide, Error> {
+fn by_word(question: &Question, word: &str, client: &ClientRef) -> Result<Decide, Error> {
     let choice = question.options.iter().find(|choice| choice.id.as_str() == word);
     let choice = choice.ok_or_else(|| {
-        let offered: Vec<&str> = question.options.iter().map(|choice| choice.id.as_str()).collect();
+        let offered = offered(question, client);
         let why = format!("the task waits for an answer to \"{}\": one of {}", question.title, offered.join(", "));
         Error::invalid_params(why).with("offered", offered)
     })?;

@@ -328,6 +328,36 @@ fn what_was_edited_is_shown_and_asked_about_again() {
     assert!(matches!(&effects[..], [Effect::Decide(decide)] if decide.option_id.as_str() == "cancel"), "{effects:?}");
 }
 
+/// An edited answer allows once: options that make a rule would be refused.
+#[test]
+fn an_edit_is_not_offered_options_that_make_a_rule() {
+    let mut screen = Screen::new(AgentType::Builtin);
+    let options = json!([
+        { "id": "proceed_once", "name": "Allow once", "kind": "allowOnce" },
+        { "id": "proceed_always", "name": "Always", "kind": "allowAlways" },
+        { "id": "proceed_always_and_save", "name": "Always, and save", "kind": "allowAlways", "ownerOnly": true },
+        { "id": "cancel", "name": "Deny", "kind": "rejectOnce" },
+    ]);
+    let details = json!({ "type": "command", "command": "rm", "directory": "/" });
+    let question =
+        json!({ "questionId": "q", "title": "rm", "options": options, "details": details, "edits": ["newContent"] });
+    screen.tell("permissionAsked", &question);
+    update(&mut screen.model, Msg::Ripe);
+    screen.keys("<down><down><down>");
+    for (text, expected) in [
+        ("rm -i", vec!["Allow once", "Deny"]),
+        // Back to what it was: then it is no edit.
+        ("rm", vec!["Allow once", "Always", "Always, and save", "Deny"]),
+    ] {
+        let mut effects = screen.keys("<^g>");
+        let Some(Effect::Edit { what, .. }) = effects.pop() else { panic!("no editor") };
+        update(&mut screen.model, Msg::Edited { what, text: text.to_owned() });
+        update(&mut screen.model, Msg::Ripe);
+        let asking = screen.model.asking.as_ref().unwrap();
+        assert_eq!((asking.names(), asking.chosen), (expected, Some(0)), "{text}");
+    }
+}
+
 #[test]
 fn words_go_with_the_option_that_the_line_names() {
     let mut screen = Screen::new(AgentType::Builtin);
