@@ -14,6 +14,8 @@ use multitap_event::{
 };
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(crate) use self::tool::OUTPUT_TAIL;
 pub use self::tool::{Output, ToolCall, ToolStatus};
 use crate::arbiter::Arbiter;
 use crate::rule::Rule;
