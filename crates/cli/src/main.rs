@@ -102,9 +102,15 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
     }
 }
 
+/// Threads that may wait for the disk or for names of the network, at most. Each has a heap of its own, which a burst of
+/// work would leave behind: tokio would start 512. Many more than a few, because a search, a slow disk and a name server
+/// that does not answer hold one each, and the log is read on them too.
+const BLOCKING_THREADS: usize = 32;
+
 pub(crate) fn wait<T>(command: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.context("start the runtime")?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).max_blocking_threads(BLOCKING_THREADS).enable_all();
+    let runtime = runtime.build().context("start the runtime")?;
     let exit = runtime.block_on(command);
     // A read of stdin may be under way that never ends.
     runtime.shutdown_background();

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// How many questions that are over are remembered, so that a late answer hears what became of its question.
 const REMEMBERED: usize = 256;
 
+/// How much of an answer's own words is remembered with it; the log has all of them.
+const WORDS: usize = 1000;
+
 /// Open questions, and what became of the others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Arbiter {
@@ -81,7 +84,9 @@ impl Arbiter {
     /// Somebody below us ruled already, such as a rule the agent keeps.
     pub(crate) fn settled(&mut self, ruling: Ruling) {
         let tool = self.close(&ruling.question_id).and_then(|closed| closed.tool_id);
-        self.remember(Over { end: End::Settled(Box::new(ruling.without_edit())), tool });
+        let mut ruling = ruling.without_edit();
+        ruling.feedback = ruling.feedback.map(shortened);
+        self.remember(Over { end: End::Settled(Box::new(ruling)), tool });
     }
 
     /// Judges an answer: the first valid one wins, every other is refused with its reason. The ruling counts once it is
@@ -127,6 +132,13 @@ impl Arbiter {
             self.over.pop_front();
         }
         self.over.push_back(over);
+    }
+}
+
+fn shortened(words: String) -> String {
+    match words.char_indices().nth(WORDS) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
     }
 }
 
@@ -179,6 +191,24 @@ mod tests {
         let late = arbiter.answer(&Decide::new(&"q1".into(), option::PROCEED_ONCE), by("bob"), at(2)).unwrap_err();
         assert_eq!(late, Refused::AlreadySettled(Box::new(ruling)));
         assert!(late.to_string().contains("ann"), "{late}");
+    }
+
+    /// Everybody who joins gets a copy of these, and so does each checkpoint.
+    #[test]
+    fn long_words_of_answers_are_not_held() {
+        let mut arbiter = Arbiter::default();
+        for number in 0..20 {
+            let id = QuestionId::from(format!("q{number}"));
+            arbiter.asked(Question { question_id: id.clone(), ..question("") });
+            let decide = Decide::new(&id, option::CANCEL).with_feedback("ä".repeat(500_000));
+            let ruling = arbiter.answer(&decide, by("ann"), at(1)).unwrap();
+            assert_eq!(ruling.feedback.map(|words| words.len()), Some(1_000_000), "the event has all of it");
+        }
+        let held = serde_json::to_string(&arbiter).unwrap().len();
+        assert!(held < 100_000, "{held} bytes");
+        let late = arbiter.answer(&Decide::new(&"q0".into(), option::CANCEL), by("bob"), at(2)).unwrap_err();
+        let Refused::AlreadySettled(ruling) = late else { panic!("{late:?}") };
+        assert!(ruling.feedback.unwrap().ends_with("ä…"));
     }
 
     #[test]

@@ -2,12 +2,15 @@
 //!
 //! Sending everything so far with each new piece costs the square of the output. So a snapshot follows the one before
 //! it only after a while that grows with its size: what is sent then grows with the time, and small outputs are as
-//! lively as ever. The log has every piece once. Pure: the time comes in as a value.
+//! lively as ever. Of a long output a snapshot has only the end, so a command that writes without end costs no more memory
+//! than any other. The log has every piece once. Pure: the time comes in as a value.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use multitap_event::ToolId;
+
+use crate::state::Output;
 
 /// The least time between two snapshots.
 const LIVELY: Duration = Duration::from_millis(100);
@@ -22,7 +25,7 @@ pub struct LiveOutput {
 
 #[derive(Debug, Clone, Default)]
 struct Running {
-    text: String,
+    output: Output,
     /// There is more than the last snapshot showed.
     fresh: bool,
     /// No snapshot before this time, counted from any fixed moment.
@@ -33,7 +36,7 @@ impl LiveOutput {
     /// A tool put something out.
     pub fn add(&mut self, tool: &ToolId, output: &str) {
         let running = self.tools.entry(tool.clone()).or_default();
-        running.text.push_str(output);
+        running.output.add(output);
         running.fresh = true;
     }
 
@@ -42,28 +45,42 @@ impl LiveOutput {
         self.tools.values().filter(|running| running.fresh).map(|running| running.not_before).min()
     }
 
-    /// The snapshots that are due: all output so far, of each tool that has more to show.
-    pub fn take_due(&mut self, now: Duration) -> Vec<(ToolId, &str)> {
+    /// The snapshots that are due, of each tool that has more to show.
+    pub fn take_due(&mut self, now: Duration) -> Vec<(ToolId, String)> {
         let due = |running: &Running| running.fresh && running.not_before <= now;
         let due = self.tools.iter_mut().filter(|(_, running)| due(running));
         due.map(|(tool, running)| {
             running.fresh = false;
-            let worth = Duration::from_millis((running.text.len() / BYTES_PER_MILLI) as u64);
+            let text = snapshot(&running.output);
+            let worth = Duration::from_millis((text.len() / BYTES_PER_MILLI) as u64);
             running.not_before = now + worth.max(LIVELY);
-            (tool.clone(), running.text.as_str())
+            (tool.clone(), text)
         })
         .collect()
     }
 
-    /// The tool is over: everything it put out.
-    pub fn finish(&mut self, tool: &ToolId) -> Option<String> {
-        self.tools.remove(tool).map(|running| running.text)
+    /// The tool is over.
+    pub fn finish(&mut self, tool: &ToolId) {
+        self.tools.remove(tool);
     }
+}
+
+/// All output so far, or its last lines and how much came before them.
+fn snapshot(output: &Output) -> String {
+    let cut = output.bytes - output.tail.len() as u64;
+    if cut == 0 {
+        return output.tail.clone();
+    }
+    // The first line may have lost its beginning.
+    let rest = output.tail.split_once('\n').map_or("", |(_, rest)| rest);
+    let shown = if rest.is_empty() { output.tail.as_str() } else { rest };
+    format!("[{} bytes before this are not shown]\n{shown}", output.bytes - shown.len() as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::OUTPUT_TAIL;
 
     /// What is sent of an output of so many bytes, that comes in pieces of 1 KB at so many bytes a second.
     fn sent(bytes: usize, per_second: usize) -> usize {
@@ -75,7 +92,7 @@ mod tests {
             live.add(&tool, &piece);
             sent += live.take_due(now).iter().map(|(_, text)| text.len()).sum::<usize>();
         }
-        assert_eq!(live.finish(&tool).unwrap().len(), bytes);
+        assert_eq!(live.tools[&tool].output.bytes, bytes as u64);
         sent + bytes
     }
 
@@ -86,6 +103,26 @@ mod tests {
         assert!(sent(1_000_000, 1_000_000) <= 4 * 1_000_000);
     }
 
+    /// R000-22. A command may write without end, and each snapshot is a copy.
+    #[test]
+    fn only_the_end_of_a_long_output_is_held() {
+        let tool = ToolId::from("t");
+        let mut live = LiveOutput::default();
+        let mut written = 0;
+        for number in 0..20_000 {
+            let line = format!("{number:0>999}\n");
+            written += line.len();
+            live.add(&tool, &line);
+        }
+        assert!(live.tools[&tool].output.tail.capacity() <= 4 * OUTPUT_TAIL);
+        let shown = live.take_due(Duration::ZERO).remove(0).1;
+        assert!(shown.len() <= 2 * OUTPUT_TAIL + 100, "{} bytes", shown.len());
+        let (mark, tail) = shown.split_once('\n').unwrap();
+        assert_eq!(mark, format!("[{} bytes before this are not shown]", written - tail.len()));
+        assert!(tail.len() >= OUTPUT_TAIL - 1000 && tail.lines().all(|line| line.len() == 999), "whole lines");
+        assert!(tail.ends_with("19999\n"));
+    }
+
     #[test]
     fn the_first_piece_is_shown_at_once_and_the_last_never_lost() {
         let (one, two) = (ToolId::from("1"), ToolId::from("2"));
@@ -93,13 +130,14 @@ mod tests {
         assert_eq!(live.due(), None);
         live.add(&one, "a");
         let now = Duration::from_secs(5);
-        assert_eq!(live.take_due(now), [(one.clone(), "a")]);
+        assert_eq!(live.take_due(now), [(one.clone(), "a".to_owned())]);
         live.add(&one, "b");
         live.add(&two, "c");
-        assert_eq!(live.take_due(now), [(two, "c")], "too soon for the other");
+        assert_eq!(live.take_due(now), [(two, "c".to_owned())], "too soon for the other");
         assert_eq!(live.due(), Some(now + LIVELY));
-        assert_eq!(live.finish(&one).as_deref(), Some("ab"));
+        assert_eq!(live.take_due(now + LIVELY), [(one.clone(), "ab".to_owned())]);
+        live.add(&one, "c");
+        live.finish(&one);
         assert_eq!(live.due(), None);
-        assert_eq!(live.finish(&one), None);
     }
 }

@@ -14,12 +14,16 @@ use multitap_event::{
 };
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+pub(crate) use self::tool::OUTPUT_TAIL;
 pub use self::tool::{Output, ToolCall, ToolStatus};
 use crate::arbiter::Arbiter;
 use crate::rule::Rule;
 
 /// How many prompts may wait for the running turn to end.
-pub(crate) const PROMPT_QUEUE: usize = 64;
+const PROMPT_QUEUE: usize = 64;
+/// How many bytes the waiting prompts may have together: they are in memory, and in each checkpoint.
+const PROMPT_QUEUE_BYTES: usize = 32 * 1024 * 1024;
 /// Of how many of the latest prompts it is known where they stand.
 const MARKS: usize = 128;
 /// The command by which agents begin an empty conversation: what was said before is not what the session is about.
@@ -124,6 +128,14 @@ impl State {
     /// Whether nothing runs and nothing waits.
     pub fn is_at_rest(&self) -> bool {
         !self.is_busy() && self.queue.is_empty()
+    }
+
+    /// Whether one more prompt may wait.
+    pub(crate) fn has_room_for(&self, prompt: &Prompt) -> bool {
+        let waiting: usize = self.queue.iter().map(|queued| weight(&queued.prompt)).sum();
+        // One alone may be of any size.
+        let fits = waiting == 0 || waiting + weight(prompt) <= PROMPT_QUEUE_BYTES;
+        fits && self.queue.len() < PROMPT_QUEUE
     }
 
     /// What the next event makes of the session.
@@ -355,6 +367,11 @@ impl State {
     pub fn client(&self, id: &ClientId) -> Option<&ClientRef> {
         self.clients.iter().find(|client| client.client_id.as_ref() == Some(id))
     }
+}
+
+/// What a prompt takes up in memory, about.
+fn weight(prompt: &Prompt) -> usize {
+    size_of::<Prompt>() + prompt.text.len() + prompt.images.iter().map(|image| image.data.len()).sum::<usize>()
 }
 
 fn is_same(one: &ClientRef, other: &ClientRef) -> bool {

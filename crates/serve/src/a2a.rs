@@ -21,6 +21,7 @@ mod rpc;
 mod service;
 mod sse;
 mod stage;
+mod stages;
 #[cfg(test)]
 mod tests;
 mod uri;

@@ -433,3 +433,39 @@ fn a_large_prompt_leaves_little_more_than_its_text() {
     })
     .unwrap();
 }
+
+/// Each thread has a heap of its own, of about 1.5 MB under load: a burst of requests must not start hundreds of them.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_burst_of_requests_starts_few_threads() {
+    const REQUESTS: usize = 800;
+    const CLIENTS: usize = 16;
+    let scene = Scene::bare();
+    let served = scene.serve(&[]);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}).to_string();
+    let request = format!(
+        "POST / HTTP/1.1\r\nHost: {}:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        served.host,
+        served.port,
+        body.len()
+    );
+    let ask = || {
+        let mut streams: Vec<TcpStream> = Vec::new();
+        for _ in 0..REQUESTS / CLIENTS {
+            let mut stream = TcpStream::connect((served.host.as_str(), served.port)).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            streams.push(stream);
+        }
+        for mut stream in streams {
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+    };
+    std::thread::scope(|scope| (0..CLIENTS).for_each(|_| drop(scope.spawn(ask))));
+    // A thread with nothing to do stays for ten seconds.
+    let threads = fs::read_dir(format!("/proc/{}/task", served.live.pid())).unwrap().count();
+    assert!(threads <= 48, "{threads} threads");
+    served.stop("-TERM", &scene);
+}

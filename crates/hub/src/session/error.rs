@@ -49,7 +49,7 @@ pub enum PromptError {
     SentAway,
     #[error("the session takes no more prompts: it ends when the running turn does")]
     Finishing,
-    #[error("too many prompts are waiting")]
+    #[error("too many prompts are waiting (at most 64, of 32 MiB together): send it again once the agent is idle")]
     QueueFull,
     #[error("a prompt {0} is waiting or being worked on already: give this one another id")]
     SameId(PromptId),

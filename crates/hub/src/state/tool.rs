@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// How much of the latest output is at hand; all of it is in the log.
-const OUTPUT_TAIL: usize = 64 * 1024;
+pub(crate) const OUTPUT_TAIL: usize = 64 * 1024;
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ fn weight(value: &Value) -> usize {
 }
 
 impl Output {
-    fn add(&mut self, text: &str) {
+    pub(crate) fn add(&mut self, text: &str) {
         self.bytes += text.len() as u64;
         self.tail.push_str(text);
         // Cut only now and then, so that many small pieces cost no more than a few large ones.

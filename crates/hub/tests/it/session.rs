@@ -38,6 +38,32 @@ async fn prompts_wait_for_the_turn_and_can_be_taken_back() {
     assert_eq!(types(&events).last().unwrap(), "sessionEnded");
 }
 
+/// Sixty-four prompts of 15 MB would be a gigabyte in memory, and each checkpoint would have them all.
+#[tokio::test]
+async fn prompts_wait_only_up_to_so_many_bytes() {
+    const LARGE: usize = 12 * 1024 * 1024;
+    let mut scene = Scene::kept(&Memory::new()).await;
+    scene.prompt("one").await;
+    scene.hears_prompt().await;
+    scene.tells(turn_started()).await;
+    let mut feed = scene.join("ann", JoinFrom::Start).await;
+    until(&mut feed, "turnStarted").await;
+    let mut says = async |bytes: usize| {
+        let said = scene.session.prompt(Prompt::text("x".repeat(bytes)), WhenBusy::Queue, client("ann")).await;
+        if said.is_ok() {
+            // Until it is in the log, another one is refused for that.
+            until(&mut feed, "promptQueued").await;
+        }
+        said
+    };
+    says(LARGE).await.unwrap();
+    says(LARGE).await.unwrap();
+    assert_eq!(says(LARGE).await, Err(PromptError::QueueFull));
+    says(100).await.unwrap();
+    let waiting = &scene.session.snapshot().await.unwrap().queue;
+    assert_eq!(waiting.len(), 3);
+}
+
 /// A client that follows the turn of its prompt must see them, also if the prompt waits and the turn ends at once.
 #[tokio::test]
 async fn notices_of_a_prompt_are_in_its_turn() {

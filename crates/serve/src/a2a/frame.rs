@@ -94,7 +94,7 @@ pub(crate) struct StateChange {
 pub(crate) struct ToolView {
     pub(crate) call: Arc<ToolStarted>,
     pub(crate) status: ToolStatus,
-    /// All output so far, while it runs.
+    /// The output so far while it runs, or the end of a long one.
     pub(crate) live: Option<Arc<str>>,
     /// The question that waits.
     pub(crate) asked: Option<Arc<Question>>,

@@ -8,8 +8,7 @@ mod plan;
 mod task;
 mod wish;
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Error, ErrorKind};
@@ -31,6 +30,7 @@ use super::keep::Keeper;
 use super::mend;
 use super::past::{MissingFrames, Past};
 use super::stage::{Reader, Stage};
+use super::stages::Stages;
 use crate::error;
 use crate::guard::Caller;
 use crate::http::Shared;
@@ -188,7 +188,7 @@ impl Stream {
 /// The door's state: the sessions that are on show.
 #[derive(Debug)]
 pub(crate) struct Service {
-    stages: Mutex<HashMap<SessionId, Arc<OnceCell<Arc<Stage>>>>>,
+    stages: Stages,
     /// Tasks of a client's own session that showed the shipped spelling.
     coders: Arc<Coders>,
     /// The commands of the agent that a session would have now.
@@ -202,7 +202,7 @@ pub(crate) struct Service {
 impl Service {
     pub(crate) fn new() -> Self {
         Self {
-            stages: Mutex::default(),
+            stages: Stages::default(),
             coders: Arc::default(),
             listed: Listed::default(),
             notices: Notices::default(),
@@ -217,34 +217,11 @@ impl Service {
 
     /// The frames of a session, from now on made for everybody.
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
-        let cell = self.cell(session.id());
-        let opened = cell.get_or_try_init(|| async {
-            let (stage, feed) = Stage::open(session.clone()).await?;
-            let last = session.last();
-            // What this process has told of the session so far is not kept yet.
-            let from = session.opened_after();
-            let keeper = Keeper::new(session.id().clone(), door.host().journal(), self.coders.clone(), from);
-            door.tasks().spawn(stage.clone().run(feed, keeper, door.stop().clone()));
-            stage.reached(last).await;
-            Ok(stage)
-        });
-        let stage = opened.await.map_err(|error| error::from_join(&error))?.clone();
-        // A session that was opened anew after its end is another one to us.
-        if stage.session().is_over() && !session.is_over() {
-            self.forget(session.id());
-            return Box::pin(self.stage(door, session)).await;
-        }
-        Ok(stage)
-    }
-
-    fn cell(&self, session: &SessionId) -> Arc<OnceCell<Arc<Stage>>> {
-        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
-        stages.retain(|_, cell| cell.get().is_none_or(|stage| !stage.session().is_over()));
-        stages.entry(session.clone()).or_default().clone()
-    }
-
-    fn forget(&self, session: &SessionId) {
-        self.stages.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+        // What this process has told of the session so far is not kept yet.
+        let from = session.opened_after();
+        let keeper = || Keeper::new(session.id().clone(), door.host().journal(), self.coders.clone(), from);
+        let stage = self.stages.get(session, keeper, door.tasks(), door.stop()).await;
+        stage.map_err(|error| error::from_join(&error))
     }
 
     /// How frames of that session are spelled for this call.

@@ -15,7 +15,7 @@ use crate::session::error::{
 };
 use crate::session::right::Rights;
 use crate::session::{Join, Joined, Place, WhenBusy};
-use crate::state::{PROMPT_QUEUE, Presence, Queued};
+use crate::state::{Presence, Queued};
 use crate::tail::Reader;
 
 /// How many clients may read a session at once.
@@ -177,7 +177,7 @@ impl SessionTask {
     }
 
     fn queue(&mut self, prompt: Prompt, from: ClientRef, first: bool) -> Result<(), PromptError> {
-        if self.state.queue.len() >= PROMPT_QUEUE {
+        if !self.state.has_room_for(&prompt) {
             return Err(PromptError::QueueFull);
         }
         self.tell(EventKind::PromptQueued { prompt, from: Some(from), first });

@@ -1,0 +1,149 @@
+//! The sessions on show: one stage for each, from the first client that asks for it until the session ends.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use multitap_event::SessionId;
+use multitap_hub::{JoinError, Session};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::stage::{Listen, Stage};
+
+type Cell = Arc<OnceCell<Arc<Stage>>>;
+
+/// Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stages {
+    open: Arc<Mutex<HashMap<SessionId, Cell>>>,
+}
+
+impl Stages {
+    /// The stage of a session. The first call opens it and runs it among `tasks`.
+    pub(crate) async fn get<L: Listen + 'static>(
+        &self,
+        session: &Session,
+        listener: impl Fn() -> L,
+        tasks: &TaskTracker,
+        stop: &CancellationToken,
+    ) -> Result<Arc<Stage>, JoinError> {
+        loop {
+            let cell = self.cell(session.id());
+            let opened = cell.get_or_try_init(|| async {
+                let (stage, feed) = Stage::open(session.clone()).await?;
+                let last = session.last();
+                let run = stage.clone().run(feed, listener(), stop.clone());
+                let stages = self.clone();
+                tasks.spawn(async move {
+                    run.await;
+                    // Not only when somebody next asks: a stage holds megabytes, and an idle host is asked nothing.
+                    remove_ended(&mut stages.lock());
+                });
+                stage.reached(last).await;
+                Ok(stage)
+            });
+            let stage = opened.await?.clone();
+            if !stage.session().is_over() {
+                return Ok(stage);
+            }
+            // Its task may have ended before the cell had it.
+            remove_ended(&mut self.lock());
+            // A session that was opened again after its end has another stage.
+            if session.is_over() {
+                return Ok(stage);
+            }
+        }
+    }
+
+    fn cell(&self, session: &SessionId) -> Cell {
+        let mut open = self.lock();
+        remove_ended(&mut open);
+        open.entry(session.clone()).or_default().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Cell>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn remove_ended(open: &mut HashMap<SessionId, Cell>) {
+    open.retain(|_, cell| cell.get().is_none_or(|stage| !stage.session().is_over()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::time::Duration;
+
+    use multitap_event::{
+        AgentEnd, AgentKind, AgentType, ClientRef, Door, Draft, EventKind, SessionConfig, SessionStart, Timestamp, link,
+    };
+    use multitap_hub::{Hub, Launch, Launching, Linger, Open};
+    use multitap_store::Store;
+    use tokio::sync::mpsc;
+    use tokio::time::timeout;
+
+    use super::super::frame::Frame;
+    use super::*;
+
+    /// Long enough for a busy machine; nothing waits this long when all is well.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    struct Deaf;
+
+    impl Listen for Deaf {
+        fn heard(&mut self, _: &Frame) {}
+
+        async fn rest(&mut self) {}
+    }
+
+    #[derive(Debug)]
+    struct Scripted(mpsc::Sender<AgentEnd>);
+
+    impl Launch for Scripted {
+        fn launch(&self, _: SessionConfig) -> Launching {
+            let ends = self.0.clone();
+            Box::pin(async move {
+                let (link, end) = link();
+                let start = EventKind::SessionStarted(SessionStart::of(AgentType::Builtin));
+                end.events.send(Draft::new(Timestamp::now(), start)).await.unwrap();
+                ends.send(end).await.unwrap();
+                Ok(link)
+            })
+        }
+
+        fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+            Box::pin(async {})
+        }
+    }
+
+    /// A host that nobody asks anything after its sessions ended must not hold their frames and the ends of their logs.
+    #[tokio::test]
+    async fn ended_sessions_are_let_go_although_nobody_asks() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open(folder.path().join("sessions.db")).unwrap());
+        let (ends, mut agents) = mpsc::channel(8);
+        let hub = Hub::new(store, Arc::new(Scripted(ends)));
+        let (stages, tasks, stop) = (Stages::default(), TaskTracker::new(), CancellationToken::new());
+        let mut weak = Vec::new();
+        for _ in 0..3 {
+            let by = ClientRef::new("test", Door::A2a);
+            let open = Open { linger: Linger::UntilClosed, ..Open::new(SessionConfig::new(AgentKind::Builtin), by) };
+            let session = hub.open(open).await.unwrap();
+            let stage = stages.get(&session, || Deaf, &tasks, &stop).await.unwrap();
+            assert!(Arc::ptr_eq(&stage, &stages.get(&session, || Deaf, &tasks, &stop).await.unwrap()));
+            weak.push(Arc::downgrade(&stage));
+        }
+        assert_eq!(stages.lock().len(), 3);
+        agents.close();
+        while let Some(agent) = agents.recv().await {
+            drop(agent);
+        }
+        hub.shutdown().await;
+        tasks.close();
+        timeout(PATIENCE, tasks.wait()).await.unwrap();
+        assert_eq!(stages.lock().len(), 0);
+        assert!(weak.iter().all(|stage| stage.upgrade().is_none()));
+    }
+}
