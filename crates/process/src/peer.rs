@@ -40,6 +40,7 @@ mod linux {
     use std::collections::HashSet;
     use std::fs;
     use std::net::{IpAddr, SocketAddr};
+    use std::path::Path;
 
     use rustix::process::{Pid, getpid};
 
@@ -140,12 +141,41 @@ mod linux {
             match holds(pid, &socket) {
                 Some(true) => return false,
                 Some(false) => {}
-                None => is_hidden_elsewhere |= hides_files(pid, Some(owner)),
+                None => is_hidden_elsewhere |= is_ssh_server(pid) && hides_files(pid, Some(owner)),
             }
         }
-        // No process is seen with it. An agent can send it through a pipe to itself, so that nobody has it for a while;
-        // only a program that hides its files, such as sshd with a tunnel, is a reason to let it in.
-        is_hidden || !is_hidden_elsewhere
+        // No process is seen with it. Only an SSH server with a tunnel is a reason to let it in, unless an agent's
+        // process may have it where a list of its files does not show it.
+        is_hidden || !is_hidden_elsewhere || of_agents.iter().any(|pid| conceals(*pid, &socket))
+    }
+
+    /// Whether a process may have that file without listing it: a thread with a list of its own has it, it is on its
+    /// way through a Unix socket, or it is registered with an `io_uring`.
+    fn conceals(pid: Pid, file: &str) -> bool {
+        let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).into_iter().flatten().flatten();
+        tasks.into_iter().any(|task| {
+            // A list that cannot be read is of a thread that has ended.
+            lists(&task.path().join("fd"), file).unwrap_or_default() || has_unlisted_files(&task.path().join("fdinfo"))
+        })
+    }
+
+    /// Whether a file of this list holds other files, as the kernel says about Unix sockets and rings.
+    fn has_unlisted_files(list: &Path) -> bool {
+        let entries = fs::read_dir(list).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| {
+            let about = fs::read_to_string(entry.path()).unwrap_or_default();
+            about.lines().any(|line| {
+                let count = line.strip_prefix("scm_fds:").or_else(|| line.strip_prefix("UserFiles:"));
+                count.is_some_and(|count| count.trim() != "0")
+            })
+        })
+    }
+
+    /// Whether it is an SSH server, which makes the connections of its tunnels itself. Agents cannot start one outside
+    /// their supervisor.
+    fn is_ssh_server(pid: Pid) -> bool {
+        let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).unwrap_or_default();
+        matches!(name.trim_end(), "sshd" | "sshd-session" | "dropbear")
     }
 
     /// Whether a process that does not let us look at its files lives, and is one of that user's. One that has ended
@@ -179,7 +209,12 @@ mod linux {
 
     /// Whether a process has that file open; none if it does not let us look.
     fn holds(pid: Pid, file: &str) -> Option<bool> {
-        let files = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())).ok()?;
+        lists(Path::new(&format!("/proc/{}/fd", pid.as_raw_nonzero())), file)
+    }
+
+    /// Whether that file is in a list of open files; none if the list cannot be read.
+    fn lists(list: &Path, file: &str) -> Option<bool> {
+        let files = fs::read_dir(list).ok()?;
         let mut links = files.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
         Some(links.any(|link| link.as_os_str() == file))
     }
@@ -291,11 +326,33 @@ mod linux {
             assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
             sendmsg(&to, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
             drop(stream);
-            let Found::Socket { owner, .. } = find(ours, theirs) else { panic!("{:?}", find(ours, theirs)) };
-            let unreadable = |pid: Pid| holds(pid, "").is_none() && hides_files(pid, Some(owner));
-            let is_hidden_elsewhere = everyone().iter().any(|kin| unreadable(kin.process.pid));
-            let is_refused = is_connection_of(&HashSet::new(), &everyone(), ours, theirs);
-            assert_eq!(is_refused, !is_hidden_elsewhere);
+            let Found::Socket { inode, .. } = find(ours, theirs) else { panic!("{:?}", find(ours, theirs)) };
+            assert!(conceals(getpid(), &format!("socket:[{inode}]")), "it is in a queue of ours");
+            let us = HashSet::from([getpid()]);
+            assert!(is_connection_of(&us, &everyone(), ours, theirs), "whatever else hides its files");
+        }
+
+        /// The list of files of a process is that of its first thread.
+        #[test]
+        fn a_connection_that_a_thread_keeps_to_itself_is_found() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let (tell, told) = std::sync::mpsc::channel();
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            let thread = std::thread::spawn(move || {
+                nix::sched::unshare(nix::sched::CloneFlags::CLONE_FILES).unwrap();
+                let stream = TcpStream::connect(address).unwrap();
+                tell.send(stream.local_addr().unwrap()).unwrap();
+                ended.recv().ok();
+            });
+            let ours = told.recv().unwrap();
+            let Found::Socket { inode, .. } = find(ours, address) else { panic!("{:?}", find(ours, address)) };
+            let socket = format!("socket:[{inode}]");
+            assert_eq!(holds(getpid(), &socket), Some(false), "it is not listed");
+            assert!(conceals(getpid(), &socket));
+            assert!(is_connection_of(&HashSet::from([getpid()]), &everyone(), ours, address));
+            drop(end);
+            thread.join().unwrap();
         }
 
         #[test]
