@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, SessionConfig, Transport, Unsupported, link,
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, Resume, SessionConfig, Transport, Unsupported, link,
 };
 use multitap_process::{Keeper, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
@@ -107,11 +107,28 @@ pub fn recorded(agent: AgentType) -> Option<AnyCodec> {
     }
 }
 
+/// Refuses what an agent's program would read as an option of its own. Clients choose models, and Claude takes the word
+/// after `--resume` for an option if it begins like one.
+fn check_words(config: &SessionConfig) -> Result<(), Unsupported> {
+    let (session, message) = match &config.resume {
+        Resume::New | Resume::Latest => (None, None),
+        Resume::Session { native_id, at } => (Some(native_id), at.as_ref()),
+    };
+    for (setting, word) in [("model", config.model.as_ref()), ("session", session), ("message", message)] {
+        if let Some(word) = word.filter(|word| word.starts_with('-')) {
+            let why = "a name cannot begin with a dash".to_owned();
+            return Err(Unsupported { agent: config.agent.agent_type(), setting: format!("{setting} {word}"), why });
+        }
+    }
+    Ok(())
+}
+
 /// Starts an agent and waits until it is up. Its work is carried on `tasks`; when the link's command end is dropped
 /// the agent is asked to go, and when `tasks` has finished nothing of it is left.
 pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
     let agent = spec.config.agent.agent_type();
     mcp::check(&spec.config)?;
+    check_words(&spec.config)?;
     // Judged at every start: a project's files may have come since the last one.
     let (config, warning) = project::judged(spec.config).await?;
     spec.config = config;
@@ -283,4 +300,27 @@ fn spawn_failed(agent: AgentType, error: &SpawnError) -> AgentError {
         failed = failed.native(source.to_string());
     }
     failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_is_an_option_of_the_agents_program() {
+        let config = || SessionConfig::new(AgentKind::Claude);
+        let resume = |native_id: &str, at: Option<&str>| {
+            let resume = Resume::Session { native_id: native_id.to_owned(), at: at.map(str::to_owned) };
+            SessionConfig { resume, ..config() }
+        };
+        let with_model = |model: &str| SessionConfig { model: Some(model.to_owned()), ..config() };
+        for fine in [config(), with_model("claude-opus-4-1"), resume("0a-1", Some("m-1"))] {
+            assert!(check_words(&fine).is_ok(), "{fine:?}");
+        }
+        let flag = "--dangerously-skip-permissions";
+        for refused in [with_model(flag), resume(flag, None), resume("0a-1", Some(flag))] {
+            let error = check_words(&refused).unwrap_err().to_string();
+            assert!(error.contains(flag) && error.contains("dash"), "{error}");
+        }
+    }
 }

@@ -174,9 +174,27 @@ impl Policy {
     }
 }
 
-/// Whether to change that file is as good as to run something: what git and Multitap themselves obey.
-fn is_delicate(file: &Path) -> bool {
-    file.components().any(|part| matches!(part.as_os_str().to_str(), Some(".git" | ".multitap")))
+/// Files and folders that others obey: git, Multitap, the agents that it drives, shells and editors.
+const DELICATE: [&str; 13] = [
+    ".agents",
+    ".claude",
+    ".codex",
+    ".env",
+    ".envrc",
+    ".gemini",
+    ".git",
+    ".gitmodules",
+    ".husky",
+    ".idea",
+    ".mcp.json",
+    ".multitap",
+    ".vscode",
+];
+
+/// Whether to change that file is as good as to run something. Some file systems do not tell capitals apart.
+pub(super) fn is_delicate(file: &Path) -> bool {
+    let is_named = |name: &str| DELICATE.iter().any(|known| name.eq_ignore_ascii_case(known));
+    file.components().any(|part| part.as_os_str().to_str().is_some_and(is_named))
 }
 
 /// The rules that an answer for good about a job makes; none for an answer that is not one.
@@ -188,6 +206,8 @@ pub(crate) fn always(option: &str, tool: &str, job: &Job) -> Vec<Rule> {
         }
         (option::PROCEED_ALWAYS | option::PROCEED_ALWAYS_TOOL | option::PROCEED_ALWAYS_AND_SAVE, access) => {
             match access {
+                // No rule for all edits covers such a file.
+                Access::Change { file } if is_delicate(file) => Vec::new(),
                 Access::Change { .. } => vec![Rule::Edits],
                 Access::Remember { .. } => vec![Rule::Tool(tool.to_owned())],
                 Access::Shell { command, .. } => shell::always(command),

@@ -23,6 +23,10 @@ const HARMLESS: [&str; 9] = [
 /// Words in the head of a command, an agent or a skill by which it acts.
 const HEAD: [&str; 4] = ["allowed-tools", "hooks", "mcpServers", "permissionMode"];
 
+/// Folders of which every file acts. A routine, like a scheduled task, is a prompt that Claude sends itself, also at its
+/// start; a workflow is a script.
+const FOLDERS: [(&str, &str); 3] = [("plugins", "a plugin"), ("routines", "a routine"), ("workflows", "a workflow")];
+
 pub(crate) fn look(project: &mut Project) {
     // In a linked worktree Claude Code reads local settings and skills of the main repository.
     for folder in project.up_to_repository().into_iter().chain(project.main_repository()) {
@@ -40,19 +44,31 @@ pub(crate) fn look(project: &mut Project) {
         for name in ["commands", "agents", "skills"] {
             project.look_into(&own.join(name), acts);
         }
-        project.look_into(&own.join("plugins"), |_, _| Some("a plugin"));
+        for (name, what) in FOLDERS {
+            project.look_into(&own.join(name), move |_, _| Some(what));
+        }
+        for name in ["launch.json", "scheduled_tasks.json"] {
+            project.look_at_json(&own.join(name), |_, value| is_empty(value));
+        }
     }
     for folder in project.ancestors() {
         // What lies in the user's home, or above it, is no project's.
         if project.is_home(&folder) {
             return;
         }
-        let is_empty = |value: &Value| value.as_object().is_some_and(serde_json::Map::is_empty);
         project.look_at_json(&folder.join(".mcp.json"), |key, value| match key {
             ["mcpServers"] => is_empty(value),
             [_] => true,
             _ => false,
         });
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
     }
 }
 

@@ -76,7 +76,7 @@ impl ClaudeCodec {
             "Bash" | "PowerShell" => Details::Command {
                 command: text("command").unwrap_or_default(),
                 directory: self.session.cwd.clone(),
-                description: text("description"),
+                description: described(&asked.input),
             },
             "ExitPlanMode" => Details::Plan { plan: self.plan(asked) },
             "AskUserQuestion" => Details::Input { questions: asked_questions(&asked.input) },
@@ -102,6 +102,19 @@ impl ClaudeCodec {
             .or_else(|| self.files.read(file.or_else(|| self.tools.plan_file.clone())?.as_ref()))
             .unwrap_or_default()
     }
+}
+
+/// What a command is for, behind all that its other arguments change: one that leaves the sandbox, or stays in the
+/// background, must not look like any other.
+fn described(input: &Map<String, Value>) -> Option<String> {
+    let is_shown = |(name, value): &(&String, &Value)| {
+        let is_unset = matches!(value, Value::Null | Value::Bool(false));
+        !is_unset && !matches!(name.as_str(), "command" | "description" | "timeout")
+    };
+    let others = input.iter().filter(is_shown).map(|(name, value)| format!("{name}: {value}"));
+    let purpose = input.get("description").and_then(Value::as_str).map(str::to_owned);
+    let lines: Vec<String> = others.chain(purpose).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 pub(super) fn headline(asked: &AskedTool, details: &Details) -> String {
@@ -243,4 +256,20 @@ fn rule_names(suggestion: &Value) -> Vec<String> {
         })
     };
     suggestion.get("rules").and_then(Value::as_array).into_iter().flatten().filter_map(rule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_with_all_that_its_arguments_change() {
+        let shown = |input: Value| described(input.as_object().unwrap());
+        assert_eq!(shown(json!({ "command": "ls", "timeout": 1, "run_in_background": false })), None);
+        assert_eq!(shown(json!({ "command": "ls", "description": "list" })).as_deref(), Some("list"));
+        let outside = json!({ "command": "ls", "description": "list", "dangerouslyDisableSandbox": true });
+        assert_eq!(shown(outside).as_deref(), Some("dangerouslyDisableSandbox: true\nlist"));
+        let waiting = json!({ "command": "ls", "run_in_background": true });
+        assert_eq!(shown(waiting).as_deref(), Some("run_in_background: true"));
+    }
 }

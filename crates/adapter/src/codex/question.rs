@@ -140,7 +140,7 @@ impl CodexCodec {
             details: Details::Command {
                 command,
                 directory: params.string("cwd").or_else(|| self.session.cwd().map(str::to_owned)),
-                description: host.map(|host| format!("network access to {host}")),
+                description: described(host.as_deref(), params),
             },
             reason: params.string("reason"),
             via: Via::Command { rule },
@@ -264,6 +264,15 @@ impl CodexCodec {
     }
 }
 
+/// What a command gets beyond its sandbox: a host on the network, or permissions that it asks for.
+fn described(host: Option<&str>, params: &Fields) -> Option<String> {
+    let host = host.map(|host| format!("network access to {host}"));
+    let more = present(params.fields("additionalPermissions").0);
+    let more = (!more.is_empty()).then(|| format!("with further permissions: {}", Value::Object(more)));
+    let lines: Vec<String> = host.into_iter().chain(more).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
 /// Not in the shared words: no to this and its like for the rest of the session.
 pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
 
@@ -327,5 +336,20 @@ fn form_question(params: &Fields, server: &str, message: &str) -> Asked {
         details,
         reason: None,
         via: Via::Form { fields },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_with_the_permissions_it_asks_for() {
+        let shown = |params: Value, host: Option<&str>| described(host, &Fields::of(Some(&params)));
+        assert_eq!(shown(json!({ "command": "ls", "additionalPermissions": null }), None), None);
+        assert_eq!(shown(json!({}), Some("example.com")).as_deref(), Some("network access to example.com"));
+        let wants = json!({ "additionalPermissions": { "network": null, "fileSystem": { "write": ["/"] } } });
+        let expected = r#"with further permissions: {"fileSystem":{"write":["/"]}}"#;
+        assert_eq!(shown(wants, None).as_deref(), Some(expected));
     }
 }

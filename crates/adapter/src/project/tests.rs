@@ -73,11 +73,25 @@ fn servers_commands_and_skills_of_claude_act() {
     check("CLAUDE.md", "!`touch x`", &[]);
 }
 
+/// Claude sends itself the prompts of its schedule, also those that it missed, as if the user had typed them.
+#[test]
+fn schedules_and_scripts_of_claude_act() {
+    let check = |name: &str, text: &str, expected: &[&str]| check(AgentType::Claude, name, text, expected);
+    let task = r#"{"tasks": [{"id": "t", "cron": "* * * * *", "prompt": "x", "createdAt": 1, "recurring": true}]}"#;
+    check(".claude/scheduled_tasks.json", task, &[".claude/scheduled_tasks.json (tasks)"]);
+    check(".claude/scheduled_tasks.json", r#"{"tasks": []}"#, &[]);
+    check(".claude/routines/daily.md", "x", &[".claude/routines/daily.md (a routine)"]);
+    check(".claude/workflows/go.js", "x", &[".claude/workflows/go.js (a workflow)"]);
+    check(".claude/launch.json", r#"{"configurations": [1]}"#, &[".claude/launch.json (configurations)"]);
+    check(".claude/rules/style.md", "x", &[]);
+}
+
 #[test]
 fn settings_hooks_and_rules_of_codex_act() {
     let check = |name: &str, text: &str, expected: &[&str]| check(AgentType::Codex, name, text, expected);
     check(".codex/config.toml", "# mine\n[mcp_servers.x]\ncommand = \"x\"\n", &[".codex/config.toml (settings)"]);
     check(".codex/config.toml", "\n# nothing\n", &[]);
+    check(".agents/plugins/marketplace.json", "{}", &[".agents/plugins/marketplace.json (a plugin)"]);
     check(".codex/hooks.json", r#"{"hooks": {"Stop": []}}"#, &[".codex/hooks.json (hooks)"]);
     check(".codex/rules/default.rules", "prefix_rule()", &[".codex/rules/default.rules (a rule)"]);
     check(".codex/skills/x/SKILL.md", "text", &[]);

@@ -7,14 +7,17 @@
 mod git;
 mod sed;
 
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
 use super::looks::long;
 use super::{Simple, Word};
 
 /// Programs, and commands of the shell's own, that run what they are given; some have their version behind the name.
 const RUNNERS: [&str; 5] = [
-    // The shell's own.
-    ". alias bind builtin command compgen complete enable eval exec fc hash let mapfile readarray source time \
-     trap",
+    // The shell's own, zsh's as well: agents run commands in the user's shell.
+    ". - alias autoload bind builtin command compgen complete disable emulate enable eval exec fc foreach functions hash \
+     let mapfile nocorrect noglob readarray repeat sched source time trap vared zcompile zle zmodload zpty",
     // Shells, and programs that are many.
     "ash bash busybox cmd.exe csh dash elvish fish ksh mksh nu osascript posh powershell pwsh rbash rksh rzsh sh \
      tcsh toybox wsl xonsh yash zsh",
@@ -26,7 +29,8 @@ const RUNNERS: [&str; 5] = [
      Rscript ruby runghc runhaskell sage sbcl scala scala-cli scheme swift swipl tclsh tcc ts-node tsx wine wish \
      zx",
     // Run another program: as someone else, somewhere else, later, often, watched, with limits.
-    "anacron ansible ansible-console ansible-playbook at autossh batch bfs bpftrace bunx busctl bwrap caffeinate \
+    "aa-exec aoss cpulimit logsave msgexec msgfilter multitime openvt pexec pidstat service update-alternatives \
+     anacron ansible ansible-console ansible-playbook at autossh batch bfs bpftrace bunx busctl bwrap caffeinate \
      capsh ccache cgexec chpst choom chronic chroot chrt concurrently coproc coresched crontab cross-env daemon \
      daemonize dbus-launch dbus-run-session dbus-send direnv distcc distrobox doas dotenv dotenvx dtrace \
      dumb-init eatmydata enosys entr env envdir fakechroot fakeroot faketime find firejail flatpak flock foreman \
@@ -165,6 +169,16 @@ const BY_ARGUMENT: &[Hiding] = &[
     Hiding { names: &["zig", "nim", "v", "rails", "mix"], words: &["run", "r", "runner"], ..NOTHING },
     Hiding { names: &["rake"], letters: "efr", long: &["--execute", "--rakefile", "--require"], ..NOTHING },
     Hiding { names: &["groff", "troff", "pic"], letters: "U", ..NOTHING },
+    Hiding { names: &["exiftool"], words: &["-if", "-config"], holds: &["<"], ..NOTHING },
+    Hiding { names: &["cowsay", "cowthink"], letters: "f", ..NOTHING },
+    Hiding { names: &["latexmk"], letters: "er", ..NOTHING },
+    Hiding { names: &["ssh-keygen", "ssh-add"], letters: "DsS", ..NOTHING },
+    Hiding { names: &["openvpn"], holds: &["up", "down", "plugin", "config", "script"], ..NOTHING },
+    Hiding {
+        names: &["puppet", "facter", "gem", "knife"],
+        words: &["apply", "exec", "open", "--custom-dir"],
+        ..NOTHING
+    },
     Hiding {
         names: &["pandoc"],
         letters: "FLd",
@@ -243,16 +257,20 @@ pub(super) fn with_arguments(name: &str, arguments: &[&str]) -> bool {
             let [name, unversioned, variant] = spellings(name);
             // A compiler may have the system in its name that it builds for: `x86_64-linux-gnu-gcc`.
             let names = [name, unversioned, variant, unversioned.rsplit('-').next().unwrap_or(name)];
-            let mut hiding = BY_ARGUMENT.iter().filter(|hiding| hiding.names.iter().any(|known| names.contains(known)));
-            hiding.any(|hiding| hiding.applies(arguments))
+            static HIDING: LazyLock<HashMap<&str, &Hiding>> = LazyLock::new(|| {
+                BY_ARGUMENT.iter().flat_map(|hiding| hiding.names.iter().map(move |name| (*name, hiding))).collect()
+            });
+            names.iter().filter_map(|name| HIDING.get(name)).any(|hiding| hiding.applies(arguments))
         }
     }
 }
 
 /// Whether a program runs what it is given, so that its name says nothing.
 pub(crate) fn is_runner(name: &str) -> bool {
-    let names = spellings(base(name));
-    RUNNERS.iter().flat_map(|names| names.split(' ')).any(|runner| names.contains(&runner))
+    // A line may have as many commands as it has letters.
+    static NAMES: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| RUNNERS.iter().flat_map(|names| names.split(' ')).collect());
+    spellings(base(name)).iter().any(|name| NAMES.contains(name))
 }
 
 /// What a program may be called in the lists: as it is, without its version (`gcc-12`), without the variant that a

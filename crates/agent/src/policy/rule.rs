@@ -164,6 +164,7 @@ impl Rule {
     pub(super) fn allows(&self, tool: &str, access: Access<'_>) -> bool {
         match (self, access) {
             (Self::Begins(_) | Self::Line(_), _) => false,
+            (Self::Edits, Access::Change { file }) => !super::is_delicate(file),
             (Self::Host(host), Access::Fetch { urls }) => {
                 !urls.is_empty() && urls.iter().all(|url| host_of(url).as_ref() == Some(host))
             }

@@ -215,3 +215,33 @@ fn only_what_is_not_denied_is_approved_whoever_consents() {
         assert_eq!((approves(Consent::Unasked), approves(Consent::Given)), (unasked, given), "{mode} {command}");
     }
 }
+
+/// A file that another program obeys is asked about, also where all edits are allowed.
+#[test]
+fn edits_of_files_that_others_obey_are_asked_about() {
+    let judge = |mode, allow: &[&str], file: &str| {
+        let access = Access::Change { file: Path::new(file) };
+        Policy::new(mode, rules(allow), Vec::new()).judge_access("write_file", access)
+    };
+    for file in [
+        "/w/.git/config",
+        "/w/.GIT/hooks/x",
+        "/w/.claude/settings.json",
+        "/w/sub/.claude/skills/x/SKILL.md",
+        "/w/.mcp.json",
+        "/w/.codex/config.toml",
+        "/w/.gemini/settings.json",
+        "/w/.env",
+        "/w/.vscode/tasks.json",
+        "/w/.multitap/settings.json",
+    ] {
+        assert_eq!(judge(ApprovalMode::AutoEdit, &[], file), Verdict::Ask, "{file}");
+        assert_eq!(judge(ApprovalMode::Ask, &["edit"], file), Verdict::Ask, "{file}");
+        assert_eq!(judge(ApprovalMode::Ask, &["write_file"], file), Verdict::Run, "the rule names the tool: {file}");
+        assert_eq!(judge(ApprovalMode::AutoAll, &[], file), Verdict::Run, "{file}");
+    }
+    for file in ["/w/a.rs", "/w/.gitignore", "/w/claude/x"] {
+        assert_eq!(judge(ApprovalMode::AutoEdit, &[], file), Verdict::Run, "{file}");
+        assert_eq!(judge(ApprovalMode::Ask, &["edit"], file), Verdict::Run, "{file}");
+    }
+}

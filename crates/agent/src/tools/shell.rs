@@ -123,8 +123,15 @@ impl Command {
         Details::Command {
             command: self.command.clone(),
             directory: Some(self.directory.display().to_string()),
-            description: self.description.clone(),
+            description: self.described(),
         }
+    }
+
+    /// What it is for. A command that outlives its call must not look like one that ends with it.
+    fn described(&self) -> Option<String> {
+        let background = self.background.then(|| "runs in the background until the session ends".to_owned());
+        let lines: Vec<String> = background.into_iter().chain(self.description.clone()).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     #[cfg(test)]

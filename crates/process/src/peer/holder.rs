@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::path::Path;
 
 use rustix::process::{Pid, getpid};
 
@@ -15,6 +16,8 @@ pub(super) struct Holders {
     of_agents: HashSet<u64>,
     /// Sockets that no process was seen with.
     unseen: HashSet<u64>,
+    /// The processes of agents.
+    agents: Vec<Pid>,
     /// A process of an agent does not show its files.
     agent_hides: bool,
     /// Processes of nobody's agent that do not show their files.
@@ -35,11 +38,13 @@ impl Holders {
         others: impl Iterator<Item = Pid>,
         mut sockets_of: impl FnMut(Pid) -> Option<HashSet<u64>>,
     ) -> Self {
-        let mut found = Self { of_agents: HashSet::new(), unseen: sockets, agent_hides: false, hiding: Vec::new() };
+        let agents: Vec<Pid> = agents.collect();
+        let mut found =
+            Self { of_agents: HashSet::new(), unseen: sockets, agents, agent_hides: false, hiding: Vec::new() };
         if found.unseen.is_empty() {
             return found;
         }
-        for pid in agents {
+        for pid in found.agents.iter().copied() {
             match sockets_of(pid) {
                 Some(held) => found.of_agents.extend(held.into_iter().filter(|inode| found.unseen.contains(inode))),
                 None => found.agent_hides |= is_alive(pid),
@@ -60,17 +65,53 @@ impl Holders {
 
     /// Whether a process of an agent may have that socket.
     pub(super) fn may_be_agent(&self, row: &Row) -> bool {
-        // An agent can send a socket through a pipe to itself, so that no process has it for a while. Only a program
-        // that hides its files, such as sshd with a tunnel, is a reason to accept a socket that nobody is seen with.
-        let is_hidden_elsewhere = || self.hiding.iter().any(|pid| hides_files(*pid, row.owner));
+        // No process is seen with it. Only an SSH server with a tunnel is a reason to accept it, unless a process of an
+        // agent may have it where a list of its files does not show it.
+        let is_of_tunnel = || self.hiding.iter().any(|pid| is_ssh_server(*pid) && hides_files(*pid, row.owner));
+        let is_concealed = || self.agents.iter().any(|pid| conceals(*pid, row.inode));
         self.of_agents.contains(&row.inode)
-            || self.unseen.contains(&row.inode) && (self.agent_hides || !is_hidden_elsewhere())
+            || self.unseen.contains(&row.inode) && (self.agent_hides || !is_of_tunnel() || is_concealed())
     }
+}
+
+/// Whether a process may have that socket without listing it: a thread with a list of its own has it, it is on its way
+/// through a Unix socket, or it is registered with an `io_uring`.
+fn conceals(pid: Pid, inode: u64) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).into_iter().flatten().flatten();
+    tasks.into_iter().any(|task| {
+        // A list that cannot be read is of a thread that has ended.
+        let is_listed = listed_sockets(&task.path().join("fd")).is_some_and(|held| held.contains(&inode));
+        is_listed || has_unlisted_files(&task.path().join("fdinfo"))
+    })
+}
+
+/// Whether a file of this list holds other files, as the kernel says about Unix sockets and rings.
+fn has_unlisted_files(list: &Path) -> bool {
+    let entries = fs::read_dir(list).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| {
+        let about = fs::read_to_string(entry.path()).unwrap_or_default();
+        about.lines().any(|line| {
+            let count = line.strip_prefix("scm_fds:").or_else(|| line.strip_prefix("UserFiles:"));
+            count.is_some_and(|count| count.trim() != "0")
+        })
+    })
+}
+
+/// Whether it is an SSH server, which makes the connections of its tunnels itself. Agents cannot start one outside
+/// their supervisor.
+fn is_ssh_server(pid: Pid) -> bool {
+    let name = fs::read_to_string(format!("/proc/{}/comm", pid.as_raw_nonzero())).unwrap_or_default();
+    matches!(name.trim_end(), "sshd" | "sshd-session" | "dropbear")
 }
 
 /// The sockets that a process has open; none if it does not let us look.
 fn sockets_of(pid: Pid) -> Option<HashSet<u64>> {
-    let files = fs::read_dir(format!("/proc/{}/fd", pid.as_raw_nonzero())).ok()?;
+    listed_sockets(Path::new(&format!("/proc/{}/fd", pid.as_raw_nonzero())))
+}
+
+/// The sockets in a list of open files; none if it cannot be read.
+fn listed_sockets(list: &Path) -> Option<HashSet<u64>> {
+    let files = fs::read_dir(list).ok()?;
     let links = files.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
     let inode = |link: &str| link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok();
     Some(links.filter_map(|link| inode(link.to_str()?)).collect())
@@ -175,8 +216,32 @@ mod tests {
         sendmsg(&to, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
         drop(stream);
         assert_eq!(Table::read(&[connection]).row(&connection), Some(row), "it is open all the same");
-        let unreadable = |pid: Pid| sockets_of(pid).is_none() && hides_files(pid, row.owner);
-        let is_hidden_elsewhere = everyone().iter().any(|kin| unreadable(kin.process.pid));
-        assert_eq!(find(row).may_be_agent(&row), !is_hidden_elsewhere);
+        assert!(conceals(getpid(), row.inode), "it is in a queue of ours");
+        let us = HashSet::from([getpid()]);
+        let holders = Holders::find(HashSet::from([row.inode]), &us, &everyone());
+        assert!(holders.may_be_agent(&row), "whatever else hides its files");
+    }
+
+    /// The list of files of a process is that of its first thread.
+    #[test]
+    fn a_socket_that_a_thread_keeps_to_itself_is_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = listener.local_addr().unwrap();
+        let (send, receive) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_FILES).unwrap();
+            let stream = TcpStream::connect(own).unwrap();
+            send.send(stream.local_addr().unwrap()).unwrap();
+            ended.recv().ok();
+        });
+        let connection = LocalConnection { peer: receive.recv().unwrap(), own };
+        let row = Table::read(&[connection]).row(&connection).unwrap();
+        assert!(!sockets_of(getpid()).unwrap().contains(&row.inode), "it is not listed");
+        assert!(conceals(getpid(), row.inode));
+        let us = HashSet::from([getpid()]);
+        assert!(Holders::find(HashSet::from([row.inode]), &us, &everyone()).may_be_agent(&row));
+        drop(end);
+        thread.join().unwrap();
     }
 }

@@ -91,8 +91,9 @@ const PLAIN: &[&str] = &[
     "write-tree",
 ];
 
-/// Options that name a program, or a place whose settings do.
+/// Options that name a program, a place whose settings do, or a file to write, which may be such a setting.
 const OPTIONS: &[&str] = &[
+    "--output",
     "--config-env",
     "--exec-path",
     "--upload-pack",

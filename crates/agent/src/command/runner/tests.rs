@@ -114,6 +114,20 @@ fn programs_that_run_others_are_known_by_their_arguments() {
         "sed 's/[^]/]/;y/e;s/x/;/;#/p' y",
         "sed 's/[[.].]/]/;y/e;s/x/;/;#/p' y",
         "declare 'a[$(rm x)]'",
+        "git log -1 --format=x --output=.git/hooks/pre-commit",
+        "git diff --outp x",
+        "noglob rm y",
+        "nocorrect rm y",
+        "repeat 1 rm y",
+        "- rm y",
+        "cpulimit -l 10 rm y",
+        "logsave - rm y",
+        "aa-exec rm y",
+        "msgfilter rm y",
+        "service ../../bin/rm y",
+        "exiftool -if 'system(q(rm y))' x",
+        "cowsay -f ./evil.cow x",
+        "ssh-keygen -D ./evil.so",
     ] {
         assert!(hides(line), "{line}");
     }
@@ -140,6 +154,7 @@ fn everyday_commands_hide_nothing() {
         "git config --list",
         "git config list",
         "git merge main",
+        "git log --output-indicator-new=x",
         "git merge -s ours x",
         "curl -s https://example.com",
         "rustc --edition 2024 x.rs",

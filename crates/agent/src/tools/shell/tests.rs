@@ -160,6 +160,8 @@ async fn a_command_that_cannot_be_run_is_refused_before_anybody_is_asked() {
         scene.prepare(json!({ "command": "ls", "dir_path": "sub", "timeout": 1.5, "is_background": true })).unwrap();
     assert_eq!(ready.directory, outside.join("work/sub").canonicalize().unwrap());
     assert_eq!((ready.time, ready.background), (Duration::from_millis(1500), true));
+    let Details::Command { description, .. } = ready.details() else { panic!() };
+    assert_eq!(description.as_deref(), Some("runs in the background until the session ends"), "people are told");
 }
 
 #[tokio::test]
