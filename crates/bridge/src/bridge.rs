@@ -12,12 +12,13 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::Hops;
 use crate::pending::Pending;
 use crate::registry::{Registry, retry_after};
 use crate::remote::{Origin, RemoteAgent, Status};
 use crate::run::Runs;
 use crate::server::Handler;
-use crate::{AgentEntry, Hops};
+use multitap_event::A2aServer;
 
 /// How often it is looked whether an agent is due to be tried again.
 const LOOK: Duration = Duration::from_secs(1);
@@ -96,7 +97,7 @@ impl Bridge {
 
     /// Loads agents in parallel. Returns when all are loaded or the load timeout is over; those that could not be
     /// reached are tried again later. In the order of the entries.
-    pub async fn load(&self, entries: Vec<AgentEntry>) -> Vec<Loaded> {
+    pub async fn load(&self, entries: Vec<A2aServer>) -> Vec<Loaded> {
         let agents: Vec<_> = entries
             .into_iter()
             .map(|entry| RemoteAgent::new(entry, Origin::Listed, self.options.allow_private))

@@ -15,7 +15,6 @@ use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::AgentEntry;
 use crate::argument::{self, ArtifactArguments, ListArguments, LoadAgent, SendArguments, TaskArguments, UnloadAgent};
 use crate::ask::{self, Reply};
 use crate::bridge::Bridge;
@@ -26,6 +25,7 @@ use crate::remote::{Origin, RemoteAgent, Status};
 use crate::result::{self, Returned};
 use crate::run::{Run, RunEnd};
 use crate::tool::{self, Action, Target};
+use multitap_event::A2aServer;
 
 /// The most questions that one call takes to a person.
 const MOST_QUESTIONS: usize = 10;
@@ -108,7 +108,7 @@ impl Bridge {
             self.ready(&name, &agent).await?;
             return Ok(self.loaded(&name));
         }
-        let entry = AgentEntry { card_path: agent_card_path, ..AgentEntry::new(url) };
+        let entry = A2aServer { card_path: agent_card_path, ..A2aServer::new(url) };
         let agent = RemoteAgent::new(entry, Origin::Requested, self.options.allow_private);
         agent.load(self.options.load_timeout).await;
         if let Status::Down { why, .. } = agent.status() {

@@ -7,9 +7,9 @@ use std::time::Duration;
 use multitap_event::visible_line;
 use tokio::sync::watch;
 
-use crate::AgentEntry;
 use crate::name::legal;
 use crate::remote::{RemoteAgent, Status};
+use multitap_event::A2aServer;
 
 /// The most agents at a time, listed and loaded.
 const MOST_AGENTS: usize = 128;
@@ -119,7 +119,7 @@ pub(crate) fn retry_after(failures: u32) -> Duration {
 }
 
 fn own_name(agent: &RemoteAgent) -> String {
-    let AgentEntry { name, url, .. } = &agent.entry;
+    let A2aServer { name, url, .. } = &agent.entry;
     match (name, agent.status()) {
         (Some(name), _) => name.clone(),
         (None, Status::Ready(client)) if !client.card().name.trim().is_empty() => {

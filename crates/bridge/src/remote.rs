@@ -10,7 +10,7 @@ use multitap_event::visible;
 use multitap_outbound::Screen;
 use tokio::time::{Instant, timeout};
 
-use crate::AgentEntry;
+use multitap_event::A2aServer;
 
 /// The most bytes of one answer, or of one event of a stream.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub(crate) enum Origin {
 /// An agent that was listed or loaded.
 #[derive(Debug)]
 pub(crate) struct RemoteAgent {
-    pub(crate) entry: AgentEntry,
+    pub(crate) entry: A2aServer,
     pub(crate) origin: Origin,
     screen: Screen,
     status: Mutex<Status>,
@@ -50,7 +50,7 @@ pub(crate) enum Status {
 }
 
 impl RemoteAgent {
-    pub(crate) fn new(entry: AgentEntry, origin: Origin, allow_private: bool) -> Arc<Self> {
+    pub(crate) fn new(entry: A2aServer, origin: Origin, allow_private: bool) -> Arc<Self> {
         let mut screen = Screen::allowing_private(allow_private);
         if origin == Origin::Listed
             && let Ok(url) = reqwest::Url::parse(&entry.url)

@@ -35,7 +35,7 @@ pub(crate) struct McpArgs {
     #[arg(long, value_name = "MS", default_value_t = 5000)]
     pub(crate) load_timeout: u64,
 
-    /// Let load_agent reach this machine and the network around it
+    /// Let `load_agent` reach this machine and the network around it
     #[arg(long)]
     pub(crate) allow_private_addresses: bool,
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use multitap_bridge::{AgentEntry, Bridge, BridgeOptions, Hops, Loaded};
-use multitap_event::visible_line;
+use multitap_bridge::{Bridge, BridgeOptions, Hops, Loaded};
+use multitap_event::{A2aServer, visible_line};
 use serde_json::Value;
 
 use crate::args::McpArgs;
@@ -38,7 +38,7 @@ pub(crate) async fn mcp(args: McpArgs) -> Result<Exit, Problem> {
 }
 
 /// The agents that the options name.
-fn entries(args: &McpArgs) -> Result<Vec<AgentEntry>, Problem> {
+fn entries(args: &McpArgs) -> Result<Vec<A2aServer>, Problem> {
     let (option, text) = match (&args.agents, &args.agents_file) {
         (Some(text), _) => ("--agents".to_owned(), text.clone()),
         (None, Some(path)) => (format!("--agents-file {}", path.display()), read(path)?),
@@ -49,7 +49,7 @@ fn entries(args: &McpArgs) -> Result<Vec<AgentEntry>, Problem> {
     let value: Value = serde_json::from_str(&text)
         .map_err(|error| wrong(format!("is not JSON (line {}, column {})", error.line(), error.column())))?;
     let mut notes = Vec::new();
-    let mut entries = AgentEntry::read_list(&value, "agents", &mut notes)
+    let mut entries = A2aServer::read_list(&value, "agents", &mut notes)
         .map_err(|error| wrong(visible_line(&error.to_string()).into_owned()))?;
     for note in notes {
         out::say(&format!("multitap mcp: {option}: {}", visible_line(&note)));

@@ -1,4 +1,5 @@
-//! One entry of `a2aServers` in settings, or of the array that `--agents` takes.
+//! A remote A2A agent that the user lists: one entry of `a2aServers` in settings, or of the array that `multitap mcp
+//! --agents` takes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,12 +7,14 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::visible_line;
+
 /// The longest list: more agents than that are a mistake.
 const MOST_AGENTS: usize = 64;
 
 /// A remote agent as a person listed it.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct AgentEntry {
+pub struct A2aServer {
     /// The address of the agent, or of its card.
     pub url: String,
     /// What its tools are called after; by default the name in its card.
@@ -31,24 +34,24 @@ pub struct AgentEntry {
 /// The list cannot be used. Names the place, never a value: values may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct EntryError(String);
+pub struct A2aServerError(String);
 
-impl AgentEntry {
+impl A2aServer {
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), ..Self::default() }
     }
 
     /// Reads the array `[{"url": …}, …]`. `path` names it in errors and in `notes`, which say what was ignored.
-    pub fn read_list(value: &Value, path: &str, notes: &mut Vec<String>) -> Result<Vec<Self>, EntryError> {
+    pub fn read_list(value: &Value, path: &str, notes: &mut Vec<String>) -> Result<Vec<Self>, A2aServerError> {
         let list = value.as_array().ok_or_else(|| wrong(path, "a list of agents", value))?;
         if list.len() > MOST_AGENTS {
-            return Err(EntryError(format!("'{path}' has {} agents, and at most {MOST_AGENTS} fit", list.len())));
+            return Err(A2aServerError(format!("'{path}' has {} agents, and at most {MOST_AGENTS} fit", list.len())));
         }
         let entry = |(at, value)| Self::read(value, &format!("{path}[{at}]"), notes);
         list.iter().enumerate().map(entry).collect()
     }
 
-    fn read(value: &Value, path: &str, notes: &mut Vec<String>) -> Result<Self, EntryError> {
+    fn read(value: &Value, path: &str, notes: &mut Vec<String>) -> Result<Self, A2aServerError> {
         let map = value.as_object().ok_or_else(|| wrong(path, "an object", value))?;
         let mut entry = Self::default();
         for (key, value) in map {
@@ -65,25 +68,25 @@ impl AgentEntry {
             }
         }
         if entry.url.trim().is_empty() {
-            return Err(EntryError(format!("'{path}.url' is missing: the address of the agent")));
+            return Err(A2aServerError(format!("'{path}.url' is missing: the address of the agent")));
         }
         Ok(entry)
     }
 
     /// Puts the token in place that `tokenEnv` names. An unset variable is an error: without its token the agent would
     /// refuse every call, and nobody would know why.
-    pub fn resolve_token(&mut self, lookup: impl Fn(&str) -> Option<String>) -> Result<(), EntryError> {
+    pub fn resolve_token(&mut self, lookup: impl Fn(&str) -> Option<String>) -> Result<(), A2aServerError> {
         let Some(name) = self.token_env.take() else { return Ok(()) };
         if self.access_token.is_some() {
             return Ok(());
         }
         let token = lookup(&name).filter(|token| !token.is_empty());
-        let unset = || EntryError(format!("{}: the variable {name} (tokenEnv) is not set", self.address()));
+        let unset = || A2aServerError(format!("{}: the variable {name} (tokenEnv) is not set", self.address()));
         self.access_token = Some(token.ok_or_else(unset)?);
         Ok(())
     }
 
-    /// The array that [`AgentEntry::read_list`] reads, tokens included: for a private file only.
+    /// The array that [`A2aServer::read_list`] reads, tokens included: for a private file only.
     pub fn write_list(entries: &[Self]) -> Value {
         Value::Array(entries.iter().map(Self::write).collect())
     }
@@ -109,21 +112,22 @@ impl AgentEntry {
 
     /// The address without what may be secret in it.
     pub fn address(&self) -> String {
-        match reqwest::Url::parse(&self.url) {
-            Ok(url) => format!("{}{}", url.origin().ascii_serialization(), url.path()),
-            Err(_) => "(not an address)".to_owned(),
-        }
+        let end = self.url.find(['?', '#']).unwrap_or(self.url.len());
+        let (scheme, rest) = self.url[..end].split_once("://").unwrap_or(("", &self.url[..end]));
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = host.rsplit('@').next().unwrap_or_default();
+        visible_line(&format!("{scheme}://{host}{path}")).into_owned()
     }
 
     /// What must never be shown: the token and the values of headers.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.access_token.as_deref().into_iter().chain(self.headers.values().map(String::as_str))
     }
 }
 
-impl fmt::Debug for AgentEntry {
+impl fmt::Debug for A2aServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentEntry")
+        f.debug_struct("A2aServer")
             .field("url", &self.address())
             .field("name", &self.name)
             .field("headers", &self.headers.keys())
@@ -131,21 +135,21 @@ impl fmt::Debug for AgentEntry {
     }
 }
 
-fn text(value: &Value, path: &str) -> Result<String, EntryError> {
+fn text(value: &Value, path: &str) -> Result<String, A2aServerError> {
     value.as_str().map(str::to_owned).ok_or_else(|| wrong(path, "a string", value))
 }
 
-fn headers(value: &Value, path: &str) -> Result<BTreeMap<String, String>, EntryError> {
+fn headers(value: &Value, path: &str) -> Result<BTreeMap<String, String>, A2aServerError> {
     let map = value.as_object().ok_or_else(|| wrong(path, "an object", value))?;
     map.iter().map(|(name, value)| Ok((name.clone(), text(value, &format!("{path}.{name}"))?))).collect()
 }
 
-fn milliseconds(value: &Value, path: &str) -> Result<Duration, EntryError> {
+fn milliseconds(value: &Value, path: &str) -> Result<Duration, A2aServerError> {
     let found = value.as_u64().filter(|limit| *limit > 0);
     found.map(Duration::from_millis).ok_or_else(|| wrong(path, "a number of milliseconds above 0", value))
 }
 
-fn wrong(path: &str, wanted: &str, value: &Value) -> EntryError {
+fn wrong(path: &str, wanted: &str, value: &Value) -> A2aServerError {
     let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -154,7 +158,7 @@ fn wrong(path: &str, wanted: &str, value: &Value) -> EntryError {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     };
-    EntryError(format!("'{path}' must be {wanted}, not {found}"))
+    A2aServerError(format!("'{path}' must be {wanted}, not {found}"))
 }
 
 #[cfg(test)]
@@ -170,10 +174,10 @@ mod tests {
               "headers": { "X-Api-Key": "k3y" }, "timeout": 90_000 },
         ]);
         let mut notes = Vec::new();
-        let entries = AgentEntry::read_list(&list, "a2aServers", &mut notes).unwrap();
-        assert_eq!(entries[0], AgentEntry::new("http://a.example"));
+        let entries = A2aServer::read_list(&list, "a2aServers", &mut notes).unwrap();
+        assert_eq!(entries[0], A2aServer::new("http://a.example"));
         assert_eq!(entries[1].timeout, Some(Duration::from_secs(90)));
-        assert_eq!(AgentEntry::write_list(&entries), {
+        assert_eq!(A2aServer::write_list(&entries), {
             let mut list = list.clone();
             // The order in which it is written.
             list[1] = json!({ "url": "http://b.example", "name": "b", "accessToken": "s3cret",
@@ -188,7 +192,7 @@ mod tests {
     #[test]
     fn wrong_types_are_named_with_their_path() {
         let check = |list: Value, expected: &str| {
-            let error = AgentEntry::read_list(&list, "a2aServers", &mut Vec::new()).unwrap_err();
+            let error = A2aServer::read_list(&list, "a2aServers", &mut Vec::new()).unwrap_err();
             assert_eq!(error.to_string(), expected);
         };
         check(json!({}), "'a2aServers' must be a list of agents, not an object");
@@ -204,14 +208,14 @@ mod tests {
             "'a2aServers[0].headers.a' must be a string, not a list",
         );
         let mut notes = Vec::new();
-        AgentEntry::read_list(&json!([{ "url": "x", "token": "y" }]), "a2aServers", &mut notes).unwrap();
+        A2aServer::read_list(&json!([{ "url": "x", "token": "y" }]), "a2aServers", &mut notes).unwrap();
         assert_eq!(notes, ["'a2aServers[0].token' is not known to this version and is ignored"]);
     }
 
     #[test]
     fn a_token_comes_from_its_variable() {
         let mut entry =
-            AgentEntry { token_env: Some("TOKEN".to_owned()), ..AgentEntry::new("http://a.example/x?key=1") };
+            A2aServer { token_env: Some("TOKEN".to_owned()), ..A2aServer::new("http://me:pass@a.example/x?key=1") };
         let error = entry.clone().resolve_token(|_| None).unwrap_err();
         assert_eq!(error.to_string(), "http://a.example/x: the variable TOKEN (tokenEnv) is not set");
         entry.resolve_token(|name| Some(format!("value of {name}"))).unwrap();
