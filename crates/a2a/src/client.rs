@@ -32,7 +32,6 @@ mod options;
 mod place;
 mod retry;
 mod sse;
-mod tls;
 mod updates;
 mod way;
 

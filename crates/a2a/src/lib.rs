@@ -12,6 +12,7 @@ pub mod devtool;
 mod dialect;
 mod error;
 pub mod extension;
+pub mod hops;
 mod model;
 mod read;
 mod request;

@@ -9,6 +9,7 @@ use multitap_event::{
     AgentError, AgentErrorKind, AgentLink, AgentType, ApprovalMode, Mode, PermissionPath, Resume, SandboxMode,
     SessionConfig, Timestamp, Transport, Unsupported, link,
 };
+use multitap_outbound::Screen;
 use multitap_process::Keeper;
 use tokio_util::task::TaskTracker;
 
@@ -24,7 +25,6 @@ use crate::run::{Parts, Runner};
 use crate::sandbox::{Effort, Sandbox};
 use crate::slash;
 use crate::tools::Toolbox;
-use crate::tools::fetch::Screen;
 use crate::tools::files::Files;
 use crate::tools::shell::{Shell, Surroundings};
 use crate::workspace::Workspace;
@@ -112,7 +112,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     let toolbox = Toolbox {
         mcp,
         shell: Some(shell),
-        web: Some(Screen { allow_private: setup.private_addresses, ..Screen::default() }),
+        web: Some(Screen::allowing_private(setup.private_addresses)),
         memory: setup.config.as_ref().map(|config| config.join(memory::NAMES[0])),
         ..Toolbox::new(Files::new(workspace))
     };

@@ -28,7 +28,6 @@ mod scene;
 mod seen;
 mod shell_lines;
 mod slash;
-mod tls;
 mod tool;
 mod tools;
 mod turn;

@@ -60,7 +60,7 @@ pub(crate) const NAMES: [&str; 12] = [
 pub(crate) struct Toolbox {
     pub(crate) files: Files,
     pub(crate) shell: Option<shell::Shell>,
-    pub(crate) web: Option<fetch::Screen>,
+    pub(crate) web: Option<multitap_outbound::Screen>,
     /// The user's own memory file.
     pub(crate) memory: Option<PathBuf>,
     /// Those of MCP servers.

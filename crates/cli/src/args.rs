@@ -2,6 +2,7 @@
 
 mod attach;
 mod door;
+mod mcp;
 mod serve;
 mod sessions;
 
@@ -16,6 +17,7 @@ use multitap_hub::WhenBusy;
 
 pub(crate) use self::attach::AttachArgs;
 pub(crate) use self::door::{AccessArgs, DoorArgs};
+pub(crate) use self::mcp::McpArgs;
 pub(crate) use self::serve::ServeArgs;
 pub(crate) use self::sessions::{SessionsArgs, SessionsSub};
 
@@ -97,6 +99,8 @@ pub(crate) enum Sub {
     Doctor(ReportArgs),
     /// Sessions that are kept, and conversations that agents keep: list, show, export, put away
     Sessions(SessionsArgs),
+    /// Offer remote A2A agents as MCP tools, on stdin and stdout
+    Mcp(McpArgs),
     /// The slash commands of the built-in agent
     Commands(ReportArgs),
     /// Print the JSON Schema of the events

@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 pub(crate) mod decode;
 pub(crate) mod doctor;
+pub(crate) mod mcp;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod sessions;

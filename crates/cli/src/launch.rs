@@ -221,6 +221,7 @@ pub(crate) fn config(
     config.transport = own.transport;
     config.checkpointing = own.checkpointing;
     config.mcp_servers.clone_from(&settings.mcp_servers);
+    config.a2a_servers.clone_from(&settings.a2a_servers);
     config.edit_blocks.clone_from(&settings.permissions.excluded);
     if agent == AgentType::Builtin {
         // What it may do is ours to say; other agents have settings of their own.

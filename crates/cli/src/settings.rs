@@ -3,7 +3,7 @@
 //! The user's file may say everything. The project's comes with somebody else's code, so it may only say what cannot
 //! do harm: which of the known agents to prefer, whether to keep native lines, and what must not be done. It never
 //! chooses a program, its arguments, its environment, MCP servers or who grants permission, unless the user trusts the
-//! folder, and then only what concerns permissions.
+//! folder, and then only what concerns permissions, and remote agents.
 
 #[cfg(test)]
 mod fuzz;
@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use etcetera::BaseStrategy as _;
-use multitap_event::{AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line};
+use multitap_event::{
+    A2aServer, AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line,
+};
 use multitap_tui::Preferences;
 use serde_json::{Map, Value};
 
@@ -45,6 +47,8 @@ pub(crate) struct Settings {
     agents: BTreeMap<AgentType, AgentSettings>,
     /// The MCP servers that every agent is given.
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
+    /// The remote agents that every agent is given as tools.
+    pub(crate) a2a_servers: Vec<A2aServer>,
     pub(crate) a2a: A2a,
     pub(crate) terminal: Preferences,
     /// What the user should know about the files; nothing to stop for.
@@ -238,13 +242,21 @@ impl Settings {
                 ("keepRaw", _) => self.keep_raw = boolean(value, key)?,
                 ("agents", Source::User) => self.take_agents(value, notes)?,
                 ("mcpServers", Source::User) => self.mcp_servers = mcp::servers(value, notes)?,
+                ("a2aServers", Source::User) => self.a2a_servers.extend(a2a_servers(&expanded(value), notes)?),
+                // Names of the user's variables in a project's file would send their values to whom the project likes.
+                ("a2aServers", Source::Project { trusted: true }) if !value.to_string().contains("\"tokenEnv\"") => {
+                    self.a2a_servers.extend(a2a_servers(value, notes)?);
+                }
+                ("a2aServers", Source::Project { trusted: true }) => {
+                    notes.push("'a2aServers' is ignored here: a project may not use tokenEnv".to_owned());
+                }
                 ("a2a", Source::User) => self.take_a2a(value, notes)?,
                 ("terminal", Source::User) => terminal::take(&mut self.terminal, value, notes)?,
                 ("terminal", Source::Project { .. }) => {
                     notes.push("'terminal' is ignored here: how your terminal is used is your own business".to_owned());
                 }
                 ("approvalMode" | "tools" | "trustedFolders", _) => self.permissions.take(key, value, source, notes)?,
-                ("agents" | "mcpServers" | "a2a", Source::Project { .. }) => notes.push(format!(
+                ("agents" | "mcpServers" | "a2a" | "a2aServers", Source::Project { .. }) => notes.push(format!(
                     "'{key}' is ignored here: a project may not choose programs, permissions or doors; put it into {}",
                     home().map_or_else(
                         || "your own settings".to_owned(),
@@ -291,6 +303,25 @@ impl Settings {
             }
         }
         Ok(())
+    }
+}
+
+/// `a2aServers`, with the tokens that variables hold.
+fn a2a_servers(value: &Value, notes: &mut Vec<String>) -> Result<Vec<A2aServer>, String> {
+    let mut servers = A2aServer::read_list(value, "a2aServers", notes).map_err(|error| error.to_string())?;
+    for server in &mut servers {
+        server.resolve_token(|name| std::env::var(name).ok()).map_err(|error| format!("'a2aServers': {error}"))?;
+    }
+    Ok(servers)
+}
+
+/// The same value with the values of variables in all its texts.
+fn expanded(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(expand(text)),
+        Value::Array(items) => items.iter().map(expanded).collect(),
+        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), expanded(value))).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
@@ -424,6 +455,30 @@ mod tests {
         let text = r#"{"a2a": {"extensionRequired": true}}"#;
         let (settings, notes) = take(text, Source::Project { trusted: true }).unwrap();
         assert!(!settings.a2a.extension_required && notes[0].starts_with("'a2a' is ignored here"), "{notes:?}");
+    }
+
+    #[test]
+    fn remote_agents_of_a_trusted_project_are_added_to_the_users() {
+        // R004-2, R004-5, R004-7
+        let mut settings = Settings::default();
+        let mut notes = Vec::new();
+        settings.take(r#"{"a2aServers": [{"url": "http://a.example"}]}"#, Source::User, &mut notes).unwrap();
+        let project = r#"{"a2aServers": [{"url": "http://b.example", "name": "b"}]}"#;
+        settings.take(project, Source::Project { trusted: true }, &mut notes).unwrap();
+        let urls: Vec<_> = settings.a2a_servers.iter().map(|server| server.url.as_str()).collect();
+        assert_eq!((urls, notes.len()), (vec!["http://a.example", "http://b.example"], 0));
+        settings.take(project, Source::Project { trusted: false }, &mut notes).unwrap();
+        assert_eq!(settings.a2a_servers.len(), 2);
+        assert!(notes[0].starts_with("'a2aServers' is ignored here"), "{notes:?}");
+        let keys = r#"{"a2aServers": [{"url": "http://c.example/$HOME"}, {"url": "http://d", "tokenEnv": "HOME"}]}"#;
+        settings.take(keys, Source::Project { trusted: true }, &mut notes).unwrap();
+        assert_eq!(settings.a2a_servers.len(), 2, "a project names no variables");
+        assert_eq!(notes[1], "'a2aServers' is ignored here: a project may not use tokenEnv");
+        let error = take(r#"{"a2aServers": [{"url": 1}]}"#, Source::User).unwrap_err();
+        assert_eq!(error, "'a2aServers[0].url' must be a string, not that number");
+        let error =
+            take(r#"{"a2aServers": [{"url": "http://a", "tokenEnv": "MULTITAP_UNSET"}]}"#, Source::User).unwrap_err();
+        assert_eq!(error, "'a2aServers': http://a: the variable MULTITAP_UNSET (tokenEnv) is not set");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentKind, AgentType, ApprovalMode, McpServer, Mode, Prompt};
+use crate::{A2aServer, AgentKind, AgentType, ApprovalMode, McpServer, Mode, Prompt};
 
 /// Everything a session can be started with. What is not given stays as the agent's own settings have it.
 #[derive(Clone, PartialEq)]
@@ -47,6 +47,8 @@ pub struct SessionConfig {
     /// A JSON Schema that the final answer must fit.
     pub output_schema: Option<Value>,
     pub mcp_servers: BTreeMap<String, McpServer>,
+    /// Remote agents whose tools the agent is given, by one MCP server in front of them all.
+    pub a2a_servers: Vec<A2aServer>,
     /// Handed to the agent's program as they are.
     pub agent_args: Vec<String>,
     /// The program to run instead of the one on `PATH`.
@@ -90,6 +92,7 @@ impl SessionConfig {
             append_system_prompt: None,
             output_schema: None,
             mcp_servers: BTreeMap::new(),
+            a2a_servers: Vec::new(),
             agent_args: Vec::new(),
             program: None,
             permission_path: PermissionPath::Stream,
@@ -142,6 +145,7 @@ impl fmt::Debug for SessionConfig {
             .field("trusted", &self.trusted)
             .field("environment", &self.environment.keys())
             .field("mcp_servers", &self.mcp_servers.keys())
+            .field("a2a_servers", &self.a2a_servers)
             .finish_non_exhaustive()
     }
 }

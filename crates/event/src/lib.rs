@@ -7,6 +7,7 @@
 //!
 //! Must not come in: I/O, spawning, a protocol's wire shapes, a CLI's own words (other than the mode table).
 
+mod a2a_server;
 mod agent;
 mod command;
 mod config;
@@ -23,6 +24,7 @@ mod time;
 mod usage;
 mod visible;
 
+pub use a2a_server::{A2aServer, A2aServerError};
 pub use agent::{AgentKind, AgentType, UnknownAgent};
 pub use command::{Command, Image, ImageError, Prompt, Query, shell_line};
 pub use config::{

@@ -23,6 +23,9 @@ pub enum ClientError {
     Redirected { url: String, status: u16, to: String },
     #[error("{url} cannot be reached: {why}")]
     Unreachable { url: String, why: String },
+    /// The caller's screen does not allow the address.
+    #[error("{url} is refused: {why}")]
+    Refused { url: String, why: multitap_outbound::RefusedAddress },
     /// The connection broke while the answer came.
     #[error("the connection to {url} broke: {why}")]
     Cut { url: String, why: String },

@@ -4,19 +4,17 @@
 //! followed; what an agent says is freed of them before anybody sees it. What calls mean is not known here.
 
 use std::collections::HashMap;
-use std::error::Error as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use multitap_outbound::{Endpoint, Screen, causes};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::redirect::Policy;
 use reqwest::{Method, Response, Url};
 
 use super::error::{ClientError, is_busy};
 use super::options::Options;
-use super::place::{is_loopback, is_within, shown};
+use super::place::{is_within, shown};
 use super::retry::{Retry, pause};
-use super::tls;
 
 /// How often an agent may send us elsewhere within its place.
 const MOST_REDIRECTS: usize = 5;
@@ -77,15 +75,9 @@ pub(super) struct Line {
     connect_timeout: Duration,
     pub(super) retry: Retry,
     pub(super) largest: usize,
-    /// By what they are for: see [`Kind`].
-    clients: Mutex<HashMap<Kind, reqwest::Client>>,
-}
-
-/// What a connection needs: certificates, and a way past proxies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Kind {
-    secure: bool,
-    local: bool,
+    /// Which addresses may be reached; all without it.
+    screen: Option<Screen>,
+    clients: Mutex<HashMap<Endpoint, reqwest::Client>>,
 }
 
 impl Line {
@@ -108,6 +100,7 @@ impl Line {
             connect_timeout: options.connect_timeout,
             retry: options.retry,
             largest: options.largest,
+            screen: options.screen.clone(),
             clients: Mutex::default(),
         })
     }
@@ -173,6 +166,9 @@ impl Line {
 
     async fn send(&self, call: &Call, url: Url) -> Result<Response, ClientError> {
         let place = shown(&url);
+        if let Some(Err(refused)) = self.screen.as_ref().map(|screen| screen.check(&url)) {
+            return Err(ClientError::Refused { url: place, why: refused });
+        }
         let mut request = self.client(&url)?.request(call.method.clone(), url).headers(call.headers.clone());
         if call.credentials == Credentials::Given {
             request = request.headers(self.headers.clone());
@@ -218,28 +214,21 @@ impl Line {
     }
 
     fn client(&self, url: &Url) -> Result<reqwest::Client, ClientError> {
-        let kind = Kind { secure: url.scheme() == "https", local: is_loopback(url) };
+        let endpoint = Endpoint::of(url);
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(&kind) {
+        if let Some(client) = clients.get(&endpoint) {
             return Ok(client.clone());
         }
-        let client = self.build(kind)?;
-        clients.insert(kind, client.clone());
+        let client = self.build(endpoint)?;
+        clients.insert(endpoint, client.clone());
         Ok(client)
     }
 
-    fn build(&self, kind: Kind) -> Result<reqwest::Client, ClientError> {
-        let tls = if kind.secure { tls::config() } else { tls::trusts_nobody() };
-        let mut http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls.map_err(|error| ClientError::Tls(error.to_string()))?)
-            .user_agent(concat!("multitap-a2a/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(self.connect_timeout)
-            .tcp_keepalive(KEEP_ALIVE)
-            .tcp_nodelay(true)
-            .referer(false)
-            .redirect(Policy::none());
-        if kind.local {
-            http = http.no_proxy();
+    fn build(&self, endpoint: Endpoint) -> Result<reqwest::Client, ClientError> {
+        let mut http = endpoint.client().map_err(|error| ClientError::Tls(error.to_string()))?;
+        http = http.connect_timeout(self.connect_timeout).tcp_keepalive(KEEP_ALIVE);
+        if let Some(screen) = &self.screen {
+            http = screen.apply(http);
         }
         http.build().map_err(|error| ClientError::Tls(causes(error)))
     }
@@ -247,19 +236,4 @@ impl Line {
 
 pub(super) fn cut(url: &Url, error: reqwest::Error) -> ClientError {
     ClientError::Cut { url: shown(url), why: causes(error) }
-}
-
-/// An error with all that lies below it, and without the address, which may have secrets in it.
-fn causes(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        let words = source.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        next = source.source();
-    }
-    text
 }

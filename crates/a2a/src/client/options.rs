@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use multitap_outbound::Screen;
+
 use super::retry::Retry;
 use crate::devtool;
 
@@ -17,6 +19,7 @@ pub struct Options {
     pub(super) timeouts: Timeouts,
     pub(super) retry: Retry,
     pub(super) largest: usize,
+    pub(super) screen: Option<Screen>,
 }
 
 /// How long things may take.
@@ -55,6 +58,7 @@ impl Default for Options {
             },
             retry: Retry::default(),
             largest: 32 * 1024 * 1024,
+            screen: None,
         }
     }
 }
@@ -143,6 +147,13 @@ impl Options {
     #[must_use]
     pub fn largest(mut self, bytes: usize) -> Self {
         self.largest = bytes;
+        self
+    }
+
+    /// Which addresses may be reached: the agent's own, the one its card names, and redirects. Without a screen, all.
+    #[must_use]
+    pub fn screen(mut self, screen: Screen) -> Self {
+        self.screen = Some(screen);
         self
     }
 }

@@ -1,17 +1,11 @@
 //! Addresses: how they are shown, and which are the same place. Secrets given for one place are for no other.
 
-use std::net::IpAddr;
-
+use multitap_outbound::is_loopback;
 use reqwest::Url;
 
 /// An address without what may be secret in it.
 pub(super) fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
-}
-
-pub(super) fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Whether it is the same place, or the same host made secure.

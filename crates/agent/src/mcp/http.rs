@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
-use std::net::IpAddr;
-use std::time::Duration;
 
+use multitap_outbound::Endpoint;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
@@ -12,10 +11,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
 use super::connect::chain;
-use crate::tls;
 
-/// How long it may take until somebody answers at the address.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// How often a server may send us elsewhere.
 const MOST_REDIRECTS: usize = 5;
 
@@ -31,16 +27,7 @@ pub(super) fn transport(
 }
 
 fn client(url: &Url) -> Result<Client, String> {
-    let tls = if url.scheme() == "https" { tls::config() } else { tls::trusts_nobody() };
-    let mut http = Client::builder()
-        .tls_backend_preconfigured(tls.map_err(|error| format!("no TLS: {error}"))?)
-        .user_agent(concat!("multitap/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_LIMIT)
-        .redirect(stay(url.clone()));
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
-        http = http.no_proxy();
-    }
+    let http = Endpoint::of(url).client().map_err(|error| error.to_string())?.redirect(stay(url.clone()));
     http.build().map_err(|error| chain(&error))
 }
 

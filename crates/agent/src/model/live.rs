@@ -20,6 +20,7 @@ use genai::adapter::AdapterKind;
 use genai::chat::{ChatStream, ChatStreamEvent};
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, Headers, ModelIden, ServiceTarget};
+use multitap_outbound::Endpoint as HttpEndpoint;
 use serde_json::{Value, json};
 
 use self::decode::{Decoder, End};
@@ -28,7 +29,6 @@ use super::choice::Target;
 use super::vendor::Api;
 use super::{Deltas, ModelError, ModelErrorKind, Reply, Request, catalog};
 use crate::conversation::{Message, Part};
-use crate::tls;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -159,21 +159,8 @@ fn has_thoughts(messages: &[Message]) -> bool {
 
 fn client(target: &Target) -> Result<Client, String> {
     let url = reqwest::Url::parse(&target.base_url).map_err(|error| error.to_string())?;
-    let tls = if url.scheme() == "https" { tls::config() } else { tls::trusts_nobody() };
-    let tls = tls.map_err(|error| format!("the system's certificates cannot be used: {error}"))?;
-    let mut http = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .user_agent(concat!("multitap/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .tcp_nodelay(true)
-        .gzip(true)
-        // A key is for the address it was given for.
-        .redirect(reqwest::redirect::Policy::none());
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    if host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback()) {
-        http = http.no_proxy();
-    }
-    let http = http.build().map_err(|error| error.to_string())?;
+    let http = HttpEndpoint::of(&url).client().map_err(|error| error.to_string())?;
+    let http = http.connect_timeout(CONNECT).gzip(true).build().map_err(|error| error.to_string())?;
     Client::builder().with_reqwest(http).build().map_err(|error| error.to_string())
 }
 

@@ -5,21 +5,17 @@
 //! screened in the same way, and one to another host is told and not followed: it is a call of its own.
 
 mod html;
-mod screen;
 
 use std::time::Duration;
 
 use multitap_event::{Details, ToolKind};
+use multitap_outbound::{Endpoint, Screen, causes};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
-use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use serde::Deserialize;
 use serde_json::json;
 
-use self::screen::Found;
-pub(crate) use self::screen::Screen;
 use super::BadCall;
-use crate::tls;
 use crate::tool::{Doing, Outcome, Progress, Spec};
 
 pub(crate) const NAME: &str = "web_fetch";
@@ -32,7 +28,6 @@ const MOST_BYTES: usize = 2 * 1024 * 1024;
 const MOST_TEXT: usize = 60_000;
 /// How long one page may take, redirects and all.
 const TIME: Duration = Duration::from_secs(30);
-const CONNECT: Duration = Duration::from_secs(10);
 const MOST_REDIRECTS: usize = 5;
 
 #[derive(Debug, Deserialize)]
@@ -71,7 +66,7 @@ pub(super) fn prepare(arguments: Arguments, screen: &Screen) -> Result<Fetch, Ba
     let mut found: Vec<String> = Vec::new();
     for text in named.chain(in_prompt) {
         let url = Url::parse(&text).map_err(|error| BadCall(format!("'{text}' is no address: {error}")))?;
-        screen.url(&url).map_err(|why| BadCall(format!("cannot fetch {url}: {why}")))?;
+        screen.check(&url).map_err(|why| BadCall(format!("cannot fetch {url}: {why}")))?;
         if !found.contains(&url.to_string()) {
             found.push(url.to_string());
         }
@@ -145,20 +140,11 @@ impl Fetch {
     }
 }
 
-/// What connects to these places alone.
-fn client(found: Found) -> Result<Client, String> {
-    let tls = tls::config().map_err(|error| error.to_string())?;
-    Client::builder()
-        .tls_backend_preconfigured(tls)
-        .user_agent(concat!("multitap/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .redirect(Policy::none())
-        .referer(false)
-        // A proxy would look names up by itself, where nobody screens them.
-        .no_proxy()
-        .dns_resolver(found)
-        .build()
-        .map_err(|error| error.to_string())
+/// A client that connects only to where the screen allows.
+fn client(screen: &Screen, url: &Url) -> Result<Client, String> {
+    let builder = Endpoint::of(url).client().map_err(|error| error.to_string())?;
+    // A proxy would resolve names by itself, where nobody judges them.
+    screen.apply_without_proxy(builder).build().map_err(causes)
 }
 
 /// What came back.
@@ -185,16 +171,14 @@ async fn page(screen: &Screen, url: &str) -> Result<Page, String> {
     let mut url = Url::parse(url).map_err(|error| error.to_string())?;
     let asked = url.clone();
     for _ in 0..=MOST_REDIRECTS {
-        screen.url(&url).map_err(|why| why.to_string())?;
+        screen.check(&url).map_err(|why| why.to_string())?;
         // Who allowed one host did not allow another, not even to be looked up.
         if site(&url) != site(&asked) {
             return Err(format!("it redirects to another host: fetch {url} if that is wanted"));
         }
-        let found = screen.find(&url).await.map_err(|why| why.to_string())?;
-        let client = client(found)?;
         let accept = "text/html, text/plain, application/json, text/*;q=0.9, */*;q=0.1";
-        let sent = client.get(url.clone()).header(ACCEPT, accept).send().await;
-        let response = sent.map_err(|error| causes(&error))?;
+        let sent = client(screen, &url)?.get(url.clone()).header(ACCEPT, accept).send().await;
+        let response = sent.map_err(causes)?;
         let status = response.status();
         if status.is_redirection()
             && let Some(location) = response.headers().get(LOCATION)
@@ -224,7 +208,7 @@ async fn read(mut response: Response, url: Url) -> Result<Page, String> {
     }
     let mut bytes = Vec::new();
     let mut cut = false;
-    while let Some(chunk) = response.chunk().await.map_err(|error| causes(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(causes)? {
         let room = MOST_BYTES - bytes.len();
         bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if chunk.len() > room {
@@ -244,20 +228,6 @@ fn readable(kind: &str) -> bool {
     let name = kind.split(';').next().unwrap_or_default().trim();
     let known = ["json", "xml", "html", "javascript", "yaml", "toml", "x-sh", "graphql", "sql"];
     name.starts_with("text/") || known.iter().any(|known| name.ends_with(known))
-}
-
-/// An error with all that lies below it: the first alone says only that something failed.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        let words = source.to_string();
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        next = source.source();
-    }
-    text
 }
 
 #[cfg(test)]

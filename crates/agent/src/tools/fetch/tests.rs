@@ -46,9 +46,9 @@ impl Server {
         Self { port, _tasks: tasks }
     }
 
-    /// What may reach this server and nothing else here.
+    /// Allows this server and no other address of this machine.
     fn screen(&self) -> Screen {
-        Screen { hosts: vec![format!("127.0.0.1:{}", self.port)], ..Screen::default() }
+        Screen::public().allowing("127.0.0.1")
     }
 
     fn url(&self, path: &str) -> String {
@@ -66,7 +66,7 @@ async fn fetch(url: &str, screen: &Screen) -> Outcome {
 }
 
 fn ready(arguments: serde_json::Value) -> Result<Fetch, BadCall> {
-    prepare(serde_json::from_value(arguments).unwrap(), &Screen::default())
+    prepare(serde_json::from_value(arguments).unwrap(), &Screen::public())
 }
 
 #[test]
@@ -151,7 +151,7 @@ async fn a_redirect_leads_nowhere_that_an_address_may_not() {
         assert!(outcome.text.contains(words), "{path}: {}", outcome.text);
     }
     // Also where both may be reached: whoever was asked was asked about the first.
-    let open = Screen { allow_private: true, ..Screen::default() };
+    let open = Screen::allowing_private(true);
     let outcome = fetch(&server.url("/name"), &open).await;
     assert!(outcome.text.contains("it redirects to another host"), "{}", outcome.text);
     let same = |one: &str, other: &str| site(&Url::parse(one).unwrap()) == site(&Url::parse(other).unwrap());
@@ -164,9 +164,9 @@ async fn a_redirect_leads_nowhere_that_an_address_may_not() {
 async fn a_name_for_this_machine_is_not_connected_to() {
     let server = Server::new(&[("/", "HTTP/1.1 200 OK\ncontent-type: text/plain\n\nsecret")]).await;
     let url = format!("http://localhost:{}/", server.port);
-    let outcome = fetch(&url, &Screen::default()).await;
-    assert_eq!(outcome.text, format!("{url} could not be read: localhost is this machine, which is not fetched from"));
-    let open = Screen { allow_private: true, ..Screen::default() };
+    let outcome = fetch(&url, &Screen::public()).await;
+    assert_eq!(outcome.text, format!("{url} could not be read: localhost is this machine, which is not allowed"));
+    let open = Screen::allowing_private(true);
     assert!(fetch(&url, &open).await.text.ends_with("secret"));
 }
 

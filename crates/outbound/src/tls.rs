@@ -1,18 +1,16 @@
-//! How we speak TLS: rustls with ring, which a C compiler is enough to build, and the certificates the system trusts.
-//!
-//! One place, so that no part of the agent brings a second implementation along.
+//! TLS: rustls with ring, which needs only a C compiler to build, and the certificates that the system trusts.
 
 use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-/// What every HTTPS client of ours is built with.
+/// For HTTPS.
 pub(crate) fn config() -> Result<ClientConfig, rustls::Error> {
     Ok(builder()?.with_platform_verifier()?.with_no_client_auth())
 }
 
-/// For plain HTTP: no certificate is read, and none is trusted.
+/// For plain HTTP: reads no certificates, which takes time, and trusts none.
 pub(crate) fn trusts_nobody() -> Result<ClientConfig, rustls::Error> {
     Ok(builder()?.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
 }

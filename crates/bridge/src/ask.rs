@@ -1,0 +1,109 @@
+//! A remote agent's question as an MCP elicitation, and the person's answer as an A2A message. Pure.
+
+use multitap_a2a::devtool::ToolCallConfirmation;
+use multitap_a2a::{Message, Part};
+use rmcp::model::{
+    ConstTitle, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
+    PrimitiveSchemaDefinition, SingleSelectEnumSchema, StringSchema, TitledSingleSelectEnumSchema,
+};
+use serde_json::Value;
+
+use crate::collect::Question;
+use crate::remote::RemoteAgent;
+
+/// The fields of the forms.
+const ANSWER: &str = "answer";
+const DECISION: &str = "decision";
+const FEEDBACK: &str = "feedback";
+/// The most characters of a question that is shown.
+const SHOWN: usize = 8000;
+
+/// What a person decided.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Reply {
+    /// To be sent to the task.
+    Answer(Box<Message>),
+    /// The person does not want to answer.
+    Declined,
+}
+
+/// The form that a client shows.
+pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> ElicitRequestParams {
+    let (message, schema) = match question {
+        Question::Text(text) => {
+            let text = if text.trim().is_empty() { "It needs input to go on." } else { text };
+            let message = format!("The remote agent {name} asks:\n\n{}", shown(agent, text));
+            (message, ElicitationSchema::builder().required_string_property(ANSWER, |field| field.title("Answer")))
+        }
+        Question::Confirmation { about, options, .. } => {
+            let message = format!("The remote agent {name} wants to {}", shown(agent, about));
+            let choices = options.iter().map(|option| ConstTitle::new(option.id.clone(), shown(agent, &option.name)));
+            let choices = TitledSingleSelectEnumSchema::new(choices.collect());
+            let choices = EnumSchema::Single(SingleSelectEnumSchema::Titled(choices));
+            let feedback = StringSchema::new().title("Words for the agent (optional)");
+            let schema = ElicitationSchema::builder()
+                .required_property(DECISION, PrimitiveSchemaDefinition::Enum(choices))
+                .property(FEEDBACK, PrimitiveSchemaDefinition::String(feedback));
+            (message, schema)
+        }
+    };
+    // The builder fails only for required fields that it does not have.
+    let requested_schema = schema.build().unwrap_or_else(|_| ElicitationSchema::new(Default::default()));
+    ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
+}
+
+/// The answer in a filled form. One that does not fit the question counts as declined: nothing is approved by mistake.
+pub(crate) fn reply(question: &Question, result: &ElicitResult) -> Reply {
+    if result.action != ElicitationAction::Accept {
+        return Reply::Declined;
+    }
+    let field = |name: &str| result.content.as_ref()?.get(name)?.as_str().map(str::to_owned);
+    let part = match question {
+        Question::Text(_) => field(ANSWER).map(Part::text),
+        Question::Confirmation { tool_call_id, correlation_id, options, .. } => {
+            let chosen = field(DECISION).filter(|id| options.iter().any(|option| option.id == *id));
+            chosen.map(|selected_option_id| {
+                decision(tool_call_id, correlation_id.clone(), selected_option_id, field(FEEDBACK))
+            })
+        }
+    };
+    match part {
+        Some(part) => Reply::Answer(Box::new(Message { parts: vec![part], ..Message::default() })),
+        None => Reply::Declined,
+    }
+}
+
+fn decision(tool_call_id: &str, correlation_id: Option<String>, option: String, feedback: Option<String>) -> Part {
+    let decision = ToolCallConfirmation {
+        tool_call_id: tool_call_id.to_owned(),
+        selected_option_id: option,
+        feedback: feedback.filter(|words| !words.trim().is_empty()),
+        correlation_id,
+        ..ToolCallConfirmation::default()
+    };
+    Part::data(decision.write())
+}
+
+/// The same as data, for clients that cannot ask people.
+pub(crate) fn data(name: &str, agent: &RemoteAgent, question: &Question) -> Value {
+    match question {
+        Question::Text(text) => serde_json::json!({ "kind": "text", "text": shown(agent, text), "agent": name }),
+        Question::Confirmation { tool_call_id, about, options, .. } => serde_json::json!({
+            "kind": "confirmation",
+            "about": shown(agent, about),
+            "toolCallId": tool_call_id,
+            "options": options.iter().map(|option| serde_json::json!({
+                "optionId": option.id, "name": shown(agent, &option.name),
+            })).collect::<Vec<_>>(),
+            "agent": name,
+        }),
+    }
+}
+
+fn shown(agent: &RemoteAgent, text: &str) -> String {
+    let text = agent.clean(text);
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}… ({} more characters)", &text[..end], text[end..].chars().count()),
+        None => text,
+    }
+}

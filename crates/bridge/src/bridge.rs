@@ -1,0 +1,192 @@
+//! The bridge as a whole: loads agents, serves clients, looks after agents that are down, and ends.
+
+use std::time::Duration;
+
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::Hops;
+use crate::pending::Pending;
+use crate::registry::{Registry, retry_after};
+use crate::remote::{Origin, RemoteAgent, Status};
+use crate::run::Runs;
+use crate::server::Handler;
+use multitap_event::A2aServer;
+
+/// How often it is looked whether an agent is due to be tried again.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often the card of an agent is fetched again.
+const REFRESH: Duration = Duration::from_secs(5 * 60);
+
+/// A tower service that speaks streamable HTTP, for a server that guards its entrance.
+pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
+
+/// How a bridge behaves.
+#[derive(Debug, Clone)]
+pub struct BridgeOptions {
+    /// How long all listed agents together may take to load before clients are served.
+    pub load_timeout: Duration,
+    /// How long a call waits for an agent before it returns the id of the task that goes on. An entry may have its own.
+    pub call_budget: Duration,
+    /// Whether `load_agent` may reach this machine and the network around it.
+    pub allow_private: bool,
+    /// How many agents the prompt has passed through that the caller works on.
+    pub hops: Hops,
+}
+
+impl Default for BridgeOptions {
+    fn default() -> Self {
+        Self {
+            load_timeout: Duration::from_secs(5),
+            // Many clients give up on a call after a minute.
+            call_budget: Duration::from_secs(50),
+            allow_private: false,
+            hops: Hops::None,
+        }
+    }
+}
+
+/// Remote agents as an MCP server. A clone is the same bridge.
+#[derive(Debug, Clone)]
+pub struct Bridge {
+    pub(crate) options: BridgeOptions,
+    pub(crate) registry: Registry,
+    pub(crate) runs: Runs,
+    pub(crate) pending: Pending,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
+}
+
+/// What became of an agent that was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    pub name: String,
+    /// Its address, without what may be secret in it.
+    pub address: String,
+    /// Why it cannot be reached.
+    pub error: Option<String>,
+}
+
+/// A client could not be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("the client did not begin as MCP clients do")]
+    Begin(#[source] Box<ServerInitializeError>),
+    #[error("the connection ended with an error")]
+    Broken(#[source] tokio::task::JoinError),
+}
+
+impl Bridge {
+    pub fn new(options: BridgeOptions) -> Self {
+        Self {
+            options,
+            registry: Registry::default(),
+            runs: Runs::default(),
+            pending: Pending::default(),
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Loads agents in parallel. Returns when all are loaded or the load timeout is over; those that could not be
+    /// reached are tried again later. In the order of the entries.
+    pub async fn load(&self, entries: Vec<A2aServer>) -> Vec<Loaded> {
+        let agents: Vec<_> = entries
+            .into_iter()
+            .map(|entry| RemoteAgent::new(entry, Origin::Listed, self.options.allow_private))
+            .collect();
+        let mut loading = JoinSet::new();
+        for agent in agents.clone() {
+            let deadline = self.options.load_timeout;
+            loading.spawn(async move { agent.load(deadline).await });
+        }
+        while loading.join_next().await.is_some() {}
+        let loaded = agents.into_iter().map(|agent| {
+            let (address, status) = (agent.entry.address(), agent.status());
+            let (name, full) = match self.registry.add(agent) {
+                Ok(name) => (name, None),
+                Err(error) => (String::new(), Some(error.to_string())),
+            };
+            let down = match status {
+                Status::Ready(_) => None,
+                Status::Down { why, .. } => Some(why),
+            };
+            Loaded { name, address, error: full.or(down) }
+        });
+        let loaded = loaded.collect();
+        self.tasks.spawn(self.clone().look_after());
+        loaded
+    }
+
+    /// Serves one client on a pair of streams until it leaves.
+    pub async fn serve<R, W>(&self, read: R, write: W) -> Result<(), ServeError>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let handler = Handler { bridge: self.clone() };
+        match handler.serve((read, write)).await {
+            Ok(client) => client.waiting().await.map(drop).map_err(ServeError::Broken),
+            // It left before it said anything.
+            Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(ServeError::Begin(Box::new(error))),
+        }
+    }
+
+    /// The same over streamable HTTP. Whoever listens checks who comes in.
+    pub fn http(&self) -> HttpService {
+        let bridge = self.clone();
+        let config = StreamableHttpServerConfig::default();
+        StreamableHttpService::new(
+            move || Ok(Handler { bridge: bridge.clone() }),
+            LocalSessionManager::default().into(),
+            config,
+        )
+    }
+
+    /// Ends what the bridge does. Remote tasks go on.
+    pub async fn close(&self) {
+        self.stop.cancel();
+        self.runs.close().await;
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Tries agents that are down again, and fetches the cards of the others from time to time.
+    async fn look_after(self) {
+        let mut refreshed = Instant::now();
+        loop {
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = sleep(LOOK) => {}
+            }
+            let is_refresh = refreshed.elapsed() >= REFRESH;
+            if is_refresh {
+                refreshed = Instant::now();
+            }
+            let is_due = |agent: &RemoteAgent| match agent.status() {
+                Status::Ready(_) => is_refresh,
+                Status::Down { failures, tried, .. } => {
+                    agent.origin == Origin::Listed && tried.elapsed() >= retry_after(failures)
+                }
+            };
+            let due: Vec<_> = self.registry.all().into_iter().filter(|(_, agent)| is_due(agent)).collect();
+            let mut loading = JoinSet::new();
+            for (name, agent) in due {
+                let (registry, deadline) = (self.registry.clone(), self.options.load_timeout);
+                loading.spawn(async move { registry.reload(&name, &agent, deadline).await });
+            }
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = async { while loading.join_next().await.is_some() {} } => {}
+            }
+        }
+    }
+}

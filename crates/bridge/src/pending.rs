@@ -1,0 +1,43 @@
+//! Questions that a client of 2026-07-28 takes to a person: it gets a result that says so, and calls again with the
+//! answer. What the call was about is remembered here, under a handle that nobody can guess.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::collect::Question;
+use crate::remote::RemoteAgent;
+
+/// The most questions that wait at a time; the oldest go first.
+const MOST_WAITING: usize = 64;
+
+/// What waits for an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Waiting {
+    pub(crate) agent: Arc<RemoteAgent>,
+    pub(crate) task_id: Option<String>,
+    pub(crate) context_id: Option<String>,
+    pub(crate) question: Question,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pending(Arc<Mutex<VecDeque<(String, Waiting)>>>);
+
+impl Pending {
+    /// The handle under which it waits.
+    pub(crate) fn put(&self, waiting: Waiting) -> String {
+        let handle = uuid::Uuid::new_v4().to_string();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_WAITING {
+            all.pop_front();
+        }
+        all.push_back((handle.clone(), waiting));
+        handle
+    }
+
+    /// What waits under a handle, for the agent it was about. Each handle works once.
+    pub(crate) fn take(&self, handle: &str, agent: &Arc<RemoteAgent>) -> Option<Waiting> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = all.iter().position(|(known, waiting)| known == handle && Arc::ptr_eq(&waiting.agent, agent))?;
+        all.remove(at).map(|(_, waiting)| waiting)
+    }
+}

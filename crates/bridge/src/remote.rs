@@ -1,0 +1,147 @@
+//! One remote agent: how it is reached, and what it is now.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use multitap_a2a::card::Binding;
+use multitap_a2a::client::{Client, ClientError, Need, Options, Retry};
+use multitap_a2a::{Dialect, ErrorKind};
+use multitap_event::visible;
+use multitap_outbound::Screen;
+use tokio::time::{Instant, timeout};
+
+use multitap_event::A2aServer;
+
+/// The most bytes of one answer, or of one event of a stream.
+const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+/// The most characters of an error that is shown.
+const SHOWN: usize = 600;
+/// A shorter word is not looked for when secrets are removed: it could be any word.
+const SHORTEST_SECRET: usize = 6;
+
+/// Who named the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A person, in settings or on the command line: its address may be private.
+    Listed,
+    /// A model, by `load_agent`.
+    Requested,
+}
+
+/// An agent that was listed or loaded.
+#[derive(Debug)]
+pub(crate) struct RemoteAgent {
+    pub(crate) entry: A2aServer,
+    pub(crate) origin: Origin,
+    screen: Screen,
+    status: Mutex<Status>,
+}
+
+/// Whether it can be called.
+#[derive(Debug, Clone)]
+pub(crate) enum Status {
+    Ready(Client),
+    /// Why not, and when it was last tried.
+    Down {
+        why: String,
+        failures: u32,
+        tried: Instant,
+    },
+}
+
+impl RemoteAgent {
+    pub(crate) fn new(entry: A2aServer, origin: Origin, allow_private: bool) -> Arc<Self> {
+        let mut screen = Screen::allowing_private(allow_private);
+        if origin == Origin::Listed
+            && let Ok(url) = reqwest::Url::parse(&entry.url)
+            && let Some(host) = url.host_str()
+        {
+            screen = screen.allowing(host);
+        }
+        let status = Status::Down { why: "it is being loaded".to_owned(), failures: 0, tried: Instant::now() };
+        Arc::new(Self { entry, origin, screen, status: Mutex::new(status) })
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Fetches the card. Whether what others see of the agent changed.
+    pub(crate) async fn load(&self, deadline: Duration) -> bool {
+        let found = match timeout(deadline, Client::connect(&self.entry.url, self.options())).await {
+            Ok(Ok(client)) => Ok(client),
+            Ok(Err(error)) => Err(self.explain(&error)),
+            Err(_) => Err(format!("it did not answer within {:.1} s", deadline.as_secs_f64())),
+        };
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        match (found, &mut *status) {
+            (Ok(client), Status::Ready(before)) if before.card() == client.card() => false,
+            (Ok(client), _) => {
+                *status = Status::Ready(client);
+                true
+            }
+            // A card that cannot be fetched just now does not take the tools away: calls say best what is wrong.
+            (Err(_), Status::Ready(_)) => false,
+            (Err(why), Status::Down { why: before, failures, .. }) => {
+                let is_news = *before != why;
+                *status = Status::Down { why, failures: *failures + 1, tried: Instant::now() };
+                is_news
+            }
+        }
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options::new()
+            .development_tool(Need::May)
+            .screen(self.screen.clone())
+            .largest(LARGEST_ANSWER)
+            // Loading is tried again by whoever waits for it.
+            .retry(Retry { attempts: 2, ..Retry::default() });
+        if let Some(path) = &self.entry.card_path {
+            options = options.card_path(path.as_str());
+        }
+        if let Some(token) = &self.entry.access_token {
+            options = options.bearer(token);
+        }
+        for (name, value) in &self.entry.headers {
+            options = options.header(name.as_str(), value.as_str());
+        }
+        options
+    }
+
+    /// An error in words for the model and for people: what went wrong, and what to do about it.
+    pub(crate) fn explain(&self, error: &ClientError) -> String {
+        let words: String = self.clean(&error.to_string()).chars().take(SHOWN).collect();
+        let has_credentials = self.entry.secrets().next().is_some();
+        let hint = match error {
+            ClientError::Http { status: 401 | 403, .. } if has_credentials => {
+                "; the agent does not accept these credentials: check accessToken, tokenEnv or headers in a2aServers"
+            }
+            ClientError::Http { status: 401 | 403, .. } => {
+                "; the agent needs credentials: set accessToken, tokenEnv or headers for it in a2aServers"
+            }
+            error if error.agent().is_some_and(|error| error.kind == ErrorKind::TaskNotFound) => {
+                "; use a task id that this agent returned"
+            }
+            _ => "",
+        };
+        format!("{words}{hint}")
+    }
+
+    /// Text of the agent, safe to show and without its secrets.
+    pub(crate) fn clean(&self, text: &str) -> String {
+        let text = visible(text);
+        let secrets = self.entry.secrets().filter(|secret| secret.len() >= SHORTEST_SECRET);
+        secrets.fold(text.into_owned(), |text, secret| text.replace(secret, "[hidden]"))
+    }
+
+    /// How long a call waits before it returns the id of the task.
+    pub(crate) fn budget(&self, default: Duration) -> Duration {
+        self.entry.timeout.unwrap_or(default)
+    }
+}
+
+/// Whether the agent can list its tasks: JSON-RPC of 0.3 has no method for it.
+pub(crate) fn can_list(client: &Client) -> bool {
+    client.dialect() == Dialect::V1_0 || client.interface().binding == Binding::HttpJson
+}

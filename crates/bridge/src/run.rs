@@ -1,0 +1,144 @@
+//! Remote tasks that are followed: each by a task of its own, so that an agent's stream is read to its end even when the
+//! call that began it has returned. Some agents stop working when their stream is closed.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use multitap_a2a::SendMessage;
+use multitap_a2a::client::Client;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::collect::Collected;
+use crate::remote::RemoteAgent;
+
+/// The most runs that are remembered, followed or ended.
+const MOST_RUNS: usize = 64;
+/// How long one stream is followed.
+const LONGEST_FOLLOW: Duration = Duration::from_secs(2 * 60 * 60);
+/// The most updates that one stream may bring.
+const MOST_UPDATES: usize = 500_000;
+
+/// All runs of a bridge. A clone is the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Runs {
+    known: Arc<Mutex<VecDeque<Arc<Run>>>>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+/// One message and what came of it.
+#[derive(Debug)]
+pub(crate) struct Run {
+    agent: Arc<RemoteAgent>,
+    state: Mutex<RunState>,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RunState {
+    pub(crate) collected: Collected,
+    /// None while the stream is read.
+    pub(crate) end: Option<RunEnd>,
+}
+
+/// How a stream ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RunEnd {
+    /// The agent said all it had to say for now.
+    Done,
+    /// What it said is as far as it came.
+    Failed(String),
+}
+
+impl Runs {
+    /// Sends a message and follows what comes of it.
+    pub(crate) fn start(&self, agent: &Arc<RemoteAgent>, client: &Client, send: SendMessage) -> Arc<Run> {
+        let collected = Collected::of(send.message.task_id.clone(), send.message.context_id.clone());
+        let run = Arc::new(Run {
+            agent: agent.clone(),
+            state: Mutex::new(RunState { collected, end: None }),
+            changes: watch::Sender::new(0),
+        });
+        self.remember(run.clone());
+        let (client, stop, followed) = (client.clone(), self.stop.clone(), run.clone());
+        self.tasks.spawn(async move {
+            let deadline = Instant::now() + LONGEST_FOLLOW;
+            let end = tokio::select! {
+                () = stop.cancelled() => RunEnd::Failed("the bridge has ended".to_owned()),
+                end = timeout_at(deadline, followed.follow(&client, send)) => end.unwrap_or_else(|_| {
+                    RunEnd::Failed(format!("its stream was still open after {} minutes", LONGEST_FOLLOW.as_secs() / 60))
+                }),
+            };
+            followed.change(|state| state.end = Some(end));
+        });
+        run
+    }
+
+    /// The run that follows a task, the latest first.
+    pub(crate) fn find(&self, agent: &Arc<RemoteAgent>, task: &str) -> Option<Arc<Run>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |run: &&Arc<Run>| Arc::ptr_eq(&run.agent, agent) && run.task_id().as_deref() == Some(task);
+        known.iter().rev().find(is_it).cloned()
+    }
+
+    fn remember(&self, run: Arc<Run>) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_RUNS {
+            let ended = known.iter().position(|run| run.glance().1);
+            known.remove(ended.unwrap_or_default());
+        }
+        known.push_back(run);
+    }
+
+    /// Stops following. Remote tasks go on.
+    pub(crate) async fn close(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Run {
+    pub(crate) fn state(&self) -> RunState {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sees each change from now on.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The last thing worth telling, and whether the run has ended: without copying all that was collected.
+    pub(crate) fn glance(&self) -> (Option<String>, bool) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.collected.note.clone(), state.end.is_some())
+    }
+
+    pub(crate) fn task_id(&self) -> Option<String> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).collected.task_id.clone()
+    }
+
+    async fn follow(&self, client: &Client, send: SendMessage) -> RunEnd {
+        let mut updates = match client.stream(send).await {
+            Ok(updates) => updates,
+            Err(error) => return RunEnd::Failed(self.agent.explain(&error)),
+        };
+        for _ in 0..MOST_UPDATES {
+            match updates.next().await {
+                Some(Ok(told)) => self.change(|state| state.collected.apply(told.update)),
+                Some(Err(error)) => return RunEnd::Failed(self.agent.explain(&error)),
+                None => return RunEnd::Done,
+            }
+        }
+        RunEnd::Failed(format!("it sent more than {MOST_UPDATES} updates"))
+    }
+
+    fn change(&self, act: impl FnOnce(&mut RunState)) {
+        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changes.send_modify(|count| *count += 1);
+    }
+}

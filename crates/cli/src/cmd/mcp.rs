@@ -1,0 +1,84 @@
+//! `multitap mcp`: remote A2A agents as an MCP server on stdin and stdout.
+
+use std::path::Path;
+use std::time::Duration;
+
+use multitap_bridge::{Bridge, BridgeOptions, Hops, Loaded};
+use multitap_event::{A2aServer, visible_line};
+use serde_json::Value;
+
+use crate::args::McpArgs;
+use crate::exit::{Exit, Problem};
+use crate::out;
+use crate::signals::Signals;
+
+/// A larger file holds no list of agents.
+const LARGEST: u64 = 1024 * 1024;
+
+/// Serves until the client leaves or a signal comes.
+pub(crate) async fn mcp(args: McpArgs) -> Result<Exit, Problem> {
+    let mut signals = Signals::new()?;
+    let entries = entries(&args)?;
+    let bridge = Bridge::new(BridgeOptions {
+        load_timeout: Duration::from_millis(args.load_timeout),
+        allow_private: args.allow_private_addresses,
+        hops: args.hops_file.map_or(Hops::None, Hops::File),
+        ..BridgeOptions::default()
+    });
+    let served = async {
+        report(&bridge.load(entries).await);
+        bridge.serve(tokio::io::stdin(), tokio::io::stdout()).await
+    };
+    let served = tokio::select! {
+        served = served => served.map(|()| Exit::Completed),
+        () = signals.next() => Ok(Exit::Interrupted),
+    };
+    bridge.close().await;
+    served.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))))
+}
+
+/// The agents that the options name.
+fn entries(args: &McpArgs) -> Result<Vec<A2aServer>, Problem> {
+    let (option, text) = match (&args.agents, &args.agents_file) {
+        (Some(text), _) => ("--agents".to_owned(), text.clone()),
+        (None, Some(path)) => (format!("--agents-file {}", path.display()), read(path)?),
+        (None, None) => return Ok(Vec::new()),
+    };
+    let wrong = |why: String| Problem::usage(format!("{option}: {why}"));
+    // An error of the parser would repeat what stands there, and that may be a token.
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| wrong(format!("is not JSON (line {}, column {})", error.line(), error.column())))?;
+    let mut notes = Vec::new();
+    let mut entries = A2aServer::read_list(&value, "agents", &mut notes)
+        .map_err(|error| wrong(visible_line(&error.to_string()).into_owned()))?;
+    for note in notes {
+        out::say(&format!("multitap mcp: {option}: {}", visible_line(&note)));
+    }
+    for entry in &mut entries {
+        entry.resolve_token(|name| std::env::var(name).ok()).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(entries)
+}
+
+fn read(path: &Path) -> Result<String, Problem> {
+    let cannot = |why: String| Problem::usage(format!("--agents-file {}: {why}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| cannot(format!("cannot be read: {error}")))?;
+    if !size.is_file() || size.len() > LARGEST {
+        return Err(cannot(format!("is not a file of at most {LARGEST} bytes")));
+    }
+    std::fs::read_to_string(path).map_err(|error| cannot(format!("cannot be read: {error}")))
+}
+
+/// Says on stderr what became of each agent: stdout belongs to the protocol.
+fn report(loaded: &[Loaded]) {
+    let ready = loaded.iter().filter(|loaded| loaded.error.is_none()).count();
+    out::say(&format!("multitap mcp: {ready} of {} agents loaded", loaded.len()));
+    for Loaded { name, address, error } in loaded {
+        match error {
+            None => out::say(&format!("multitap mcp: {name} from {address}")),
+            Some(why) => {
+                out::say(&format!("multitap mcp: {name} from {address} is not there, and is tried again: {why}"))
+            }
+        }
+    }
+}
