@@ -242,7 +242,10 @@ impl Settings {
                 ("keepRaw", _) => self.keep_raw = boolean(value, key)?,
                 ("agents", Source::User) => self.take_agents(value, notes)?,
                 ("mcpServers", Source::User) => self.mcp_servers = mcp::servers(value, notes)?,
-                ("a2aServers", Source::User) => self.a2a_servers.extend(a2a_servers(&expanded(value), notes)?),
+                ("a2aServers", Source::User) => {
+                    let value = variable::expanded(value).map_err(|error| format!("'a2aServers' {error}"))?;
+                    self.a2a_servers.extend(a2a_servers(&value, notes)?);
+                }
                 // Names of the user's variables in a project's file would send their values to whom the project likes.
                 ("a2aServers", Source::Project { trusted: true }) if !value.to_string().contains("\"tokenEnv\"") => {
                     self.a2a_servers.extend(a2a_servers(value, notes)?);
@@ -313,16 +316,6 @@ fn a2a_servers(value: &Value, notes: &mut Vec<String>) -> Result<Vec<A2aServer>,
         server.resolve_token(|name| std::env::var(name).ok()).map_err(|error| format!("'a2aServers': {error}"))?;
     }
     Ok(servers)
-}
-
-/// The same value with the values of variables in all its texts.
-fn expanded(value: &Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(expand(text)),
-        Value::Array(items) => items.iter().map(expanded).collect(),
-        Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), expanded(value))).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-    }
 }
 
 fn agent(value: &Value, source: Source) -> Result<Wanted, String> {

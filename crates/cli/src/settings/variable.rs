@@ -9,6 +9,19 @@ pub(super) fn expand(text: &str) -> Result<String, TooLong> {
     expand_with(text, |name| std::env::var(name).ok())
 }
 
+/// The same value with the variables of all its texts put in.
+pub(super) fn expanded(value: &Value) -> Result<Value, TooLong> {
+    Ok(match value {
+        Value::String(text) => Value::String(expand(text)?),
+        Value::Array(items) => items.iter().map(expanded).collect::<Result<_, _>>()?,
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, member)| Ok((key.clone(), expanded(member)?)));
+            members.collect::<Result<_, _>>()?
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    })
+}
+
 /// The values of variables make the texts larger than any settings file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is longer than {LARGEST} bytes with the values of its variables: use fewer of them")]
