@@ -434,7 +434,7 @@ fn a_large_prompt_leaves_little_more_than_its_text() {
     .unwrap();
 }
 
-/// Each thread has a heap of its own, of about 1.5 MB under load: a burst of requests must not start hundreds of them.
+/// Each thread has a heap of its own: a burst of requests must not start hundreds of them.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_burst_of_requests_starts_few_threads() {
