@@ -90,6 +90,13 @@ pub(crate) struct End {
     pub(crate) at: Timestamp,
 }
 
+/// Where the log says that a task stands, unless its record knows better. The record is written after the frames are
+/// shown, so it may be late; but of a session whose process was killed, the log does not say that the task ended.
+pub(crate) fn standing(recorded: TaskState, end: Option<End>, is_live: bool) -> Option<End> {
+    let runs = |end: &End| matches!(end.state, TaskState::Working | TaskState::InputRequired);
+    end.filter(|end| is_live || !(recorded.is_terminal() && runs(end)))
+}
+
 impl Log {
     pub(super) fn session(&self) -> &SessionId {
         match self {

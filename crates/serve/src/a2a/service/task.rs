@@ -14,7 +14,7 @@ use crate::a2a::cursor::Cursor;
 use crate::a2a::encode::OURS;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::Form;
-use crate::a2a::history::{Log, Stretch};
+use crate::a2a::history::{Log, Stretch, standing};
 use crate::a2a::past::Past;
 use crate::a2a::project::Projector;
 use crate::a2a::stage::{Now, Stage};
@@ -320,9 +320,13 @@ async fn task(
     let last = [last, now.map(|now| now.seq)].into_iter().flatten().min();
     let is_over = now.is_none() && recorded.is_terminal();
     let stretch = Stretch { log, task: id.into(), first, last, is_over };
-    let told = stretch.read(history, spelling).await.map_err(|error| error::from_journal(&error))?;
-    // The frames of a live session are ahead of its record.
-    let seen = told.end.filter(|_| now.is_some());
+    // Its row may be late, and its end some way before the end of the log.
+    let is_late = now.is_none() && !recorded.is_terminal() && name::is_own_task(id);
+    let messages = history.filter(|_| !is_late);
+    let mut told = stretch.read(messages, spelling).await.map_err(|error| error::from_journal(&error))?;
+    let surplus = history.map_or(0, |limit| told.history.len().saturating_sub(limit as usize));
+    told.history.drain(..surplus);
+    let seen = standing(recorded, told.end, now.is_some());
     let current = now.filter(|now| *now.task == *id).map(|now| now.state);
     let state = current.or(seen.map(|end| end.state)).unwrap_or(recorded);
     let since = seen.map(|end| end.at).or(record.map(|record| record.updated));

@@ -13,7 +13,7 @@ use super::FORMS;
 use super::property::logs;
 use crate::a2a::encode::{self, OURS};
 use crate::a2a::frame::{Form, Frame};
-use crate::a2a::history::Told;
+use crate::a2a::history::{Told, standing};
 use crate::a2a::name;
 use crate::a2a::project::Projector;
 
@@ -235,5 +235,26 @@ proptest! {
     fn a_task_is_what_its_frames_said_in_any_order(log in logs(), form in 0..FORMS.len()) {
         let checked = check(&log, FORMS[form].1);
         prop_assert!(checked.is_ok(), "{}", checked.unwrap_err());
+    }
+
+    /// A row is written after the frames are shown. A session may end in between, and then its tasks are read from rows
+    /// and logs alone.
+    #[test]
+    fn a_task_that_ended_is_not_shown_as_its_late_row_has_it(log in logs()) {
+        let frames = super::frames(&log);
+        for (at, last) in frames.iter().enumerate() {
+            let task = &*last.place.task;
+            let is_last = frames[at + 1..].iter().all(|frame| *frame.place.task != *task);
+            if !is_last || !last.place.state.is_terminal() {
+                continue;
+            }
+            let session = log[0].session_id.as_str();
+            let told = Told::of(session, log.iter(), task, Spelling::Specified, false);
+            for late in frames[..=at].iter().filter(|frame| *frame.place.task == *task) {
+                let recorded = late.place.state;
+                let shown = standing(recorded, told.end, false).map_or(recorded, |end| end.state);
+                prop_assert_eq!(shown, last.place.state, "the row has {:?}", recorded);
+            }
+        }
     }
 }
