@@ -137,7 +137,7 @@ fn judge(config: &mut SessionConfig) -> Result<Option<AgentError>, LaunchError> 
     };
     let program = config.program.get_or_insert_default();
     match (&config.agent, config.transport) {
-        (AgentKind::Claude, _) => claude::project::leave_out(program),
+        (AgentKind::Claude, _) => claude::project::leave_out(program, &mut config.environment),
         (AgentKind::Codex, _) => codex::project::mark(program, &folder, codex::project::UNTRUSTED),
         (AgentKind::Gemini, Transport::Default) => gemini::project::leave_out(&mut config.environment),
         (AgentKind::Gemini, Transport::OneShot) => {

@@ -10,7 +10,7 @@ use super::answer::reply;
 use super::control::{refusal, success};
 use super::decode::{ClaudeCodec, note};
 use super::name::mcp;
-use super::question::Via;
+use super::question::{Via, how_it_runs};
 use super::wire::AskedTool;
 use crate::codec::Step;
 
@@ -34,7 +34,8 @@ pub(super) struct Rule {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Covers {
-    Command(String),
+    /// A command, and what changes how it runs: who allowed it in the sandbox did not allow it outside.
+    Command(String, Vec<String>),
     Edits,
     Tool(String),
     Server(String),
@@ -43,7 +44,7 @@ enum Covers {
 impl Covers {
     fn covers(&self, asked: &AskedTool) -> bool {
         match self {
-            Self::Command(_) | Self::Edits => *self == Self::like(asked),
+            Self::Command(..) | Self::Edits => *self == Self::like(asked),
             Self::Tool(name) => *name == asked.tool_name,
             Self::Server(server) => mcp(&asked.tool_name).is_some_and(|(of, _)| of == server),
         }
@@ -52,7 +53,8 @@ impl Covers {
     fn like(asked: &AskedTool) -> Self {
         match asked.tool_name.as_str() {
             "Bash" | "PowerShell" => {
-                Self::Command(asked.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned())
+                let command = asked.input.get("command").and_then(Value::as_str).unwrap_or_default();
+                Self::Command(command.to_owned(), how_it_runs(&asked.input).collect())
             }
             "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => Self::Edits,
             name => Self::Tool(name.to_owned()),
@@ -176,4 +178,19 @@ fn tool() -> Value {
             "required": ["tool_name"],
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_allowed_is_not_allowed_outside_the_sandbox() {
+        let asked = |input: Value| AskedTool::deserialize(json!({ "tool_name": "Bash", "input": input })).unwrap();
+        let mut approver = Approver::default();
+        approver.remember(Rule::like(&asked(json!({ "command": "ls", "description": "a" })), ChoiceKind::AllowAlways));
+        assert_eq!(approver.ruled(&asked(json!({ "command": "ls", "timeout": 5 }))), Some(true));
+        assert_eq!(approver.ruled(&asked(json!({ "command": "ls", "dangerouslyDisableSandbox": true }))), None);
+        assert_eq!(approver.ruled(&asked(json!({ "command": "ls -a" }))), None);
+    }
 }

@@ -1,5 +1,6 @@
 //! Files of a project by which Claude Code acts at its start.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use multitap_event::AgentProgram;
@@ -26,6 +27,9 @@ const HEAD: [&str; 4] = ["allowed-tools", "hooks", "mcpServers", "permissionMode
 /// Folders of which every file acts. A routine, like a scheduled task, is a prompt that Claude sends itself, also at its
 /// start; a workflow is a script.
 const FOLDERS: [(&str, &str); 3] = [("plugins", "a plugin"), ("routines", "a routine"), ("workflows", "a workflow")];
+
+/// Keeps Claude from sending itself prompts.
+const NO_SCHEDULE: &str = "CLAUDE_CODE_DISABLE_CRON";
 
 pub(crate) fn look(project: &mut Project) {
     // In a linked worktree Claude Code reads local settings and skills of the main repository.
@@ -88,7 +92,9 @@ fn acts(path: &Path, text: &str) -> Option<&'static str> {
     HEAD.into_iter().find(|word| head.contains(word)).or(escaped)
 }
 
-/// Has it read the user's settings alone: no settings, MCP servers, commands, agents, skills of the project.
-pub(crate) fn leave_out(program: &mut AgentProgram) {
+/// Has it read the user's settings alone: no settings, MCP servers, commands, agents, skills of the project. The project's
+/// schedule is no setting to Claude, so it gets none at all.
+pub(crate) fn leave_out(program: &mut AgentProgram, environment: &mut BTreeMap<String, String>) {
     program.args.extend(["--setting-sources", "user"].map(str::to_owned));
+    environment.insert(NO_SCHEDULE.to_owned(), "1".to_owned());
 }

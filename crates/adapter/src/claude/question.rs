@@ -107,14 +107,18 @@ impl ClaudeCodec {
 /// What a command is for, behind all that its other arguments change: one that leaves the sandbox, or stays in the
 /// background, must not look like any other.
 fn described(input: &Map<String, Value>) -> Option<String> {
-    let is_shown = |(name, value): &(&String, &Value)| {
+    let purpose = input.get("description").and_then(Value::as_str).map(str::to_owned);
+    let lines: Vec<String> = how_it_runs(input).chain(purpose).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// The arguments of a command that change how it runs.
+pub(super) fn how_it_runs(input: &Map<String, Value>) -> impl Iterator<Item = String> {
+    let is_set = |(name, value): &(&String, &Value)| {
         let is_unset = matches!(value, Value::Null | Value::Bool(false));
         !is_unset && !matches!(name.as_str(), "command" | "description" | "timeout")
     };
-    let others = input.iter().filter(is_shown).map(|(name, value)| format!("{name}: {value}"));
-    let purpose = input.get("description").and_then(Value::as_str).map(str::to_owned);
-    let lines: Vec<String> = others.chain(purpose).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    input.iter().filter(is_set).map(|(name, value)| format!("{name}: {value}"))
 }
 
 pub(super) fn headline(asked: &AskedTool, details: &Details) -> String {

@@ -31,7 +31,6 @@ pub(crate) fn look(project: &mut Project) {
         project.look_at_json(&own.join("hooks.json"), |_, _| false);
         project.look_into(&own.join("rules"), |_, _| Some("a rule"));
         project.look_into(&own.join("agents"), |_, _| Some("an agent"));
-        project.look_into(&folder.join(".agents/plugins"), |_, _| Some("a plugin"));
     }
 }
 

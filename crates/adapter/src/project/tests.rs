@@ -91,7 +91,8 @@ fn settings_hooks_and_rules_of_codex_act() {
     let check = |name: &str, text: &str, expected: &[&str]| check(AgentType::Codex, name, text, expected);
     check(".codex/config.toml", "# mine\n[mcp_servers.x]\ncommand = \"x\"\n", &[".codex/config.toml (settings)"]);
     check(".codex/config.toml", "\n# nothing\n", &[]);
-    check(".agents/plugins/marketplace.json", "{}", &[".agents/plugins/marketplace.json (a plugin)"]);
+    // A list of plugins that somebody may install.
+    check(".agents/plugins/marketplace.json", "{}", &[]);
     check(".codex/hooks.json", r#"{"hooks": {"Stop": []}}"#, &[".codex/hooks.json (hooks)"]);
     check(".codex/rules/default.rules", "prefix_rule()", &[".codex/rules/default.rules (a rule)"]);
     check(".codex/skills/x/SKILL.md", "text", &[]);
@@ -243,6 +244,7 @@ fn a_session_starts_without_what_acts_or_not_at_all() {
     let warning = judge(&mut claude).unwrap().unwrap();
     assert!(warning.message.contains(".claude/settings.json (hooks)"), "{}", warning.message);
     assert_eq!(claude.program.unwrap().args, ["--setting-sources", "user"]);
+    assert_eq!(claude.environment["CLAUDE_CODE_DISABLE_CRON"], "1", "a schedule is no setting to Claude");
     let mut codex = config(AgentKind::Codex, false);
     judge(&mut codex).unwrap().unwrap();
     let args = codex.program.unwrap().args;
