@@ -92,7 +92,7 @@ fn marked(text: &str, breaks: Breaks) -> Cow<'_, str> {
         } else {
             push_mark(&mut shown, c)
         }
-        before = Before { last: Some(c), is_emoji: stays && (is_pictograph(c) || (before.is_emoji && is_selector(c))) };
+        before = before.and(c, stays);
     }
     Cow::Owned(shown)
 }
@@ -103,14 +103,33 @@ struct Before {
     last: Option<char>,
     /// An emoji, perhaps with its variation selector.
     is_emoji: bool,
+    /// How many joiners tie it to the emoji before it.
+    joined: usize,
 }
 
+/// The most joiners in one emoji: a family of four has three. A terminal that does not know an emoji draws its parts
+/// side by side, so that one without end would cover whatever else is on the screen.
+const MOST_JOINED: usize = 4;
+
 impl Before {
+    /// What stands before the next character.
+    fn and(&self, c: char, stays: bool) -> Self {
+        let is_joiner = c == '\u{200d}';
+        let is_emoji = stays && (is_pictograph(c) || (self.is_emoji && is_selector(c)));
+        let goes_on = is_joiner || self.last == Some('\u{200d}') || is_selector(c) || is_skin_tone(c);
+        let joined = match stays && goes_on {
+            true => self.joined + usize::from(is_joiner),
+            false => 0,
+        };
+        Self { last: Some(c), is_emoji, joined }
+    }
+
     /// Whether writing needs this character here, though it has no shape of its own.
     fn needs(&self, c: char, after: Option<char>) -> bool {
         let is_joined = |is: fn(char) -> bool| self.last.is_some_and(is) && after.is_some_and(is);
         match c {
-            '\u{200d}' => (self.is_emoji && after.is_some_and(is_pictograph)) || is_joined(joins),
+            '\u{200d}' if self.is_emoji => self.joined < MOST_JOINED && after.is_some_and(is_pictograph),
+            '\u{200d}' => is_joined(joins),
             '\u{200c}' => is_joined(joins),
             '\u{fe0f}' if after == Some('\u{20e3}') => {
                 self.last.is_some_and(|last| matches!(last, '0'..='9' | '#' | '*'))
@@ -119,6 +138,10 @@ impl Before {
             _ => false,
         }
     }
+}
+
+fn is_skin_tone(c: char) -> bool {
+    matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
 fn is_selector(c: char) -> bool {

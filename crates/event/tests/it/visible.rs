@@ -162,3 +162,16 @@ proptest! {
         }
     }
 }
+
+/// A terminal that does not know an emoji draws its parts side by side: an endless one would cover the screen.
+#[test]
+fn an_emoji_has_an_end() {
+    let whole = "👩\u{200d}❤\u{fe0f}\u{200d}💋\u{200d}👨 👨🏽\u{200d}👩🏽\u{200d}👧🏽\u{200d}👦🏽";
+    assert_eq!(visible(whole), whole);
+    for part in ["👨\u{200d}", "👨🏽\u{200d}", "❤\u{fe0f}\u{200d}"] {
+        let shown = visible(&part.repeat(1000)).into_owned();
+        let longest = shown.split("\\u200d").map(|piece| piece.matches('\u{200d}').count()).max();
+        assert!(longest <= Some(4), "{part}: {longest:?}");
+        assert_eq!(shown.replace("\\u200d", "\u{200d}"), part.repeat(1000), "nothing is left out");
+    }
+}
