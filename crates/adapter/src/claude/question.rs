@@ -197,7 +197,9 @@ fn choices(asked: &AskedTool, details: &Details, via: &Via) -> Vec<Choice> {
         choices.push(always(option::PROCEED_ALWAYS_TOOL, format!("Allow {tool} of {server} for this session")));
         choices.push(always(option::PROCEED_ALWAYS_SERVER, format!("Allow all tools of {server} for this session")));
     } else if let Some(what) = session_wide(asked, via) {
-        choices.push(always(option::PROCEED_ALWAYS, format!("Allow {what} for this session")));
+        let choice = always(option::PROCEED_ALWAYS, format!("Allow {what} for this session"));
+        // The mode is the owner's to choose.
+        choices.push(if switches_mode(asked, via) { choice.for_owners() } else { choice });
     }
     if let Some(rules) = saved_rules(asked) {
         choices.push(always(option::PROCEED_ALWAYS_AND_SAVE, format!("Always allow {rules} in this folder")));
@@ -226,6 +228,12 @@ fn session_wide(asked: &AskedTool, via: &Via) -> Option<String> {
     }
     let mode = suggestions.iter().find(|one| kind(one) == Some("setMode"))?.get("mode")?.as_str()?;
     Some(if mode == "acceptEdits" { "all edits".to_owned() } else { format!("mode {mode}") })
+}
+
+/// Whether "for this session" would switch the mode rather than add rules.
+fn switches_mode(asked: &AskedTool, via: &Via) -> bool {
+    let suggestions = asked.permission_suggestions.as_deref().unwrap_or_default();
+    !matches!(via, Via::Tool { .. }) && !suggestions.iter().any(allows_rules)
 }
 
 /// The rules that Claude offers to keep in its settings.
