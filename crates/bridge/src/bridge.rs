@@ -143,7 +143,9 @@ impl Bridge {
     /// The same over streamable HTTP. Whoever listens checks who comes in.
     pub fn http(&self) -> HttpService {
         let bridge = self.clone();
-        let config = StreamableHttpServerConfig::default();
+        // Whoever listens has checked the Host header already.
+        let config =
+            StreamableHttpServerConfig::default().disable_allowed_hosts().with_cancellation_token(self.stop.clone());
         StreamableHttpService::new(
             move || Ok(Handler { bridge: bridge.clone() }),
             LocalSessionManager::default().into(),

@@ -99,8 +99,8 @@ pub(crate) enum Sub {
     Doctor(ReportArgs),
     /// Sessions that are kept, and conversations that agents keep: list, show, export, put away
     Sessions(SessionsArgs),
-    /// Offer remote A2A agents as MCP tools, on stdin and stdout
-    Mcp(McpArgs),
+    /// Offer remote A2A agents as MCP tools, on stdin and stdout or over HTTP
+    Mcp(Box<McpArgs>),
     /// The slash commands of the built-in agent
     Commands(ReportArgs),
     /// Print the JSON Schema of the events

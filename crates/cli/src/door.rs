@@ -131,19 +131,23 @@ pub(crate) fn identify(peers: &[Peer]) -> Vec<PeerIdentity> {
 
 /// How a door is to be opened.
 pub(crate) fn config(host: &str, port: u16, access: &AccessArgs, settings: &Settings) -> Result<DoorConfig, Problem> {
-    let access = Access {
-        allow_hosts: access.allow_host.clone(),
-        allow_origins: access.allow_origin.clone(),
-        scheme: Scheme::of(tokens(access)?),
-    };
     Ok(DoorConfig {
         host: host.to_owned(),
         port,
-        access,
+        access: self::access(access)?,
         limits: Limits::default(),
         extension_required: settings.a2a.extension_required,
         name: NAME.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// Who may come in, as the options say.
+pub(crate) fn access(args: &AccessArgs) -> Result<Access, Problem> {
+    Ok(Access {
+        allow_hosts: args.allow_host.clone(),
+        allow_origins: args.allow_origin.clone(),
+        scheme: Scheme::of(tokens(args)?),
     })
 }
 

@@ -91,7 +91,7 @@ fn command(cli: Cli) -> Result<Exit, Problem> {
         Some(Sub::Serve(args)) => wait(cmd::serve::serve(*args)),
         Some(Sub::Attach(args)) => wait(cmd::tui::attach::attach(args)),
         Some(Sub::Agents(args)) => wait(cmd::agents::agents(&args)),
-        Some(Sub::Mcp(args)) => wait(cmd::mcp::mcp(args)),
+        Some(Sub::Mcp(args)) => wait(cmd::mcp::mcp(*args)),
         Some(Sub::Doctor(args)) => wait(cmd::doctor::doctor(&args)),
         None if cli.run.print.is_some() => wait(cmd::run::run(cli.run)),
         None if cmd::tui::is_possible() => wait(cmd::tui::run(cli.run)),

@@ -28,7 +28,7 @@ pub use self::scheme::{Scheme, SecurityScheme};
 use self::token::role_of;
 pub use self::token::{BadToken, TokenError, Tokens};
 use crate::host::PeerIdentity;
-use crate::http::{Shared, problem_with};
+use crate::http::{Entrance, problem_with};
 
 /// The subprotocol that a WebSocket of ours is answered with.
 pub const SUBPROTOCOL: &str = "multitap.v1";
@@ -42,7 +42,7 @@ const REPEATED: usize = 100;
 const PREFLIGHT_AGE: &str = "600";
 const METHODS: &str = "GET, POST, DELETE, OPTIONS";
 /// What a listed page may read of an answer beside the usual.
-const EXPOSED: &str = "ETag, A2A-Version, A2A-Extensions, X-A2A-Extensions, WWW-Authenticate";
+const EXPOSED: &str = "ETag, A2A-Version, A2A-Extensions, X-A2A-Extensions, Mcp-Session-Id, WWW-Authenticate";
 
 /// Who may come in, from where, by which name.
 #[derive(Debug, Clone, Default)]
@@ -225,8 +225,8 @@ fn port_of(host: &Authority) -> Option<u16> {
 }
 
 /// Lets a request in, or answers it.
-pub(crate) async fn enter(State(door): State<Shared>, request: Request, next: Next) -> Response {
-    let guard = door.guard();
+pub(crate) async fn enter(State(entrance): State<Entrance>, request: Request, next: Next) -> Response {
+    let guard = entrance.guard();
     let (mut head, body) = request.into_parts();
     let page = match guard.place(&head) {
         Ok(page) => page,

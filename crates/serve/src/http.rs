@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::Json;
+use axum::extract::Request;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use multitap_hub::STUCK;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -25,11 +26,11 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) use self::connection::Seat;
 use self::connection::{Connections, Listener};
-use self::peer::PeerCheck;
+use self::peer::{Identify, PeerCheck};
 use self::private::SocketFile;
 use crate::a2a;
 use crate::guard::{Access, AccessError, Guard, SecurityScheme, is_loopback};
-use crate::host::Host;
+use crate::host::{Host, Peer, PeerIdentity};
 
 /// How long answers that are under way have to end when the door closes.
 const STOP_PATIENCE: Duration = Duration::from_secs(3);
@@ -61,6 +62,17 @@ pub struct PrivateConfig {
     pub name: String,
     /// And its version.
     pub version: String,
+}
+
+/// A service to open behind the same entrance as sessions.
+#[derive(Debug, Clone)]
+pub struct ServiceConfig {
+    /// As in [`DoorConfig`].
+    pub host: String,
+    /// 0 takes any free one.
+    pub port: u16,
+    pub access: Access,
+    pub limits: Limits,
 }
 
 /// How much is taken in.
@@ -134,14 +146,30 @@ pub(crate) struct Shared {
 
 struct Inner {
     host: Arc<dyn Host>,
-    guard: Guard,
+    entrance: Entrance,
     about: About,
-    limits: Limits,
     stop: CancellationToken,
     tasks: TaskTracker,
     a2a: a2a::Service,
     /// When the door was opened, as HTTP writes times.
     opened: String,
+}
+
+/// What every request passes, whatever it is for. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Entrance {
+    guard: Arc<Guard>,
+    limits: Limits,
+}
+
+impl Entrance {
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
 }
 
 /// What a card tells of this door.
@@ -158,8 +186,12 @@ impl Shared {
         &self.inner.host
     }
 
+    pub(crate) fn entrance(&self) -> &Entrance {
+        &self.inner.entrance
+    }
+
     pub(crate) fn guard(&self) -> &Guard {
-        &self.inner.guard
+        self.inner.entrance.guard()
     }
 
     pub(crate) fn about(&self) -> &About {
@@ -167,12 +199,12 @@ impl Shared {
     }
 
     pub(crate) fn limits(&self) -> &Limits {
-        &self.inner.limits
+        self.inner.entrance.limits()
     }
 
     /// What clients have to bring.
     pub(crate) fn security_schemes(&self) -> Vec<SecurityScheme> {
-        self.inner.guard.security_schemes()
+        self.guard().security_schemes()
     }
 
     /// Cancelled when the door closes: streams end then.
@@ -204,26 +236,37 @@ impl fmt::Debug for Shared {
 impl Door {
     /// Listens, and lets clients in to that host's sessions.
     pub async fn open(config: DoorConfig, host: Arc<dyn Host>) -> Result<Self, DoorError> {
-        let wanted = bind::addresses(&config.host).await?;
-        let is_guarded = !config.access.scheme.security_schemes().is_empty();
-        if !is_guarded && !wanted.iter().all(|address| is_loopback(*address)) {
-            return Err(DoorError::NeedsToken { host: config.host });
-        }
-        // What was allowed is read before anything listens; the port is known only after.
-        Guard::new(config.access.clone(), &config.host, config.port)?;
-        let listeners = bind::listen(&wanted, config.port).await?;
-        let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
-        let port = addresses.first().map_or(config.port, SocketAddr::port);
-        let url = bind::url(&config.host, port);
-        let guard = Guard::new(config.access, &config.host, port)?;
+        let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, config.access).await?;
         let about = About {
             name: config.name,
             version: config.version,
             url: url.clone(),
             extension_required: config.extension_required,
         };
-        let listeners = listeners.into_iter().map(Listener::Tcp).collect();
         let connections = take_in(listeners, host, guard, about, config.limits);
+        Ok(Self { addresses, url, connections, socket: None })
+    }
+
+    /// Listens, and lets clients in to a service at that path, behind the same entrance. Observers are refused.
+    pub async fn open_service<S, A, R>(
+        config: ServiceConfig,
+        path: &str,
+        identify: fn(&[Peer]) -> Vec<PeerIdentity>,
+        service: S,
+    ) -> Result<Self, DoorError>
+    where
+        S: Fn(Request) -> A + Clone + Send + Sync + 'static,
+        A: Future<Output = R> + Send + 'static,
+        R: IntoResponse,
+    {
+        let Bound { listeners, addresses, url, guard } = bound(&config.host, config.port, config.access).await?;
+        let connections = Connections::new(config.limits);
+        let peers = PeerCheck::new(Arc::new(identify), &guard, &connections.tasks);
+        let entrance = Entrance { guard: Arc::new(guard), limits: config.limits };
+        let router = route::service(entrance, path, service);
+        for listener in listeners {
+            connections.accept(listener, router.clone(), peers.clone());
+        }
         Ok(Self { addresses, url, connections, socket: None })
     }
 
@@ -268,15 +311,42 @@ impl Door {
     }
 }
 
+/// Where a door listens, and who guards it.
+struct Bound {
+    listeners: Vec<Listener>,
+    addresses: Vec<SocketAddr>,
+    url: String,
+    guard: Guard,
+}
+
+async fn bound(host: &str, port: u16, access: Access) -> Result<Bound, DoorError> {
+    let wanted = bind::addresses(host).await?;
+    let is_guarded = !access.scheme.security_schemes().is_empty();
+    if !is_guarded && !wanted.iter().all(|address| is_loopback(*address)) {
+        return Err(DoorError::NeedsToken { host: host.to_owned() });
+    }
+    // What was allowed is read before anything listens; the port is known only after.
+    Guard::new(access.clone(), host, port)?;
+    let listeners = bind::listen(&wanted, port).await?;
+    let addresses: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let port = addresses.first().map_or(port, SocketAddr::port);
+    let guard = Guard::new(access, host, port)?;
+    let listeners = listeners.into_iter().map(Listener::Tcp).collect();
+    Ok(Bound { listeners, addresses, url: bind::url(host, port), guard })
+}
+
 /// Takes in who comes to those sockets.
 fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: About, limits: Limits) -> Connections {
     let connections = Connections::new(limits);
-    let peers = PeerCheck::new(host.clone(), &guard, &connections.tasks);
+    let identify: Identify = {
+        let host = host.clone();
+        Arc::new(move |peers| host.identify(peers))
+    };
+    let peers = PeerCheck::new(identify, &guard, &connections.tasks);
     let inner = Inner {
         host,
-        guard,
+        entrance: Entrance { guard: Arc::new(guard), limits },
         about,
-        limits,
         stop: connections.stop.clone(),
         tasks: connections.tasks.clone(),
         a2a: a2a::Service::new(),

@@ -14,4 +14,4 @@ mod ws;
 
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};
 pub use host::{Host, HostError, Hosted, Opened, Peer, PeerIdentity, Wanted};
-pub use http::{Door, DoorConfig, DoorError, Limits, PrivateConfig};
+pub use http::{Door, DoorConfig, DoorError, Limits, PrivateConfig, ServiceConfig};

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::AccessArgs;
+
 const MCP: &str = "\
 Examples:
   multitap mcp --agents '[{\"url\": \"http://127.0.0.1:4100\"}]'
   multitap mcp --agents-file agents.json
+  multitap mcp --agents-file agents.json --http 4200
   claude mcp add a2a -- multitap mcp --agents-file ~/agents.json
 
 An agent is {\"url\": …} with, if needed, \"name\", \"accessToken\", \"tokenEnv\" (the
@@ -30,6 +33,17 @@ pub(crate) struct McpArgs {
     /// A file that holds the A2A agents as a JSON array
     #[arg(long, value_name = "FILE")]
     pub(crate) agents_file: Option<PathBuf>,
+
+    /// Serve over HTTP at this port instead of stdin and stdout, at http://127.0.0.1:PORT/mcp; 0 takes any free one
+    #[arg(long, value_name = "PORT")]
+    pub(crate) http: Option<u16>,
+
+    /// The name or address to listen at with --http; one that other machines can reach needs tokens
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1", requires = "http")]
+    pub(crate) http_host: String,
+
+    #[command(flatten)]
+    pub(crate) access: AccessArgs,
 
     /// How long to wait for the agents at the start, in milliseconds; one that is later appears when it answers
     #[arg(long, value_name = "MS", default_value_t = 5000)]

@@ -1,17 +1,21 @@
-//! `multitap mcp`: remote A2A agents as an MCP server on stdin and stdout.
+//! `multitap mcp`: remote A2A agents as an MCP server, on stdin and stdout or over HTTP.
 
 use std::path::Path;
 use std::time::Duration;
 
 use multitap_bridge::{Bridge, BridgeOptions, Hops, Loaded};
 use multitap_event::{A2aServer, visible_line};
+use multitap_serve::{Door, Limits, ServiceConfig};
 use serde_json::Value;
 
 use crate::args::McpArgs;
+use crate::door;
 use crate::exit::{Exit, Problem};
-use crate::out;
+use crate::out::{self, Out, Unwritten};
 use crate::signals::Signals;
 
+/// Where MCP is found over HTTP.
+const PATH: &str = "/mcp";
 /// A larger file holds no list of agents.
 const LARGEST: u64 = 1024 * 1024;
 
@@ -22,19 +26,46 @@ pub(crate) async fn mcp(args: McpArgs) -> Result<Exit, Problem> {
     let bridge = Bridge::new(BridgeOptions {
         load_timeout: Duration::from_millis(args.load_timeout),
         allow_private: args.allow_private_addresses,
-        hops: args.hops_file.map_or(Hops::None, Hops::File),
+        hops: args.hops_file.clone().map_or(Hops::None, Hops::File),
         ..BridgeOptions::default()
     });
     let served = async {
         report(&bridge.load(entries).await);
-        bridge.serve(tokio::io::stdin(), tokio::io::stdout()).await
+        match args.http {
+            Some(port) => over_http(&args, port, &bridge).await,
+            None => over_stdio(&bridge).await,
+        }
     };
     let served = tokio::select! {
-        served = served => served.map(|()| Exit::Completed),
-        () = signals.next() => Ok(Exit::Interrupted),
+        served = served => served,
+        () = signals.next() => Ok(if args.http.is_some() { Exit::Completed } else { Exit::Interrupted }),
     };
     bridge.close().await;
-    served.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))))
+    served
+}
+
+async fn over_stdio(bridge: &Bridge) -> Result<Exit, Problem> {
+    let served = bridge.serve(tokio::io::stdin(), tokio::io::stdout()).await;
+    served.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))))?;
+    Ok(Exit::Completed)
+}
+
+/// Listens until it is dropped.
+async fn over_http(args: &McpArgs, port: u16, bridge: &Bridge) -> Result<Exit, Problem> {
+    let access = door::access(&args.access)?;
+    let config = ServiceConfig { host: args.http_host.clone(), port, access, limits: Limits::default() };
+    let service = bridge.http();
+    let handle = move |request| {
+        let service = service.clone();
+        async move { service.handle(request).await }
+    };
+    let door = Door::open_service(config, PATH, door::identify, handle).await.map_err(door::not_opened)?;
+    let line = format!("multitap mcp listening on {}{PATH}\n", door.url());
+    match Out::new().write(&line).await {
+        // Whoever wanted to know may have seen enough.
+        Ok(()) | Err(Unwritten::ReaderGone) => std::future::pending().await,
+        Err(error) => Err(Problem::new(Exit::Failed, error.to_string())),
+    }
 }
 
 /// The agents that the options name.

@@ -23,12 +23,15 @@ use tokio_util::task::TaskTracker;
 use super::connection::Stream;
 use super::problem;
 use crate::guard::Guard;
-use crate::host::{Host, Peer, PeerIdentity};
+use crate::host::{Peer, PeerIdentity};
 
 /// How many connections wait for a lookup, and how many one lookup serves; further ones wait to be queued.
 const WAITING: usize = 1024;
 
-/// Asks the host about each connection.
+/// Says who is at the other end of each connection, as [`crate::Host::identify`] does.
+pub(super) type Identify = Arc<dyn Fn(&[Peer]) -> Vec<PeerIdentity> + Send + Sync>;
+
+/// Finds out who is at the other end of each connection.
 #[derive(Debug, Clone)]
 pub(super) struct PeerCheck {
     /// Tokens decide at this door.
@@ -51,9 +54,9 @@ struct Check {
 
 impl PeerCheck {
     /// The task that looks up who comes ends with the last clone of this.
-    pub(super) fn new(host: Arc<dyn Host>, guard: &Guard, tasks: &TaskTracker) -> Self {
+    pub(super) fn new(identify: Identify, guard: &Guard, tasks: &TaskTracker) -> Self {
         let (waiting, queue) = mpsc::channel(WAITING);
-        tasks.spawn(run(host, queue));
+        tasks.spawn(run(identify, queue));
         Self { has_tokens: !guard.security_schemes().is_empty(), waiting }
     }
 
@@ -90,13 +93,13 @@ impl PeerCheck {
 }
 
 /// Looks up all that wait, one lookup at a time, away from the threads that serve.
-async fn run(host: Arc<dyn Host>, mut queue: mpsc::Receiver<Check>) {
+async fn run(identify: Identify, mut queue: mpsc::Receiver<Check>) {
     let mut waiting = Vec::new();
     while queue.recv_many(&mut waiting, WAITING).await > 0 {
         let (peers, identities): (Vec<Peer>, Vec<_>) =
             waiting.drain(..).map(|check| (check.peer, check.identity)).unzip();
-        let host = host.clone();
-        let found = tokio::task::spawn_blocking(move || host.identify(&peers)).await;
+        let identify = identify.clone();
+        let found = tokio::task::spawn_blocking(move || identify(&peers)).await;
         // After a lookup that failed, the senders are dropped, and the connections refused.
         for (identity, found) in identities.into_iter().zip(found.unwrap_or_default()) {
             identity.send(found).ok(); // the client may be gone

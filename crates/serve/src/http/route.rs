@@ -1,18 +1,20 @@
 //! Which path leads where, and what stands around every answer: the guard, limits, headers, a line in the log.
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use axum::{Extension, Router};
+use multitap_event::ClientRole;
 use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
 use super::body::Deadline;
-use super::{Shared, problem};
-use crate::{a2a, guard, ws};
+use super::{Entrance, Shared, problem};
+use crate::guard::{self, Caller};
+use crate::{a2a, ws};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -27,8 +29,7 @@ const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; f
 
 /// Every path of every door.
 pub(super) fn router(shared: Shared) -> Router {
-    let body = DefaultBodyLimit::max(shared.limits().body);
-    Router::new()
+    let routes = Router::new()
         .route("/", get(front))
         .route("/healthz", get(healthy))
         .route("/readyz", get(ready))
@@ -36,11 +37,32 @@ pub(super) fn router(shared: Shared) -> Router {
         .merge(ws::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        .layer(body)
-        .layer(from_fn_with_state(shared.clone(), bounded))
-        .layer(from_fn_with_state(shared.clone(), guard::enter))
+        .with_state(shared.clone());
+    behind(shared.entrance(), routes)
+}
+
+/// A service at one path, in place of sessions.
+pub(super) fn service<S, A, R>(entrance: Entrance, path: &str, service: S) -> Router
+where
+    S: Fn(Request) -> A + Clone + Send + Sync + 'static,
+    A: Future<Output = R> + Send + 'static,
+    R: IntoResponse,
+{
+    let answer = async move |Extension(caller): Extension<Caller>, request: Request| match caller.role {
+        ClientRole::Observer => problem(StatusCode::FORBIDDEN, "observers may not call tools"),
+        ClientRole::Owner | ClientRole::Controller => service(request).await.into_response(),
+    };
+    let routes = Router::new().route(path, any(answer)).route("/healthz", get(healthy)).fallback(unknown);
+    behind(&entrance, routes)
+}
+
+/// Routes behind the entrance, with the limits and headers of every answer.
+fn behind(entrance: &Entrance, routes: Router) -> Router {
+    routes
+        .layer(DefaultBodyLimit::max(entrance.limits().body))
+        .layer(from_fn_with_state(entrance.clone(), bounded))
+        .layer(from_fn_with_state(entrance.clone(), guard::enter))
         .layer(from_fn(finished))
-        .with_state(shared)
 }
 
 /// What this is, for people; for everybody else the card.
@@ -80,8 +102,8 @@ async fn wrong_method() -> Response {
 }
 
 /// Bodies only up to a size, and only of clients that go on sending and come to an end.
-async fn bounded(State(door): State<Shared>, request: Request, next: Next) -> Response {
-    let limits = door.limits();
+async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next) -> Response {
+    let limits = entrance.limits();
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| length > limits.body as u64) {
         return too_large(limits.body);
