@@ -220,7 +220,11 @@ impl Call<'_> {
     /// The message of a call, or the answer that a call brings back. None: nobody answered.
     fn message(&self, request: CallToolRequestParams) -> Result<Option<Message>, String> {
         let Some(handle) = request.request_state else {
-            return argument::read::<SendArguments>(request.arguments)?.into_message().map(Some);
+            let mut message = argument::read::<SendArguments>(request.arguments)?.into_message()?;
+            if message.task_id.is_none() && message.context_id.is_none() {
+                message.context_id.clone_from(&self.agent.entry.context_id);
+            }
+            return Ok(Some(message));
         };
         let Some(waiting) = self.bridge.pending.take(&handle, &self.agent) else { return Ok(None) };
         let answer = request.input_responses.and_then(|mut answers| answers.remove(INPUT)).unwrap_or_default();

@@ -188,6 +188,16 @@ pub(crate) fn address(door: &Door) -> String {
     }
 }
 
+/// The address that somebody means, if it is one: `HOST:PORT` and `:PORT` are short for it. No id has a colon.
+pub(crate) fn url_of(to: &str) -> Option<String> {
+    match to {
+        _ if to.contains("://") => Some(to.to_owned()),
+        _ if to.starts_with(':') && !to.starts_with("::") => Some(format!("http://127.0.0.1{to}")),
+        _ if to.contains(':') => Some(format!("http://{to}")),
+        _ => None,
+    }
+}
+
 /// The slash commands of the built-in agent in that folder, in the words of the `development-tool` extension.
 pub(crate) fn commands(folder: &std::path::Path) -> Vec<SlashCommand> {
     multitap_agent::commands(settings::home().as_deref(), folder).into_iter().map(command).collect()

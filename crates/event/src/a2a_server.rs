@@ -27,6 +27,8 @@ pub struct A2aServer {
     pub headers: BTreeMap<String, String>,
     /// Where its card is, relative to the address.
     pub card_path: Option<String>,
+    /// The conversation that messages belong to if they name none.
+    pub context_id: Option<String>,
     /// How long a call waits for the agent before it returns the id of the task that goes on.
     pub timeout: Option<Duration>,
 }
@@ -62,6 +64,7 @@ impl A2aServer {
                 "accessToken" => entry.access_token = Some(text(value, &path)?),
                 "tokenEnv" => entry.token_env = Some(text(value, &path)?),
                 "agent_card_path" | "agentCardPath" => entry.card_path = Some(text(value, &path)?),
+                "contextId" => entry.context_id = Some(text(value, &path)?),
                 "headers" => entry.headers = headers(value, &path)?,
                 "timeout" => entry.timeout = Some(milliseconds(value, &path)?),
                 _ => notes.push(format!("'{path}' is not known to this version and is ignored")),
@@ -99,6 +102,7 @@ impl A2aServer {
             ("accessToken", &self.access_token),
             ("tokenEnv", &self.token_env),
             ("agent_card_path", &self.card_path),
+            ("contextId", &self.context_id),
         ];
         for (key, value) in texts {
             map.extend(value.as_ref().map(|value| (key.to_owned(), json!(value))));

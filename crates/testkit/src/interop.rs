@@ -17,7 +17,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use crate::cli::{CLAUDE, CLAUDE_ACP, CODEX, Cli, GEMINI, MCP_EVERYTHING};
+use crate::cli::{CLAUDE, CLAUDE_ACP, CODEX, Cli, GEMINI, MCP_CONFORMANCE, MCP_EVERYTHING, MCP_INSPECTOR, NODE};
 use crate::peer;
 
 const WISH: &str = "MULTITAP_INTEROP";
@@ -51,6 +51,18 @@ pub fn acp() -> Option<PathBuf> {
 #[must_use]
 pub fn mcp_everything() -> Option<PathBuf> {
     find(MCP_EVERYTHING)
+}
+
+/// The MCP Inspector with the Node.js that runs it, if this test may drive it.
+#[must_use]
+pub fn mcp_inspector() -> Option<[PathBuf; 2]> {
+    Some([find(NODE)?, find(MCP_INSPECTOR)?])
+}
+
+/// The conformance scenarios of MCP with the Node.js that runs them, if this test may drive them.
+#[must_use]
+pub fn mcp_conformance() -> Option<[PathBuf; 2]> {
+    Some([find(NODE)?, find(MCP_CONFORMANCE)?])
 }
 
 /// A CLI, if this test may drive it.

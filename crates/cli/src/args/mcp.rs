@@ -11,6 +11,7 @@ Examples:
   multitap mcp --agents '[{\"url\": \"http://127.0.0.1:4100\"}]'
   multitap mcp --agents-file agents.json
   multitap mcp --agents-file agents.json --http 4200
+  multitap mcp --session 0199a1               the session of another terminal
   claude mcp add a2a -- multitap mcp --agents-file ~/agents.json
 
 An agent is {\"url\": …} with, if needed, \"name\", \"accessToken\", \"tokenEnv\" (the
@@ -33,6 +34,12 @@ pub(crate) struct McpArgs {
     /// A file that holds the A2A agents as a JSON array
     #[arg(long, value_name = "FILE")]
     pub(crate) agents_file: Option<PathBuf>,
+
+    /// A session that runs, as one more agent: its id or how that begins, or the address of its door (may be repeated)
+    ///
+    /// The session must be shared with --a2a-port or run in `multitap serve`. A token is read from `MULTITAP_TOKEN`.
+    #[arg(long, value_name = "ID | URL")]
+    pub(crate) session: Vec<String>,
 
     /// Serve over HTTP at this port instead of stdin and stdout, at http://127.0.0.1:PORT/mcp; 0 takes any free one
     #[arg(long, value_name = "PORT")]

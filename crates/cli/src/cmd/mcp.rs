@@ -9,20 +9,26 @@ use multitap_serve::{Door, Limits, ServiceConfig};
 use serde_json::Value;
 
 use crate::args::McpArgs;
-use crate::door;
 use crate::exit::{Exit, Problem};
+use crate::live::{self, Note};
 use crate::out::{self, Out, Unwritten};
 use crate::signals::Signals;
+use crate::{door, host, token};
 
 /// Where MCP is found over HTTP.
 const PATH: &str = "/mcp";
+/// How much of a session's id is in the names of its tools.
+const SHORT_ID: usize = 13;
 /// A larger file holds no list of agents.
 const LARGEST: u64 = 1024 * 1024;
 
 /// Serves until the client leaves or a signal comes.
 pub(crate) async fn mcp(args: McpArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
-    let entries = entries(&args)?;
+    let mut entries = entries(&args)?;
+    for session in &args.session {
+        entries.push(of_session(session)?);
+    }
     let bridge = Bridge::new(BridgeOptions {
         load_timeout: Duration::from_millis(args.load_timeout),
         allow_private: args.allow_private_addresses,
@@ -89,6 +95,32 @@ fn entries(args: &McpArgs) -> Result<Vec<A2aServer>, Problem> {
         entry.resolve_token(|name| std::env::var(name).ok()).map_err(|error| wrong(error.to_string()))?;
     }
     Ok(entries)
+}
+
+/// A session that runs, as an agent.
+fn of_session(session: &str) -> Result<A2aServer, Problem> {
+    let access_token = token::usable();
+    if let Some(url) = door::url_of(session) {
+        return Ok(A2aServer { access_token, ..A2aServer::new(url) });
+    }
+    let notes = host::data().map(|data| live::notes(&data)).unwrap_or_default();
+    let found: Vec<&Note> = notes.iter().filter(|note| note.session_id.as_str().starts_with(session)).collect();
+    let note = match found.as_slice() {
+        [note] => *note,
+        [] => {
+            let why =
+                format!("--session {session}: no session that runs here begins so; list them with: multitap attach");
+            return Err(Problem::new(Exit::Failed, why));
+        }
+        _ => return Err(Problem::usage(format!("--session {session}: {} sessions begin so", found.len()))),
+    };
+    let unshared = || {
+        let why = "is not shared over A2A: start it with --a2a-port, or type /share in its terminal";
+        Problem::new(Exit::Failed, format!("--session {session}: {why}"))
+    };
+    let url = note.address.clone().ok_or_else(unshared)?;
+    let name = note.session_id.as_str().get(..SHORT_ID).map(|id| format!("session_{id}"));
+    Ok(A2aServer { name, access_token, context_id: Some(note.session_id.to_string()), ..A2aServer::new(url) })
 }
 
 fn read(path: &Path) -> Result<String, Problem> {

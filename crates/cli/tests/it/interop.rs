@@ -14,6 +14,7 @@ mod codex_threads;
 mod hangup;
 mod invariants;
 mod kill;
+mod mcp_clients;
 mod one_shot;
 mod sandbox;
 mod scenario;

@@ -31,6 +31,8 @@ mod kill;
 #[cfg(unix)]
 mod lines;
 #[cfg(unix)]
+mod mcp;
+#[cfg(unix)]
 mod promises;
 #[cfg(unix)]
 mod rehearsal;

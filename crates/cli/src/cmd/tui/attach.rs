@@ -16,13 +16,13 @@ use crate::args::AttachArgs;
 use crate::clipboard::clipboard;
 use crate::cmd::sessions::age;
 use crate::exit::{Exit, Problem};
-use crate::host;
 use crate::live::{self, Note};
 use crate::logging::ToFile;
 use crate::out;
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::words::pretty_json;
+use crate::{door, host};
 
 /// Shows a session, or lists what runs.
 pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
@@ -40,19 +40,9 @@ struct Found {
     folder: Option<PathBuf>,
 }
 
-/// The address that somebody means, if it is one: `HOST:PORT` and `:PORT` are short for it. No id has a colon.
-fn url(to: &str) -> Option<String> {
-    match to {
-        _ if to.contains("://") => Some(to.to_owned()),
-        _ if to.starts_with(':') && !to.starts_with("::") => Some(format!("http://127.0.0.1{to}")),
-        _ if to.contains(':') => Some(format!("http://{to}")),
-        _ => None,
-    }
-}
-
 /// Where the session is that somebody means.
 async fn find(to: &str) -> Result<Found, Problem> {
-    if let Some(url) = url(to) {
+    if let Some(url) = door::url_of(to) {
         let address = Address::parse(&url).map_err(|error| Problem::usage(error.to_string()))?;
         return Ok(Found { address, folder: None });
     }
