@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::chat::{ChatError, Shelf};
 use crate::command::Trust;
 use crate::conversation::Conversation;
-use crate::mcp::{Place, Servers};
+use crate::mcp::{McpPipe, Place, Servers};
 use crate::memory::{self, Memory};
 use crate::model::Model;
 use crate::model::choice::{ChoiceError, Providers};
@@ -50,6 +50,8 @@ pub struct Setup {
     pub private_addresses: bool,
     /// Writes a rule to the user's settings; without it, rules last for the session.
     pub save: Option<Save>,
+    /// MCP servers of this process, by their names in the session's configuration.
+    pub pipes: BTreeMap<String, McpPipe>,
 }
 
 /// Keeps a rule that allows something; says why it could not.
@@ -107,6 +109,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         hidden_env: setup.hidden_env.clone(),
         folder: folder.clone(),
         env: config.environment.clone(),
+        pipes: setup.pipes.clone(),
     };
     let (mcp, servers) = Servers::start(&config.mcp_servers, &place);
     let toolbox = Toolbox {

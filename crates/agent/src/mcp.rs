@@ -26,6 +26,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::pipe::McpPipe;
 use self::server::Server;
 pub(crate) use self::server::{State, Status};
 use crate::tool::{Doing, Outcome, Spec};
@@ -52,6 +53,8 @@ pub(crate) struct Place {
     pub(crate) folder: PathBuf,
     /// Added to the environment of every server.
     pub(crate) env: BTreeMap<String, String>,
+    /// Servers of this process, by name: their settings say how their tools are used, the pipe how they are reached.
+    pub(crate) pipes: BTreeMap<String, McpPipe>,
 }
 
 /// How a server is now, for people.

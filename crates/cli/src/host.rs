@@ -19,6 +19,7 @@ use crate::exit::Problem;
 use crate::launch::{HIDDEN_ENV, keeper};
 use crate::live::{self, LiveNote};
 use crate::private::{self, Private};
+use crate::remote_agents::{self, WithRemoteAgents};
 use crate::settings;
 
 /// How many events of an earlier conversation may wait to be taken in.
@@ -97,8 +98,9 @@ impl Host {
             hidden: data().map(|data| private::folders(&data)).unwrap_or_default(),
         };
         let agents = Arc::new(Agents::new(keeper()?, hidden, builtin).taking_shell_lines());
+        // An agent that is only asked about itself needs no remote agents.
         let unlogged = Hub::without_journal(agents.clone());
-        let hub = Hub::new(journal.clone(), agents);
+        let hub = Hub::new(journal.clone(), Arc::new(WithRemoteAgents::new(agents, data())));
         if store.is_some()
             && let Err(error) = hub.recover().await
         {
@@ -106,6 +108,9 @@ impl Host {
         }
         if store.is_some() {
             live::clear_away(journal.as_ref()).await;
+        }
+        if let Some(data) = data() {
+            remote_agents::folder::clear_leftovers(&data);
         }
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(end_leftovers(stop.clone()));

@@ -14,6 +14,7 @@ use multitap_process::Keeper;
 use crate::args::{BusyArg, SessionArgs};
 use crate::exit::{Exit, Problem};
 use crate::image;
+use crate::remote_agents;
 use crate::settings::{Settings, Wanted};
 
 /// Variables of ours that agents must not see.
@@ -244,6 +245,11 @@ pub(crate) fn config(
         config.environment = own.env.into_iter().chain(std::mem::take(&mut config.environment)).collect();
     }
     Ok(config)
+}
+
+/// What the agent of that session is not told of its MCP servers and remote agents, for people.
+pub(crate) fn servers_left_out(config: &SessionConfig) -> Vec<String> {
+    multitap_adapter::mcp_left_out(config).into_iter().chain(remote_agents::left_out(config)).collect()
 }
 
 fn schema(path: &Path) -> Result<serde_json::Value, Problem> {

@@ -18,6 +18,7 @@ mod logging;
 mod misspelt;
 mod out;
 mod private;
+mod remote_agents;
 mod settings;
 mod signals;
 mod take_up;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use multitap_adapter::{Keeper, LaunchSpec};
-pub use multitap_agent::Save;
 use multitap_agent::UserShell;
+pub use multitap_agent::{McpPipe, Save};
 use multitap_event::{AgentKind, SessionConfig};
 use multitap_hub::{Launch, LaunchError, Launching};
 use tokio_util::task::TaskTracker;
@@ -37,6 +37,15 @@ pub struct Builtin {
     pub hidden: Vec<PathBuf>,
 }
 
+/// What the agent of one session is started with beside its configuration.
+#[derive(Debug, Clone, Default)]
+pub struct SessionExtras {
+    /// Variables that neither the agent nor its commands may see. What the configuration adds to the environment stays.
+    pub hidden_env: Vec<String>,
+    /// MCP servers of this process, by their names in the configuration (the built-in agent).
+    pub pipes: BTreeMap<String, McpPipe>,
+}
+
 impl fmt::Debug for Builtin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builtin").field("data", &self.data).field("config", &self.config).finish_non_exhaustive()
@@ -55,7 +64,37 @@ impl Agents {
         Self { shell_lines: true, ..self }
     }
 
-    fn builtin(&self, config: SessionConfig) -> Launching {
+    /// Starts an agent, with more than its configuration says. See [`Launch::launch`].
+    pub fn launch_with(&self, config: SessionConfig, extras: SessionExtras) -> Launching {
+        if config.agent == AgentKind::Builtin {
+            return self.builtin(config, extras);
+        }
+        let hidden_env = [&self.hidden_env[..], &extras.hidden_env].concat();
+        // Edited answers and lines of the user pass the same rules.
+        let blocked = [&config.blocked_tools[..], &config.edit_blocks].concat();
+        let shell = self.shell_lines.then(|| UserShell {
+            folder: config.working_directory.clone().unwrap_or_else(|| PathBuf::from(".")),
+            keeper: self.keeper.clone(),
+            environment: config.environment.clone(),
+            hidden_env: hidden_env.clone(),
+            blocked: blocked.clone(),
+        });
+        let spec = LaunchSpec { config, keeper: self.keeper.clone(), hidden_env };
+        let tasks = self.tasks.clone();
+        Box::pin(async move {
+            let link = multitap_adapter::launch(spec, &tasks).await.map_err(|error| match error {
+                multitap_adapter::LaunchError::Unsupported(unsupported) => LaunchError::Unsupported(unsupported),
+                multitap_adapter::LaunchError::Agent(error) => LaunchError::Agent(error),
+            })?;
+            let link = multitap_agent::edit_gate(link, &blocked, &tasks);
+            Ok(match shell {
+                Some(shell) => multitap_agent::shell_lines(link, shell, &tasks),
+                None => link,
+            })
+        })
+    }
+
+    fn builtin(&self, config: SessionConfig, extras: SessionExtras) -> Launching {
         let hidden = |name: &str| self.hidden_env.iter().any(|hidden| hidden == name);
         let known =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -63,7 +102,7 @@ impl Agents {
         env.extend(config.environment.clone());
         let setup = multitap_agent::Setup {
             keeper: self.keeper.clone(),
-            hidden_env: self.hidden_env.clone(),
+            hidden_env: [&self.hidden_env[..], &extras.hidden_env].concat(),
             hidden_folders: self.builtin.hidden.clone(),
             data: self.builtin.data.clone(),
             config: self.builtin.config.clone(),
@@ -71,6 +110,7 @@ impl Agents {
             trusted: config.trusted,
             private_addresses: config.private_addresses,
             save: self.builtin.save.clone(),
+            pipes: extras.pipes,
         };
         let tasks = self.tasks.clone();
         Box::pin(async move {
@@ -84,31 +124,7 @@ impl Agents {
 
 impl Launch for Agents {
     fn launch(&self, config: SessionConfig) -> Launching {
-        if config.agent == AgentKind::Builtin {
-            return self.builtin(config);
-        }
-        // Edited answers and lines of the user pass the same rules.
-        let blocked = [&config.blocked_tools[..], &config.edit_blocks].concat();
-        let shell = self.shell_lines.then(|| UserShell {
-            folder: config.working_directory.clone().unwrap_or_else(|| PathBuf::from(".")),
-            keeper: self.keeper.clone(),
-            environment: config.environment.clone(),
-            hidden_env: self.hidden_env.clone(),
-            blocked: blocked.clone(),
-        });
-        let spec = LaunchSpec { config, keeper: self.keeper.clone(), hidden_env: self.hidden_env.clone() };
-        let tasks = self.tasks.clone();
-        Box::pin(async move {
-            let link = multitap_adapter::launch(spec, &tasks).await.map_err(|error| match error {
-                multitap_adapter::LaunchError::Unsupported(unsupported) => LaunchError::Unsupported(unsupported),
-                multitap_adapter::LaunchError::Agent(error) => LaunchError::Agent(error),
-            })?;
-            let link = multitap_agent::edit_gate(link, &blocked, &tasks);
-            Ok(match shell {
-                Some(shell) => multitap_agent::shell_lines(link, shell, &tasks),
-                None => link,
-            })
-        })
+        self.launch_with(config, SessionExtras::default())
     }
 
     fn all_gone(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

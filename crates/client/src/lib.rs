@@ -102,7 +102,7 @@ mod history;
 mod outcome;
 mod session;
 
-pub use agents::{Agents, Builtin, Save};
+pub use agents::{Agents, Builtin, McpPipe, Save, SessionExtras};
 pub use client::{AgentClient, AgentClientBuilder, StartError};
 pub use history::{StoredEvents, read_stored};
 pub use multitap_adapter::{History, HistoryError, StoredSession};

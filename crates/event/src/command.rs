@@ -69,6 +69,10 @@ pub struct Prompt {
     /// The id that its sender gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_as: Option<String>,
+    /// How many agents it has passed through; 0 if a person wrote it. What the agent sends to other agents while it works
+    /// on this prompt carries one more, so that a circle of agents ends.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hops: u32,
     /// Its sender may let no more run unasked than this mode does, by whatever the prompt says to the agent itself. Set by
     /// the owner of the session when it hands the prompt over, never by who sends it; absent where that is one and the same.
     #[serde(skip)]
@@ -80,6 +84,10 @@ pub struct Prompt {
     /// the prompt's `userMessage`, so they belong to its turn however fast that ends.
     #[serde(skip)]
     pub notices: Vec<AgentError>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Prompt {

@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use super::Place;
 use super::handler::{Board, Handler};
 use super::http;
-use super::pipe::{self, Noise, PIPE};
+use super::pipe::{self, McpPipe, Noise, PIPE};
 
 /// How long a server may take to come up, where its own limit is not shorter.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
@@ -72,6 +72,14 @@ enum NoLink {
     Other(String),
 }
 
+/// How a server is reached.
+#[derive(Clone, Copy)]
+enum Transport<'a> {
+    /// It runs in this process.
+    Pipe(&'a McpPipe),
+    Reach(&'a McpReach),
+}
+
 /// When a server has to be up.
 #[derive(Clone, Copy)]
 struct Limit {
@@ -80,12 +88,21 @@ struct Limit {
 }
 
 /// Connects in the way that nearly all servers know, and in the newest if that is not known.
-pub(super) async fn connect(config: &McpServer, place: &Place, tasks: &TaskTracker) -> Result<Link, String> {
+pub(super) async fn connect(
+    name: &str,
+    config: &McpServer,
+    place: &Place,
+    tasks: &TaskTracker,
+) -> Result<Link, String> {
     let after = config.timeout.map_or(START_LIMIT, |limit| limit.min(START_LIMIT));
     let limit = Limit { at: Instant::now() + after, after };
     let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-    match connect_by(config, place, tasks, ClientLifecycleMode::Initialize, limit).await {
-        Err(NoLink::NoInitialize) => connect_by(config, place, tasks, newest, limit).await,
+    let transport = match place.pipes.get(name) {
+        Some(pipe) => Transport::Pipe(pipe),
+        None => Transport::Reach(&config.reach),
+    };
+    match connect_by(transport, place, tasks, ClientLifecycleMode::Initialize, limit).await {
+        Err(NoLink::NoInitialize) => connect_by(transport, place, tasks, newest, limit).await,
         answer => answer,
     }
     .map_err(|why| match why {
@@ -96,7 +113,7 @@ pub(super) async fn connect(config: &McpServer, place: &Place, tasks: &TaskTrack
 }
 
 async fn connect_by(
-    config: &McpServer,
+    transport: Transport<'_>,
     place: &Place,
     tasks: &TaskTracker,
     lifecycle: ClientLifecycleMode,
@@ -104,12 +121,13 @@ async fn connect_by(
 ) -> Result<Link, NoLink> {
     let (changed, changes) = mpsc::channel(1);
     let handler = Handler { board: Board::default(), changed };
-    match &config.reach {
-        McpReach::Http { url, headers } => {
+    match transport {
+        Transport::Pipe(pipe) => Ok(Link::new(serve(handler, pipe.connect(), lifecycle, limit).await?, changes, None)),
+        Transport::Reach(McpReach::Http { url, headers }) => {
             let transport = http::transport(url, headers).map_err(NoLink::Other)?;
             Ok(Link::new(serve(handler, transport, lifecycle, limit).await?, changes, None))
         }
-        McpReach::Stdio { command, args, env, cwd } => {
+        Transport::Reach(McpReach::Stdio { command, args, env, cwd }) => {
             let program = Program {
                 program: command.into(),
                 args: args.iter().map(Into::into).collect(),

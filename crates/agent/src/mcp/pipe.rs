@@ -1,5 +1,7 @@
-//! A server that is a program: its lines go through a pipe in memory, so that what is no message stays out.
+//! Pipes in memory to servers. The lines of a server that is a program go through one, so that what is no message stays
+//! out; a server of this process is reached by one alone.
 
+use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,6 +16,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SHOWN: usize = 200;
 /// How much of the end of its stderr an error repeats.
 const LAST_WORDS: usize = 1000;
+
+/// The way to a server that runs in this process. A clone leads to the same server.
+#[derive(Clone)]
+pub struct McpPipe(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
+
+impl McpPipe {
+    /// `connect` begins to serve one more client, and returns that client's end. It is called within a runtime.
+    pub fn new(connect: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
+        Self(Arc::new(connect))
+    }
+
+    pub(super) fn connect(&self) -> DuplexStream {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for McpPipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpPipe").finish_non_exhaustive()
+    }
+}
 
 /// The first thing a server wrote to its stdout that is no message.
 #[derive(Debug, Clone, Default)]

@@ -177,7 +177,7 @@ impl Owner {
     }
 
     async fn connect(&self) -> Result<(Link, Vec<Tool>), String> {
-        let link = Box::pin(connect::connect(&self.config, &self.place, &self.tasks)).await?;
+        let link = Box::pin(connect::connect(&self.name, &self.config, &self.place, &self.tasks)).await?;
         match connect::tools(&link.line.0, self.config.timeout).await {
             Ok(tools) => Ok((link, tools)),
             Err(why) => Err(link.failed(why).await),

@@ -47,7 +47,8 @@ impl Scene {
 
     fn place(&self) -> Place {
         let folder = self.folder.path().canonicalize().unwrap();
-        Place { keeper: Keeper::Group, hidden_env: vec!["SECRET".to_owned()], folder, env: BTreeMap::new() }
+        let (env, pipes) = (BTreeMap::new(), BTreeMap::new());
+        Place { keeper: Keeper::Group, hidden_env: vec!["SECRET".to_owned()], folder, env, pipes }
     }
 
     async fn start(&self) -> (Toolbox, mpsc::Receiver<Change>) {

@@ -60,6 +60,7 @@ impl Scene {
             trusted: false,
             private_addresses: false,
             save: None,
+            pipes: BTreeMap::new(),
         };
         let tasks = TaskTracker::new();
         let link = launch(config, setup, &tasks).await.unwrap();

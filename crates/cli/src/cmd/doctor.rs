@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use multitap_adapter::SignIn;
 use multitap_agent::{Effort, Sandbox};
-use multitap_event::{AgentKind, AgentType, SandboxMode};
+use multitap_bridge::{Bridge, BridgeOptions, Loaded};
+use multitap_event::{AgentKind, AgentType, SandboxMode, visible_line};
 use serde::Serialize;
 
 use super::agents::{Agent, survey, version};
@@ -14,6 +15,7 @@ use crate::args::ReportArgs;
 use crate::exit::{Exit, Problem};
 use crate::launch::{self, HIDDEN_ENV};
 use crate::out;
+use crate::remote_agents;
 use crate::settings::{self, Settings};
 use crate::words::pretty_json;
 
@@ -70,7 +72,8 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
         }
     };
     checks.push(home_check());
-    let agents = survey(&settings).await?;
+    let (agents, remote) = tokio::join!(survey(&settings), remote_checks(&settings));
+    let agents = agents?;
     // The agent that would be asked; nothing if none is there.
     let named = std::env::var("MULTITAP_AGENT").ok();
     let chosen = match launch::agent(named.as_deref(), &settings) {
@@ -89,6 +92,7 @@ pub(crate) async fn doctor(args: &ReportArgs) -> Result<Exit, Problem> {
         checks.extend(sandbox_check(agent).await?);
     }
     checks.extend([builtin_check(&settings), shell_sandbox_check().await?]);
+    checks.extend(remote);
     let acp = chosen.as_ref().and_then(acp_check);
     let acp_is_there = acp.as_ref().is_some_and(|check| check.status == Status::Ok);
     checks.extend(acp);
@@ -261,6 +265,36 @@ async fn shell_sandbox_check() -> Result<Check, Problem> {
             Check { status: Status::Skipped, ..Check::warning("shell", error.to_string(), how) }
         }
     })
+}
+
+/// The remote agents that are listed, whether agents get them, and which of them answer.
+async fn remote_checks(settings: &Settings) -> Vec<Check> {
+    const NAME: &str = "a2aServers";
+    let entries = settings.a2a_servers.clone();
+    if entries.is_empty() {
+        return Vec::new();
+    }
+    let given = if settings.mcp_servers.contains_key(remote_agents::NAME) {
+        Check::warning(NAME, remote_agents::OWN_SERVER, "rename it in mcpServers, or remove a2aServers")
+    } else {
+        let count = match entries.len() {
+            1 => "1 remote agent".to_owned(),
+            count => format!("{count} remote agents"),
+        };
+        Check::ok(NAME, format!("{count}: every agent gets them as the MCP server {}", remote_agents::NAME))
+    };
+    let bridge = Bridge::new(BridgeOptions::default());
+    let loaded = bridge.load(entries).await;
+    bridge.close().await;
+    let one = |Loaded { name, address, error }| match error {
+        None => Check::ok(NAME, format!("{name}: {address} answers")),
+        Some(why) => Check::warning(
+            NAME,
+            format!("{name}: {address} cannot be used: {}", visible_line(&why)),
+            "start that agent, or correct its entry in a2aServers",
+        ),
+    };
+    std::iter::once(given).chain(loaded.into_iter().map(one)).collect()
 }
 
 /// For an agent that is a script for Node.js: whether there is a Node.js, and a new enough one.

@@ -89,7 +89,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         }
         other => other?,
     };
-    for left_out in multitap_adapter::mcp_left_out(&config) {
+    for left_out in launch::servers_left_out(&config) {
         out::say(&format!("multitap: {left_out}"));
     }
     // In the text form the session's own warning goes to stderr.

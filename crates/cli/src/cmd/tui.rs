@@ -182,7 +182,7 @@ impl Next {
             }
         }
         settings.say_warnings();
-        let notes = multitap_adapter::mcp_left_out(&config);
+        let notes = launch::servers_left_out(&config);
         let is_chosen = options.with.agent.is_some() || settings.agent.is_some();
         let greeting = (!is_chosen).then(|| agents::greeting(&config, &settings));
         let which = taken_up.which(host, &config, &own, SessionId::fresh());

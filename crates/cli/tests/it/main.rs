@@ -37,6 +37,8 @@ mod promises;
 #[cfg(unix)]
 mod rehearsal;
 #[cfg(unix)]
+mod remote_agents;
+#[cfg(unix)]
 mod scene;
 #[cfg(unix)]
 mod serve;

@@ -157,7 +157,7 @@ impl Inner {
             config.mode = Some(Mode::Unified(wish::mode(word, config.mode.as_ref(), agent)?));
         }
         let mut notices = wish::extras(wanted, self.trust_client_settings, &mut config)?;
-        notices.extend(multitap_adapter::mcp_left_out(&config).iter().map(ToString::to_string));
+        notices.extend(launch::servers_left_out(&config));
         notices.extend(multitap_adapter::project_left_out(&config));
         Ok(Granted { config, ceiling, notices })
     }
@@ -181,8 +181,8 @@ impl Inner {
         if let Some(Ok(mode)) = before.map(|word| wish::mode(word, config.mode.as_ref(), agent)) {
             config.mode = Some(Mode::Unified(mode));
         }
-        let mcp = multitap_adapter::mcp_left_out(&config);
-        let notices = mcp.iter().map(ToString::to_string).chain(multitap_adapter::project_left_out(&config)).collect();
+        let mut notices = launch::servers_left_out(&config);
+        notices.extend(multitap_adapter::project_left_out(&config));
         Ok(Granted { config, ceiling, notices })
     }
 

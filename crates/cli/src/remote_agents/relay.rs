@@ -1,0 +1,141 @@
+//! Stands between the owner of a session and its agent: records how many agents each prompt has passed through before the
+//! agent gets the prompt, and holds what the remote agents need until the session ends.
+
+use std::future::pending;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use multitap_event::{AgentEnd, AgentLink, Command, Draft, link as new_link};
+use tokio::sync::mpsc;
+use tokio_util::sync::DropGuard;
+use tokio_util::task::TaskTracker;
+
+use super::folder::PrivateFolder;
+
+/// Where the bridge reads how many agents the current prompt has passed through.
+#[derive(Debug)]
+pub(super) enum HopRecord {
+    /// The bridge is another process.
+    File(PrivateFolder),
+    /// The bridge is in this process, and ends when this is dropped.
+    Shared { hops: Arc<AtomicU32>, _ended: DropGuard },
+}
+
+impl HopRecord {
+    fn set(&self, hops: u32) -> io::Result<()> {
+        match self {
+            Self::File(folder) => folder.write("hops", &hops.to_string()).map(drop),
+            Self::Shared { hops: shared, .. } => {
+                shared.store(hops, Ordering::Release);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The same agent, whose prompts are recorded.
+pub(super) fn relay(link: AgentLink, record: HopRecord, tasks: &TaskTracker) -> AgentLink {
+    let AgentLink { events, commands, steers, reviews } = link;
+    let (owners, end) = new_link();
+    tasks.spawn(run(end, events, commands, record));
+    AgentLink { steers, reviews, ..owners }
+}
+
+/// Until the agent is gone, or nobody wants its events. Outward waits, inward waits, and neither for the other.
+async fn run(owner: AgentEnd, mut events: mpsc::Receiver<Draft>, agent: mpsc::Sender<Command>, record: HopRecord) {
+    let AgentEnd { events: told, mut commands, .. } = owner;
+    let outward = async move {
+        while let Some(draft) = events.recv().await {
+            if told.send(draft).await.is_err() {
+                return;
+            }
+        }
+    };
+    let inward = async move {
+        let mut current = 0;
+        while let Some(command) = commands.recv().await {
+            let hops = hops(&command, current);
+            if hops != current {
+                match record.set(hops) {
+                    Ok(()) => current = hops,
+                    Err(error) => tracing::error!(%error, "loops between agents may not be recognised"),
+                }
+            }
+            if agent.send(command).await.is_err() {
+                break;
+            }
+        }
+        // Asks the agent to go; its last events still pass. It may hang, and its tokens must not lie about until it ends.
+        drop((agent, record));
+        pending::<()>().await;
+    };
+    tokio::select! {
+        () = outward => {}
+        () = inward => {}
+    }
+}
+
+/// The number while the agent works on that. A prompt that joins a running turn never lowers it.
+fn hops(command: &Command, current: u32) -> u32 {
+    match command {
+        Command::Prompt(prompt) => prompt.hops,
+        Command::Steer(prompt) => prompt.hops.max(current),
+        Command::Decide(_)
+        | Command::Cancel
+        | Command::SetMode { .. }
+        | Command::SetModel { .. }
+        | Command::SetThinking { .. }
+        | Command::Query { .. } => current,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use multitap_event::{EventKind, Prompt, Timestamp};
+    use multitap_testkit::wait::until;
+
+    use super::*;
+
+    fn prompt(hops: u32) -> Prompt {
+        Prompt { hops, ..Prompt::text("hello") }
+    }
+
+    #[tokio::test]
+    async fn the_number_is_there_before_the_agent_gets_the_prompt() {
+        let (data, tasks) = (tempfile::tempdir().unwrap(), TaskTracker::new());
+        let folder = PrivateFolder::make(Some(data.path())).unwrap();
+        let file = folder.path("hops");
+        let (link, mut agent) = new_link();
+        let owner = relay(link, HopRecord::File(folder), &tasks);
+        let read = || fs::read_to_string(&file).ok();
+        for (command, expected) in [
+            (Command::Prompt(prompt(0)), None),
+            (Command::Prompt(prompt(2)), Some("2")),
+            (Command::Steer(prompt(1)), Some("2")),
+            (Command::Steer(prompt(3)), Some("3")),
+            (Command::Cancel, Some("3")),
+            (Command::Prompt(prompt(0)), Some("0")),
+        ] {
+            owner.commands.send(command.clone()).await.unwrap();
+            assert_eq!(agent.commands.recv().await, Some(command));
+            assert_eq!(read().as_deref(), expected);
+        }
+        // The agent is asked to go, and nothing waits for one that hangs but its last events.
+        let AgentLink { commands, mut events, .. } = owner;
+        drop(commands);
+        assert_eq!(agent.commands.recv().await, None);
+        let folder = file.parent().unwrap();
+        until("the folder to be removed", Duration::from_secs(30), || (!folder.exists()).then_some(())).await.unwrap();
+        let last = EventKind::RawDelta { native_type: None };
+        agent.events.send(Draft::new(Timestamp::now(), last)).await.unwrap();
+        drop(agent);
+        assert!(events.recv().await.is_some());
+        assert!(events.recv().await.is_none());
+        tasks.close();
+        tasks.wait().await;
+    }
+}
