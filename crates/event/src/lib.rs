@@ -13,6 +13,7 @@ mod command;
 mod config;
 mod error;
 mod event;
+mod form;
 mod id;
 mod item;
 mod link;
@@ -32,6 +33,7 @@ pub use config::{
 };
 pub use error::{AgentError, AgentErrorKind, Setting, Severity};
 pub use event::{Draft, Event, EventKind, SystemSubtype};
+pub use form::{Elicitation, ElicitationAnswer, ElicitationWants, FieldType, FormField, TextFormat, answer_option};
 pub use id::{ClientId, EventId, MessageId, OptionId, PromptId, QuestionId, SessionId, ToolId, TurnId};
 pub use item::{
     AuthStatus, Denial, FileChange, FileChangeType, Reasoning, Retry, Role, SessionEnd, SessionEndReason, SessionStart,

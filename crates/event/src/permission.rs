@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::form::{self, FormField};
 use crate::{ClientId, OptionId, QuestionId, Timestamp, ToolId};
 
 /// The option ids that every agent's questions use, where they make sense.
@@ -23,6 +24,8 @@ pub mod option {
     pub const PROCEED_ALWAYS_AND_SAVE: &str = "proceed_always_and_save";
     /// Do not do it.
     pub const CANCEL: &str = "cancel";
+    /// Say no to what an MCP server asks; `CANCEL` dismisses its question without a choice.
+    pub const DECLINE: &str = "decline";
 }
 
 /// The agent waits until somebody answers.
@@ -88,6 +91,9 @@ impl Question {
             return Some("it takes no newInput".to_owned());
         }
         let Details::Input { questions } = &self.details else { return None };
+        if questions.iter().any(|asked| asked.field.is_some()) {
+            return form::content(questions, decide).err();
+        }
         // One question is answered by its option, any number in own words.
         let in_own_words = decide.feedback.as_deref().is_some_and(|words| !words.is_empty());
         let by_option = questions.len() == 1 && decide.option_id.as_str() != option::PROCEED_ONCE;
@@ -219,6 +225,9 @@ pub struct AskedQuestion {
     pub labels: Vec<String>,
     #[serde(default)]
     pub multi_select: bool,
+    /// The field of a form that it fills. An answer of another type is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<FormField>,
 }
 
 /// An answer on its way in.

@@ -1,6 +1,8 @@
 //! Answers: what somebody decided, as Claude wants to hear it.
 
-use multitap_event::{AgentType, ChoiceKind, Decide, Details, EditedCall, EventKind, option};
+use multitap_event::{
+    AgentType, ChoiceKind, Decide, Details, EditedCall, ElicitationAnswer, EventKind, answer_option, option,
+};
 use serde_json::{Map, Value, json};
 
 use super::approve::Rule;
@@ -8,7 +10,7 @@ use super::change::Wanted;
 use super::control::success;
 use super::decode::ClaudeCodec;
 use super::encode::refused;
-use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, answer_option, headline, kind, saves_rules};
+use super::question::{CANCEL_ALWAYS, Open, Via, allows_rules, headline, kind, saves_rules};
 use super::wire::AskedTool;
 use crate::codec::Step;
 
@@ -23,6 +25,13 @@ impl ClaudeCodec {
                 return;
             }
         };
+        if open.native.via == Via::Elicitation {
+            // The check above has found that the answer fits, so cancelling is for what cannot happen.
+            let answer = ElicitationAnswer::of(&open.question, decide).unwrap_or(ElicitationAnswer::Cancel);
+            out.lines.push(success(&open.native.request_id, &answer.result()));
+            self.questions.settle(decide);
+            return;
+        }
         let mut kind = choice.kind;
         let mut decide = decide.clone();
         let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
@@ -73,7 +82,7 @@ impl ClaudeCodec {
 /// The line that carries a decision the way the question came.
 pub(super) fn reply(request_id: &str, via: &Via, decision: &Value) -> String {
     match via {
-        Via::Control => success(request_id, decision),
+        Via::Control | Via::Elicitation => success(request_id, decision),
         Via::Tool { rpc_id } => {
             let content = json!([{ "type": "text", "text": decision.to_string() }]);
             let response = json!({ "jsonrpc": "2.0", "id": rpc_id, "result": { "content": content } });

@@ -175,12 +175,7 @@ impl ClaudeCodec {
                 out.lines.push(success(&request_id, &json!({})));
                 out.events.push(note(&subtype, None, request));
             }
-            "elicitation" => {
-                out.lines.push(success(&request_id, &json!({ "action": "decline" })));
-                let message = request.get("message").and_then(Value::as_str).unwrap_or("an MCP server asks");
-                let message = format!("declined: {message}");
-                out.events.push(note(&subtype, Some(message), request));
-            }
+            "elicitation" => self.ask_for_server(&request, request_id, out),
             _ => {
                 out.lines.push(refusal(&request_id, &format!("multitap does not serve '{subtype}'")));
                 out.events.push(note(&subtype, Some("refused: not served".to_owned()), request));

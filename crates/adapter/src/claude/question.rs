@@ -1,6 +1,8 @@
 //! Questions: what Claude wants to do, told so that anybody can answer.
 
-use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Edit, Question, ToolId, option};
+use multitap_event::{
+    AskedQuestion, Choice, ChoiceKind, Details, Edit, Elicitation, Question, ToolId, answer_option, option,
+};
 use serde_json::{Map, Value, json};
 
 use super::answer::reply;
@@ -33,6 +35,8 @@ pub(super) enum Via {
     Control,
     /// A call of our permission tool; the id of that JSON-RPC request.
     Tool { rpc_id: Value },
+    /// `elicitation` of the control protocol: an MCP server asks the user.
+    Elicitation,
 }
 
 impl ClaudeCodec {
@@ -59,6 +63,13 @@ impl ClaudeCodec {
             reason: asked.decision_reason.clone(),
         };
         self.questions.ask(question, Native { asked, request_id, via }, out);
+    }
+
+    /// An MCP server asks the user something, and Claude forwards it.
+    pub(super) fn ask_for_server(&mut self, request: &Map<String, Value>, request_id: String, out: &mut Step) {
+        let server = request.get("mcp_server_name").and_then(Value::as_str).unwrap_or("MCP");
+        let question = Elicitation::of(server, request).question(request_id.as_str().into(), None);
+        self.questions.ask(question, Native { asked: AskedTool::default(), request_id, via: Via::Elicitation }, out);
     }
 
     /// Claude no longer asks what `taken_back` picks.
@@ -141,6 +152,7 @@ fn asked_questions(input: &Map<String, Value>) -> Vec<AskedQuestion> {
             header: text("header"),
             labels: labels.filter_map(|option| option.get("label")?.as_str().map(str::to_owned)).collect(),
             multi_select: value.get("multiSelect").and_then(Value::as_bool).unwrap_or(false),
+            field: None,
         })
     };
     input.get("questions").and_then(Value::as_array).into_iter().flatten().filter_map(one).collect()
@@ -153,11 +165,6 @@ fn edits(details: &Details) -> Vec<Edit> {
         Details::Command { .. } | Details::FileEdit { .. } => vec![Edit::NewContent, Edit::NewInput],
         Details::Mcp { .. } | Details::Text { .. } | Details::Plan { .. } | Details::Input { .. } => Vec::new(),
     }
-}
-
-/// The option id of the n-th label of a single question.
-pub(super) fn answer_option(index: usize) -> String {
-    format!("answer_{}", index + 1)
 }
 
 /// Not in the shared words: no to this and its like for the rest of the session.

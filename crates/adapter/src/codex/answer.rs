@@ -1,6 +1,6 @@
 //! Answers: what somebody decided, as Codex wants to hear it.
 
-use multitap_event::{AgentType, Choice, ChoiceKind, Decide, Details, EventKind, option};
+use multitap_event::{AgentType, Choice, ChoiceKind, Decide, Details, ElicitationAnswer, EventKind, option};
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
@@ -72,7 +72,7 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
             _ => word(kind).into(),
         }}),
         Via::Patch => json!({ "decision": word(kind) }),
-        Via::McpTool | Via::Form { .. } if kind.rejects() => declined(),
+        Via::McpTool if kind.rejects() => declined(),
         Via::McpTool => {
             let lasting = match id {
                 option::PROCEED_ALWAYS_TOOL => json!({ "persist": "session" }),
@@ -81,21 +81,7 @@ fn decision(open: &Open, choice: &Choice, decide: &Decide) -> Result<Value, Stri
             };
             json!({ "action": "accept", "content": {}, "_meta": lasting })
         }
-        Via::Form { fields } => {
-            let questions = match &open.question.details {
-                Details::Input { questions } => questions.as_slice(),
-                _ => &[],
-            };
-            let content = match fields.as_slice() {
-                [] => Map::new(),
-                [one] => match one.chosen(questions, decide) {
-                    Some(value) => Map::from_iter([(one.name.clone(), value?)]),
-                    None => form::fill(fields, decide)?,
-                },
-                _ => form::fill(fields, decide)?,
-            };
-            json!({ "action": "accept", "content": content, "_meta": null })
-        }
+        Via::Form => ElicitationAnswer::of(&open.question, decide)?.result(),
         Via::Permissions { wanted } => match kind {
             ChoiceKind::AllowOnce => json!({ "permissions": wanted, "scope": "turn" }),
             ChoiceKind::AllowAlways => json!({ "permissions": wanted, "scope": "session" }),

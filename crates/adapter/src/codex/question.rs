@@ -1,12 +1,12 @@
 //! Questions: what Codex wants to do or know, told so that anybody can answer. Several may be open at once.
 
-use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Question, QuestionId, ToolId, option};
+use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Elicitation, Question, QuestionId, ToolId, option};
 use serde_json::{Map, Value, json};
 
 use super::change;
 use super::command::{join, one_line, typed};
 use super::decode::CodexCodec;
-use super::form::{self, Field};
+use super::form;
 use super::item::arguments;
 use super::notice::note;
 use super::rpc::{answer, refusal};
@@ -35,7 +35,7 @@ pub(super) enum Via {
     /// A tool of an MCP server.
     McpTool,
     /// An MCP server asks the user something.
-    Form { fields: Vec<Field> },
+    Form,
     /// Further permissions for the turn or the session.
     Permissions { wanted: Map<String, Value> },
     /// The model asks the user something; the ids of its questions, in order.
@@ -171,7 +171,7 @@ impl CodexCodec {
         let message = params.text("message").unwrap_or_default();
         let about = params.fields("_meta");
         if about.text("codex_approval_kind") != Some("mcp_tool_call") {
-            return form_question(params, server, message);
+            return form_question(params, server);
         }
         let given = arguments(about.get("tool_params"));
         let mut calls = self.tools.of_server(server).filter(|tool| !self.questions.any_about(tool.id.as_str()));
@@ -304,7 +304,7 @@ fn input_question(params: &Fields) -> Asked {
             .iter()
             .filter_map(|label| label.get("label")?.as_str().map(str::to_owned))
             .collect(),
-        multi_select: false,
+        ..AskedQuestion::default()
     };
     let ids = asked.iter().map(|one| one.string("id").unwrap_or_default()).collect();
     let questions: Vec<AskedQuestion> = asked.iter().map(question).collect();
@@ -319,24 +319,11 @@ fn input_question(params: &Fields) -> Asked {
     }
 }
 
-fn form_question(params: &Fields, server: &str, message: &str) -> Asked {
-    let (fields, questions) = form::read(&params.fields("requestedSchema"), message);
-    let (options, details) = if fields.is_empty() {
-        let text = [Some(message), params.text("url")].into_iter().flatten().collect::<Vec<_>>().join("\n");
-        let details = Details::Text { text, arguments: Map::new() };
-        (vec![once("Accept"), cancel("Decline")], details)
-    } else {
-        (form::options(&questions), Details::Input { questions })
-    };
-    Asked {
-        tool_id: None,
-        tool_name: None,
-        title: one_line(&format!("{server}: {message}")),
-        options,
-        details,
-        reason: None,
-        via: Via::Form { fields },
-    }
+/// An MCP server asks the user something.
+fn form_question(params: &Fields, server: &str) -> Asked {
+    let Question { title, options, details, reason, .. } =
+        Elicitation::of(server, &params.0).question(QuestionId::from(""), None);
+    Asked { tool_id: None, tool_name: None, title, options, details, reason, via: Via::Form }
 }
 
 #[cfg(test)]

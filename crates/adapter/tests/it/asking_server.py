@@ -1,4 +1,4 @@
-# An MCP server on stdio: `echo` answers, `form` asks the user by an elicitation first.
+# An MCP server on stdio: `echo` answers, `form` asks the user by an elicitation first, `address` to open one.
 import json
 import os
 import sys
@@ -26,6 +26,7 @@ FORM = {
 TOOLS = [
     {"name": "echo", "description": "Echo", "inputSchema": {"type": "object", "properties": {"message": {"type": "string"}}}},
     {"name": "form", "description": "Asks", "inputSchema": {"type": "object", "properties": {}}},
+    {"name": "address", "description": "Asks to open", "inputSchema": {"type": "object", "properties": {}}},
 ]
 
 for line in sys.stdin:
@@ -39,6 +40,10 @@ for line in sys.stdin:
     elif method == "tools/call" and params["name"] == "form":
         waiting["ask"] = call
         tell({"id": "ask", "method": "elicitation/create", "params": {"message": "Who are you?", "requestedSchema": FORM}})
+    elif method == "tools/call" and params["name"] == "address":
+        waiting["open"] = call
+        address = {"mode": "url", "message": "Sign in", "url": "https://example.com/in", "elicitationId": "e1"}
+        tell({"id": "open", "method": "elicitation/create", "params": address})
     elif method == "tools/call":
         text(call, "echo: " + str(params.get("arguments", {}).get("message")) + os.environ.get("SUFFIX", ""))
     elif method is None and call in waiting:

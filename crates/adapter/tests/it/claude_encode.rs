@@ -281,7 +281,6 @@ fn requests_nobody_here_serves_are_answered_all_the_same() {
     let mut codec = codec_for(PermissionPath::Stream);
     let requests = [
         json!({ "subtype": "hook_callback", "callback_id": "cb1", "input": {} }),
-        json!({ "subtype": "elicitation", "mcp_server_name": "tiny", "message": "Your name?" }),
         json!({ "subtype": "request_user_dialog", "dialog_kind": "x" }),
         json!({ "subtype": "mcp_message", "server_name": "other", "message": {} }),
         json!({ "subtype": "something_new" }),
@@ -417,4 +416,58 @@ fn plan_mode_refuses_changes_without_asking() {
         }
         assert!(asks("ExitPlanMode", &plan).0);
     }
+}
+
+/// An MCP server's question to the user, as Claude forwards it.
+fn elicit(codec: &mut ClaudeCodec, asked: &Value) -> Step {
+    let mut request = json!({ "subtype": "elicitation", "mcp_server_name": "tiny", "message": "Who are you?" });
+    request.as_object_mut().unwrap().extend(asked.as_object().cloned().unwrap());
+    let line = json!({ "type": "control_request", "request_id": "e1", "request": request });
+    codec.decode(&line.to_string(), now())
+}
+
+#[test]
+fn answers_to_a_form_of_an_mcp_server() {
+    let schema = json!({ "type": "object", "required": ["name"], "properties": {
+        "name": { "type": "string", "description": "Your name" },
+        "age": { "type": "integer", "minimum": 0 },
+        "colors": { "type": "array", "items": { "anyOf": [{ "const": "r", "title": "Red" }, { "const": "b", "title": "Blue" }] } },
+    } });
+    let form = json!({ "mode": "form", "requested_schema": schema, "property_order": ["name", "age", "colors"] });
+    let url = json!({ "mode": "url", "url": "https://example.com/in", "elicitation_id": "x" });
+    let mut all = Vec::new();
+    for (asked, answers) in [
+        (&form, json!({ "Your name": "Ann", "age": "7", "colors": ["Blue"] })),
+        (&form, json!({ "Your name": "Ann" })),
+        (&form, json!({ "Your name": "Ann", "age": "old" })),
+        (&form, json!({ "age": 7 })),
+        (&url, json!({})),
+    ] {
+        let mut codec = codec_for(PermissionPath::Stream);
+        let question = question(elicit(&mut codec, asked));
+        assert_eq!(question.title, "tiny asks: Who are you?");
+        all.push(serde_json::to_string(&question.details).unwrap());
+        let given = Decide {
+            answers: serde_json::from_value(answers).unwrap(),
+            ..Decide::new(&question.question_id, option::PROCEED_ONCE)
+        };
+        all.push(decide(&mut codec, given));
+        for option in ["yes", option::DECLINE] {
+            all.push(format!("{option}: {}", decide(&mut codec, Decide::new(&question.question_id, option))));
+        }
+    }
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+/// Claude takes its question back when the call or the server ends.
+#[test]
+fn a_form_that_claude_takes_back_is_withdrawn() {
+    let mut codec = codec_for(PermissionPath::Stream);
+    let question = question(elicit(&mut codec, &json!({ "requested_schema": {} })));
+    let step = codec.decode(&json!({ "type": "control_cancel_request", "request_id": "e1" }).to_string(), now());
+    assert!(
+        matches!(&step.events[..], [EventKind::PermissionWithdrawn(gone)] if gone.question_id == question.question_id),
+        "{:#?}",
+        step.events
+    );
 }

@@ -416,3 +416,38 @@ fn check_pairs(told: &[EventKind]) {
     assert_eq!(tools, count(|kind| matches!(kind, EventKind::ToolCompleted(_))));
     assert_eq!(count(|kind| matches!(kind, EventKind::SessionEnded(_))), 1);
 }
+
+/// What an MCP server asks reaches people, and their answer reaches the server.
+#[tokio::test]
+async fn interop_claude_forwards_what_an_mcp_server_asks() {
+    let place = place!();
+    let script = place.scratch.write("server.py", include_str!("asking_server.py")).unwrap();
+    let server: McpServer = McpReach::program("python3", vec![script.display().to_string()]).into();
+    let config = SessionConfig {
+        mcp_servers: BTreeMap::from([("tiny".to_owned(), server)]),
+        mode: Some(Mode::Unified(ApprovalMode::AutoAll)),
+        ..place.config()
+    };
+    let mut scene = place.start(config).await;
+    scene.prompt("[[mcp:tiny:form:{}]][[next]][[mcp:tiny:form:{}]][[next]][[mcp:tiny:address:{}]]").await;
+    let question = scene.question().await;
+    assert_eq!(question.title, "tiny asks: Who are you?");
+    let answers = |age: Value| {
+        let answers = BTreeMap::from([("name".to_owned(), json!("Ann")), ("ok".to_owned(), age)]);
+        Decide { answers: Some(answers), ..Decide::new(&question.question_id, option::PROCEED_ONCE) }
+    };
+    scene.send(Command::Decide(answers(json!("perhaps")))).await;
+    scene.send(Command::Decide(answers(json!("yes")))).await;
+    let question = scene.question().await;
+    scene.decide(&question, option::DECLINE).await;
+    let question = scene.question().await;
+    let Details::Text { text, .. } = &question.details else { panic!("{question:#?}") };
+    assert_eq!(text, "Sign in\nhttps://example.com/in");
+    scene.decide(&question, option::PROCEED_ONCE).await;
+    assert_eq!(scene.turn_end().await.status, TurnStatus::Completed);
+    let heard: Vec<String> = results(&scene.told).iter().map(|done| done.result.clone().unwrap().to_string()).collect();
+    assert!(heard[0].contains(r#"\"content\": {\"name\": \"Ann\", \"ok\": true}"#), "{heard:#?}");
+    assert!(heard[1].contains(r#"{\"action\": \"decline\"}"#), "{heard:#?}");
+    assert!(heard[2].contains(r#"\"action\": \"accept\""#), "{heard:#?}");
+    scene.close().await;
+}

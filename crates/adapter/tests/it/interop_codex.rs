@@ -182,7 +182,7 @@ async fn interop_codex_mcp_tools_ask_and_their_servers_too() {
     let question = scene.question().await;
     let Details::Input { questions } = &question.details else { panic!("{question:#?}") };
     let asked: Vec<&str> = questions.iter().map(|one| one.question.as_str()).collect();
-    assert_eq!(asked, ["color", "Your name", "ok"]);
+    assert_eq!(asked, ["color (optional)", "Your name", "ok (optional)"]);
     let answers = BTreeMap::from([
         ("Your name".to_owned(), json!("Ann")),
         ("ok".to_owned(), json!("yes")),

@@ -48,6 +48,11 @@ pub(super) fn cases() -> Vec<Case> {
         case("exit_plan_mode", "a plan put to the person").asks().arg("--permission-mode").arg("plan")
             .prompt("[[call:ExitPlanMode:{\"plan\":\"1. look 2. leap\"}]]").asked(allow).result(),
         case("mcp_call_perm", "a tool of an MCP server, asked").asks().mcp().prompt("[[mcp:tiny:echo:{\"message\":\"hi\"}]]").asked(allow).result(),
+        case("mcp_elicitation", "an MCP server asks the user twice by a form: answered, then declined; the second call is cancelled by an interrupt").asking_server()
+            .prompt("[[mcp:asking:form:{}]] [[next]] [[mcp:asking:form:{}]]").elicited(fill).elicited(decline).result()
+            .prompt("[[mcp:asking:form:{}]]").until("control_request", Some("elicitation")).interrupt().result(),
+        case("mcp_elicitation_url", "an MCP server asks the user to open an address").asking_server()
+            .prompt("[[mcp:asking:address:{}]]").elicited(accept).result(),
         case("mcp_call_fail", "a tool of an MCP server that fails").mcp().arg("--permission-mode").arg("bypassPermissions").turn("[[mcp:tiny:fail:{}]]"),
         case("interrupt_stream", "interrupt while text streams, then another turn").partial().prompt("[[text:starting now]] [[hang]] [[text:never]]")
             .hanging().interrupt().result().turn("[[text:alive after interrupt]]"),
@@ -123,6 +128,20 @@ impl Case {
         self.arg("--mcp-config").arg(r#"{"mcpServers":{"tiny":{"command":"{mcp}","args":[]}}}"#)
     }
 
+    /// A server that asks the user, in this case's own folder.
+    fn asking_server(self) -> Self {
+        self.file("asking.py", include_str!("../../../adapter/tests/it/asking_server.py"))
+            .arg("--mcp-config")
+            .arg(r#"{"mcpServers":{"asking":{"command":"python3","args":["{workspace}/asking.py"]}}}"#)
+            .arg("--permission-mode")
+            .arg("bypassPermissions")
+    }
+
+    /// Waits for a question of an MCP server and answers it.
+    fn elicited(self, answer: fn(&Value) -> Value) -> Self {
+        self.until("control_request", Some("elicitation")).step(Move::Answer(answer))
+    }
+
     /// Sends a message of the user.
     fn prompt(self, text: &str) -> Self {
         self.send(&user(&json!([{"type": "text", "text": text}])))
@@ -185,6 +204,18 @@ fn response(asked: &Value, decision: &Value) -> Value {
 
 fn allow(asked: &Value) -> Value {
     response(asked, &json!({"behavior": "allow", "updatedInput": asked["request"]["input"]}))
+}
+
+fn fill(asked: &Value) -> Value {
+    response(asked, &json!({"action": "accept", "content": {"name": "Ann", "ok": true}}))
+}
+
+fn decline(asked: &Value) -> Value {
+    response(asked, &json!({"action": "decline"}))
+}
+
+fn accept(asked: &Value) -> Value {
+    response(asked, &json!({"action": "accept", "content": {}}))
 }
 
 fn deny(asked: &Value) -> Value {
