@@ -1,6 +1,6 @@
 //! A remote agent's question as an MCP elicitation, and the person's answer as an A2A message. Pure.
 
-use multitap_a2a::devtool::ToolCallConfirmation;
+use multitap_a2a::devtool::{ConfirmationOption, ToolCallConfirmation};
 use multitap_a2a::{Message, Part};
 use rmcp::model::{
     ConstTitle, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
@@ -37,7 +37,9 @@ pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> Elic
         }
         Question::Confirmation { about, options, .. } => {
             let message = format!("The remote agent {name} wants to {}", shown(agent, about));
-            let choices = options.iter().map(|option| ConstTitle::new(option.id.clone(), shown(agent, &option.name)));
+            let choices = options.iter().enumerate();
+            let choices =
+                choices.map(|(at, option)| ConstTitle::new(choice(agent, at, option), shown(agent, &option.name)));
             let choices = TitledSingleSelectEnumSchema::new(choices.collect());
             let choices = EnumSchema::Single(SingleSelectEnumSchema::Titled(choices));
             let feedback = StringSchema::new().title("Words for the agent (optional)");
@@ -53,7 +55,7 @@ pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> Elic
 }
 
 /// The answer in a filled form. One that does not fit the question counts as declined: nothing is approved by mistake.
-pub(crate) fn reply(question: &Question, result: &ElicitResult) -> Reply {
+pub(crate) fn reply(agent: &RemoteAgent, question: &Question, result: &ElicitResult) -> Reply {
     if result.action != ElicitationAction::Accept {
         return Reply::Declined;
     }
@@ -61,10 +63,10 @@ pub(crate) fn reply(question: &Question, result: &ElicitResult) -> Reply {
     let part = match question {
         Question::Text(_) => field(ANSWER).map(Part::text),
         Question::Confirmation { tool_call_id, correlation_id, options, .. } => {
-            let chosen = field(DECISION).filter(|id| options.iter().any(|option| option.id == *id));
-            chosen.map(|selected_option_id| {
-                decision(tool_call_id, correlation_id.clone(), selected_option_id, field(FEEDBACK))
-            })
+            let decided = field(DECISION);
+            let mut choices = options.iter().enumerate();
+            let chosen = choices.find(|(at, option)| decided.as_ref() == Some(&choice(agent, *at, option)));
+            chosen.map(|(_, option)| decision(tool_call_id, correlation_id.clone(), option.id.clone(), field(FEEDBACK)))
         }
     };
     match part {
@@ -91,13 +93,18 @@ pub(crate) fn data(name: &str, agent: &RemoteAgent, question: &Question) -> Valu
         Question::Confirmation { tool_call_id, about, options, .. } => serde_json::json!({
             "kind": "confirmation",
             "about": shown(agent, about),
-            "toolCallId": tool_call_id,
-            "options": options.iter().map(|option| serde_json::json!({
-                "optionId": option.id, "name": shown(agent, &option.name),
+            "toolCallId": agent.plain_id(tool_call_id),
+            "options": options.iter().enumerate().map(|(at, option)| serde_json::json!({
+                "optionId": choice(agent, at, option), "name": shown(agent, &option.name),
             })).collect::<Vec<_>>(),
             "agent": name,
         }),
     }
+}
+
+/// What a choice is called in a form: its id, if that can be passed on.
+fn choice(agent: &RemoteAgent, at: usize, option: &ConfirmationOption) -> String {
+    agent.plain_id(&option.id).map_or_else(|| format!("#{}", at + 1), str::to_owned)
 }
 
 fn shown(agent: &RemoteAgent, text: &str) -> String {

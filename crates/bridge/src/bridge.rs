@@ -22,8 +22,6 @@ use multitap_event::A2aServer;
 
 /// How often it is looked whether an agent is due to be tried again.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often the card of an agent is fetched again.
-const REFRESH: Duration = Duration::from_secs(5 * 60);
 
 /// A tower service that speaks streamable HTTP, for a server that guards its entrance.
 pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
@@ -35,6 +33,8 @@ pub struct BridgeOptions {
     pub load_timeout: Duration,
     /// How long a call waits for an agent before it returns the id of the task that goes on. An entry may have its own.
     pub call_budget: Duration,
+    /// How often the cards of agents that are there are fetched again.
+    pub refresh: Duration,
     /// Whether `load_agent` may reach this machine and the network around it.
     pub allow_private: bool,
     /// How many agents the prompt has passed through that the caller works on.
@@ -47,6 +47,7 @@ impl Default for BridgeOptions {
             load_timeout: Duration::from_secs(5),
             // Many clients give up on a call after a minute.
             call_budget: Duration::from_secs(50),
+            refresh: Duration::from_secs(5 * 60),
             allow_private: false,
             hops: Hops::None,
         }
@@ -169,7 +170,7 @@ impl Bridge {
                 () = self.stop.cancelled() => return,
                 () = sleep(LOOK) => {}
             }
-            let is_refresh = refreshed.elapsed() >= REFRESH;
+            let is_refresh = refreshed.elapsed() >= self.options.refresh;
             if is_refresh {
                 refreshed = Instant::now();
             }

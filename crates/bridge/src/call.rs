@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_a2a::client::Client;
-use multitap_a2a::{ListTasks, Message, SendMessage, Task, Update, hops};
+use multitap_a2a::client::{Client, ClientError};
+use multitap_a2a::{Artifact, ListTasks, Message, SendMessage, Task, Update, hops};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
@@ -19,6 +19,7 @@ use crate::argument::{self, ArtifactArguments, ListArguments, LoadAgent, SendArg
 use crate::ask::{self, Reply};
 use crate::bridge::Bridge;
 use crate::collect::{Collected, Question};
+use crate::describe::claim;
 use crate::pending::Waiting;
 use crate::progress::{Reporter, SIGN_OF_LIFE};
 use crate::remote::{Origin, RemoteAgent, Status};
@@ -33,6 +34,13 @@ const MOST_QUESTIONS: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// How long an agent may take to cancel a task when its call is given up.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
+/// How long to wait before a task is looked at again that nobody follows; doubled each time.
+const FIRST_LOOK: Duration = Duration::from_millis(250);
+const LONGEST_LOOK: Duration = Duration::from_secs(5);
+/// The most tasks of one list.
+const MOST_TASKS: usize = 50;
+/// The most characters of an id or a time in a list.
+const MOST_FIELD: usize = 200;
 /// The one input that is requested of a client of 2026-07-28.
 const INPUT: &str = "answer";
 
@@ -53,6 +61,13 @@ enum Waited {
     Cancelled,
 }
 
+/// What a call of `sendMessage` brings.
+enum Brought {
+    Message(Message),
+    /// The user was asked and did not answer.
+    Declined(Waiting),
+}
+
 impl Bridge {
     pub(crate) async fn call(
         &self,
@@ -69,14 +84,15 @@ impl Bridge {
                 Err(why) => Err(why),
                 Ok(client) => {
                     let call = Call { bridge: self, name, agent, client, context };
-                    match action {
+                    let answer = match action {
                         Action::SendMessage => return Some(call.send(request).await),
                         Action::GetTask => call.get(request).await,
                         Action::CancelTask => call.cancel(request).await,
                         Action::ListTasks => call.list(request).await,
                         Action::GetArtifact => call.artifact(request).await,
                         Action::Connect => Err("it is connected".to_owned()),
-                    }
+                    };
+                    Ok(answer.unwrap_or_else(|why| result::remote_error(&call.name, &why)))
                 }
             },
         };
@@ -97,8 +113,8 @@ impl Bridge {
     async fn connect(&self, name: &str, agent: &Arc<RemoteAgent>) -> CallToolResult {
         let name = self.registry.reload(name, agent, self.options.load_timeout).await;
         match agent.status() {
-            Status::Ready(_) => self.loaded(&name),
-            Status::Down { why, .. } => result::error(format!("the remote agent {name} cannot be reached: {why}")),
+            Status::Ready(_) => loaded(&name, agent),
+            Status::Down { why, .. } => result::remote_error(&name, &format!("it cannot be reached: {why}")),
         }
     }
 
@@ -106,7 +122,7 @@ impl Bridge {
         let LoadAgent { url, agent_card_path } = argument::read(request.arguments)?;
         if let Some((name, agent)) = self.registry.by_url(&url) {
             self.ready(&name, &agent).await?;
-            return Ok(self.loaded(&name));
+            return Ok(loaded(&name, &agent));
         }
         let entry = A2aServer { card_path: agent_card_path, ..A2aServer::new(url) };
         let agent = RemoteAgent::new(entry, Origin::Requested, self.options.allow_private);
@@ -114,21 +130,8 @@ impl Bridge {
         if let Status::Down { why, .. } = agent.status() {
             return Err(format!("no agent was loaded: {why}"));
         }
-        let name = self.registry.add(agent).map_err(|error| error.to_string())?;
-        Ok(self.loaded(&name))
-    }
-
-    /// Says which tools an agent has.
-    fn loaded(&self, name: &str) -> CallToolResult {
-        let own = |tool: &String| tool.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
-        let tools: Vec<String> =
-            tool::all(&self.registry).into_iter().map(|tool| tool.name.into_owned()).filter(own).collect();
-        let mut result = CallToolResult::success(vec![ContentBlock::text(format!(
-            "The remote agent {name} is loaded. Its tools: {}.",
-            tools.join(", ")
-        ))]);
-        result.structured_content = Some(json!({ "name": name, "tools": tools }));
-        result
+        let name = self.registry.add(agent.clone()).map_err(|error| error.to_string())?;
+        Ok(loaded(&name, &agent))
     }
 
     fn list_agents(&self) -> CallToolResult {
@@ -155,6 +158,17 @@ impl Bridge {
     }
 }
 
+/// Says which tools an agent has.
+fn loaded(name: &str, agent: &RemoteAgent) -> CallToolResult {
+    let tools: Vec<String> = tool::of_agent(name, agent).into_iter().map(|tool| tool.name.into_owned()).collect();
+    let mut result = CallToolResult::success(vec![ContentBlock::text(format!(
+        "The remote agent {name} is loaded. Its tools: {}.",
+        tools.join(", ")
+    ))]);
+    result.structured_content = Some(json!({ "name": name, "tools": tools }));
+    result
+}
+
 fn described(name: &str, agent: &RemoteAgent) -> Value {
     match agent.status() {
         Status::Ready(client) => json!({
@@ -162,7 +176,7 @@ fn described(name: &str, agent: &RemoteAgent) -> Value {
             "url": agent.entry.address(),
             "status": "ready",
             "protocol": client.dialect().version(),
-            "description": crate::describe::claim(agent, &client.card().description, 200),
+            "description": claim(agent, &client.card().description, 200),
         }),
         Status::Down { why, .. } => {
             json!({ "name": name, "url": agent.entry.address(), "status": "unreachable", "error": why })
@@ -182,8 +196,11 @@ struct Call<'a> {
 impl Call<'_> {
     async fn send(&self, request: CallToolRequestParams) -> CallToolResponse {
         let mut message = match self.message(request) {
-            Ok(Some(message)) => message,
-            Ok(None) => return result::error("the question is no longer open, or the user did not answer it").into(),
+            Ok(Brought::Message(message)) => message,
+            Ok(Brought::Declined(waiting)) => {
+                let collected = Collected::waiting(waiting.task_id, waiting.context_id, waiting.question);
+                return self.result(waiting.shown_id.as_deref(), &collected, Returned::Declined).into();
+            }
             Err(why) => return result::error(why).into(),
         };
         let mut reporter = Reporter::new(&self.context);
@@ -195,46 +212,69 @@ impl Call<'_> {
             let run = self.bridge.runs.start(&self.agent, &self.client, send);
             let waited = self.wait(&run, &mut reporter).await;
             let collected = run.state().collected;
+            let id = self.shown_id(&run);
+            let id = id.as_deref();
             let end = match waited {
                 Waited::Cancelled => return self.give_up(&run).await.into(),
-                Waited::StillWorking => return self.result(&collected, Returned::StillWorking).into(),
+                Waited::StillWorking => {
+                    let id = id.or(Some(&run.handle));
+                    return self.result(id, &collected, Returned::StillWorking).into();
+                }
                 Waited::Ended(end) => end,
             };
             let (Some(question), RunEnd::Done) = (&collected.question, &end) else {
-                return self.result(&collected, Returned::Ended(&end)).into();
+                return self.result(id, &collected, returned(&collected, &end)).into();
             };
             match self.elicitation() {
-                Elicitation::None => return self.result(&collected, Returned::Ended(&end)).into(),
-                Elicitation::Result => return self.ask_by_result(&collected, question).into(),
+                Elicitation::None => return self.result(id, &collected, Returned::Ended(&end)).into(),
+                Elicitation::Result => return self.ask_by_result(id, &collected, question).into(),
                 Elicitation::Request => match self.ask(question, &mut reporter).await {
                     Some(Reply::Answer(answer)) => message = self.answer(*answer, &collected),
-                    Some(Reply::Declined) => return self.result(&collected, Returned::Declined).into(),
+                    Some(Reply::Declined) => return self.result(id, &collected, Returned::Declined).into(),
                     None if self.context.ct.is_cancelled() => return self.give_up(&run).await.into(),
-                    None => return self.result(&collected, Returned::Ended(&end)).into(),
+                    None => return self.result(id, &collected, Returned::Ended(&end)).into(),
                 },
             }
         }
         result::error(format!("{} asked more than {MOST_QUESTIONS} questions in one call", self.name)).into()
     }
 
-    /// The message of a call, or the answer that a call brings back. None: nobody answered.
-    fn message(&self, request: CallToolRequestParams) -> Result<Option<Message>, String> {
+    /// The message of a call, or the answer that a call brings back.
+    fn message(&self, request: CallToolRequestParams) -> Result<Brought, String> {
         let Some(handle) = request.request_state else {
             let mut message = argument::read::<SendArguments>(request.arguments)?.into_message()?;
             if message.task_id.is_none() && message.context_id.is_none() {
                 message.context_id.clone_from(&self.agent.entry.context_id);
             }
-            return Ok(Some(message));
+            message.task_id = message.task_id.map(|id| self.task_id(&id)).transpose()?;
+            return Ok(Brought::Message(message));
         };
-        let Some(waiting) = self.bridge.pending.take(&handle, &self.agent) else { return Ok(None) };
+        let Some(waiting) = self.bridge.pending.take(&handle, &self.agent) else {
+            return Err("the question is no longer open".to_owned());
+        };
         let answer = request.input_responses.and_then(|mut answers| answers.remove(INPUT)).unwrap_or_default();
         let answer: Option<ElicitResult> = serde_json::from_value(answer).ok();
-        Ok(match answer.map(|answer| ask::reply(&waiting.question, &answer)) {
+        Ok(match answer.map(|answer| ask::reply(&self.agent, &waiting.question, &answer)) {
             Some(Reply::Answer(answer)) => {
-                Some(Message { task_id: waiting.task_id, context_id: waiting.context_id, ..*answer })
+                Brought::Message(Message { task_id: waiting.task_id, context_id: waiting.context_id, ..*answer })
             }
-            Some(Reply::Declined) | None => None,
+            Some(Reply::Declined) | None => Brought::Declined(waiting),
         })
+    }
+
+    /// What the client may call the task of a run by, if the agent has named one.
+    fn shown_id(&self, run: &Run) -> Option<String> {
+        run.task_id().map(|id| self.agent.plain_id(&id).unwrap_or(&run.handle).to_owned())
+    }
+
+    /// The agent's own id of a task: the client may know it by another.
+    fn task_id(&self, given: &str) -> Result<String, String> {
+        match self.bridge.runs.find(&self.agent, given) {
+            None => Ok(given.to_owned()),
+            Some(run) => {
+                run.task_id().ok_or_else(|| "the agent has not named its task yet: try again later".to_owned())
+            }
+        }
     }
 
     /// An answer goes to the task that asked.
@@ -249,8 +289,8 @@ impl Call<'_> {
         Ok(SendMessage { message, ..SendMessage::default() })
     }
 
-    fn result(&self, collected: &Collected, returned: Returned<'_>) -> CallToolResult {
-        result::of_task(&self.name, &self.agent, collected, returned)
+    fn result(&self, id: Option<&str>, collected: &Collected, returned: Returned<'_>) -> CallToolResult {
+        result::of_task(&self.name, &self.agent, id, collected, returned)
     }
 
     /// Waits until a run ends, at most as long as a call should take, and reports what the agent says meanwhile.
@@ -263,19 +303,23 @@ impl Call<'_> {
                 return Waited::Ended(run.state().end.unwrap_or(RunEnd::Done));
             }
             let note = note.map_or_else(|| format!("{} is working", self.name), |note| self.agent.clean(&note));
-            reporter.note(&note).await;
+            let due = reporter.note(&note).await;
             tokio::select! {
                 () = self.context.ct.cancelled() => return Waited::Cancelled,
                 () = sleep_until(deadline) => return Waited::StillWorking,
-                () = tokio::time::sleep(SIGN_OF_LIFE) => {}
+                () = sleep_until(due) => {}
                 _ = changes.changed() => {}
             }
         }
     }
 
-    /// The client gave the call up: so is the task.
+    /// The client gave the call up: so is the task, as soon as the agent has named it.
     async fn give_up(&self, run: &Run) -> CallToolResult {
-        if let Some(task) = run.task_id() {
+        let task = timeout(CANCEL_LIMIT, run.named_task()).await.ok().flatten();
+        if task.is_none() {
+            run.stop();
+        }
+        if let Some(task) = task {
             match timeout(CANCEL_LIMIT, self.client.cancel(&task)).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => tracing::debug!(agent = %self.name, %error, "the task cannot be cancelled"),
@@ -307,24 +351,27 @@ impl Call<'_> {
             tokio::select! {
                 () = self.context.ct.cancelled() => return None,
                 answer = &mut asked => return match answer {
-                    Ok(Ok(answer)) => Some(ask::reply(question, &answer)),
+                    Ok(Ok(answer)) => Some(ask::reply(&self.agent, question, &answer)),
                     Ok(Err(error)) => {
                         tracing::debug!(agent = %self.name, %error, "the client cannot ask its user");
                         None
                     }
                     Err(_) => Some(Reply::Declined),
                 },
-                () = tokio::time::sleep(SIGN_OF_LIFE) => reporter.note("waiting for an answer of the user").await,
+                () = tokio::time::sleep(SIGN_OF_LIFE) => {
+                    reporter.note("waiting for an answer of the user").await;
+                }
             }
         }
     }
 
-    fn ask_by_result(&self, collected: &Collected, question: &Question) -> InputRequiredResult {
+    fn ask_by_result(&self, id: Option<&str>, collected: &Collected, question: &Question) -> InputRequiredResult {
         let form = ask::form(&self.name, &self.agent, question);
         let handle = self.bridge.pending.put(Waiting {
             agent: self.agent.clone(),
             task_id: collected.task_id.clone(),
             context_id: collected.context_id.clone(),
+            shown_id: id.map(str::to_owned),
             question: question.clone(),
         });
         let requests = BTreeMap::from([(INPUT.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)))]);
@@ -332,29 +379,59 @@ impl Call<'_> {
     }
 
     async fn get(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {
-        let TaskArguments { task_id, wait } = argument::read(request.arguments)?;
-        if let (true, Some(run)) = (wait, self.bridge.runs.find(&self.agent, &task_id)) {
-            match self.wait(&run, &mut Reporter::new(&self.context)).await {
+        let TaskArguments { task_id: given, wait } = argument::read(request.arguments)?;
+        let id = Some(given.as_str());
+        let deadline = Instant::now() + self.agent.budget(self.bridge.options.call_budget);
+        let mut reporter = Reporter::new(&self.context);
+        let run = self.bridge.runs.find(&self.agent, &given);
+        if let Some(run) = &run {
+            let waited = if wait { self.wait(run, &mut reporter).await } else { Waited::now(run) };
+            let collected = run.state().collected;
+            match waited {
                 Waited::Cancelled => return Err("the call was cancelled; the task goes on".to_owned()),
-                Waited::StillWorking => return Ok(self.result(&run.state().collected, Returned::StillWorking)),
-                Waited::Ended(RunEnd::Done) => {
-                    return Ok(self.result(&run.state().collected, Returned::Ended(&RunEnd::Done)));
+                Waited::StillWorking => return Ok(self.result(id, &collected, Returned::StillWorking)),
+                // The agent knows no more about a task that is over, and nothing about one that it never named.
+                Waited::Ended(end) if collected.is_over() || collected.task_id.is_none() => {
+                    return Ok(self.result(id, &collected, Returned::Ended(&end)));
                 }
-                // What the agent says now is better than half a stream.
-                Waited::Ended(RunEnd::Failed(_)) => {}
+                Waited::Ended(_) => {}
             }
         }
-        let task = self.client.get(&task_id, None).await.map_err(|error| self.agent.explain(&error))?;
-        let (collected, is_working) = snapshot(task);
-        let returned = if is_working { Returned::StillWorking } else { Returned::Ended(&RunEnd::Done) };
-        Ok(self.result(&collected, returned))
+        // What the agent says now is better than how a stream ended.
+        let task_id = self.task_id(&given)?;
+        let mut pause = FIRST_LOOK;
+        loop {
+            let collected = self.snapshot(&task_id, self.client.get(&task_id, None).await)?;
+            let returned = returned(&collected, &RunEnd::Done);
+            if !wait || returned != Returned::StillWorking || Instant::now() + pause > deadline {
+                return Ok(self.result(id, &collected, returned));
+            }
+            reporter.note(&format!("{} is working", self.name)).await;
+            tokio::select! {
+                () = self.context.ct.cancelled() => {
+                    return Err("the call was cancelled; the task goes on".to_owned());
+                }
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_LOOK),
+            }
+        }
     }
 
     async fn cancel(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {
-        let TaskArguments { task_id, .. } = argument::read(request.arguments)?;
-        let task = self.client.cancel(&task_id).await.map_err(|error| self.agent.explain(&error))?;
-        let (collected, _) = snapshot(task);
-        Ok(self.result(&collected, Returned::Ended(&RunEnd::Done)))
+        let TaskArguments { task_id: given, .. } = argument::read(request.arguments)?;
+        let task_id = self.task_id(&given)?;
+        let collected = self.snapshot(&task_id, self.client.cancel(&task_id).await)?;
+        Ok(self.result(Some(&given), &collected, returned(&collected, &RunEnd::Done)))
+    }
+
+    /// A task as the agent says that it is now.
+    fn snapshot(&self, task_id: &str, answer: Result<Task, ClientError>) -> Result<Collected, String> {
+        let task = answer.map_err(|error| self.agent.explain(&error))?;
+        let mut collected = Collected::of(Some(task_id.to_owned()), None);
+        collected.apply(Update::Task(task));
+        if collected.is_about_another_task() {
+            return Err("it answered about another task".to_owned());
+        }
+        Ok(collected)
     }
 
     async fn list(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {
@@ -362,48 +439,55 @@ impl Call<'_> {
         let list =
             ListTasks { context_id, page_token, page_size: Some(20), history_length: Some(0), ..ListTasks::default() };
         let page = self.client.list(list).await.map_err(|error| self.agent.explain(&error))?;
-        let tasks = page.tasks.iter().map(|task| {
+        let tasks = page.tasks.iter().take(MOST_TASKS).map(|task| {
             json!({
-                "taskId": self.agent.clean(&task.id),
-                "contextId": self.agent.clean(&task.context_id),
+                "taskId": self.agent.plain_id(&task.id),
+                "contextId": self.agent.plain_id(&task.context_id),
                 "state": task.status.state.word(),
-                "updated": task.status.timestamp.as_deref().map(|at| self.agent.clean(at)),
+                "updated": task.status.timestamp.as_deref().map(|at| claim(&self.agent, at, MOST_FIELD)),
             })
         });
-        let data =
-            json!({ "tasks": tasks.collect::<Vec<_>>(), "nextPageToken": self.agent.clean(&page.next_page_token) });
+        let tasks: Vec<Value> = tasks.collect();
+        let data = json!({ "tasks": tasks, "nextPageToken": self.agent.plain_id(&page.next_page_token) });
         let mut result = CallToolResult::success(vec![ContentBlock::text(data.to_string())]);
         result.structured_content = Some(data);
         Ok(result)
     }
 
     async fn artifact(&self, request: CallToolRequestParams) -> Result<CallToolResult, String> {
-        let ArtifactArguments { task_id, artifact_id, offset } = argument::read(request.arguments)?;
-        let known = self.bridge.runs.find(&self.agent, &task_id).map(|run| run.state().collected);
-        let has_it =
-            |collected: &Collected| collected.artifacts.iter().any(|artifact| artifact.artifact_id == artifact_id);
-        let collected = match known.filter(has_it) {
-            Some(collected) => collected,
-            None => {
-                let task = self.client.get(&task_id, Some(0)).await.map_err(|error| self.agent.explain(&error))?;
-                snapshot(task).0
-            }
-        };
-        match collected.artifacts.iter().find(|artifact| artifact.artifact_id == artifact_id) {
+        let ArtifactArguments { task_id: given, artifact_id, offset } = argument::read(request.arguments)?;
+        let known = self.bridge.runs.find(&self.agent, &given).map(|run| run.state().collected);
+        if let Some(found) = known.as_ref().and_then(|collected| self.find_artifact(collected, &artifact_id)) {
+            return Ok(result::page(&self.name, &self.agent, found, offset));
+        }
+        let task_id = self.task_id(&given)?;
+        let collected = self.snapshot(&task_id, self.client.get(&task_id, Some(0)).await)?;
+        match self.find_artifact(&collected, &artifact_id) {
             Some(artifact) => Ok(result::page(&self.name, &self.agent, artifact, offset)),
             None => {
-                let ids: Vec<String> =
-                    collected.artifacts.iter().map(|known| self.agent.clean(&known.artifact_id)).collect();
-                Err(format!("the task {task_id} has no artifact {artifact_id}; it has: {}", ids.join(", ")))
+                let ids = collected.artifacts.iter().enumerate();
+                let ids: Vec<String> = ids.map(|(at, known)| result::artifact_id(&self.agent, at, known)).collect();
+                Err(format!("the task {given} has no artifact {artifact_id}; it has: {}", ids.join(", ")))
             }
         }
     }
+
+    /// An artifact by the id that the client knows it by.
+    fn find_artifact<'a>(&self, collected: &'a Collected, id: &str) -> Option<&'a Artifact> {
+        let mut artifacts = collected.artifacts.iter().enumerate();
+        artifacts.find(|(at, artifact)| result::artifact_id(&self.agent, *at, artifact) == id).map(|(_, found)| found)
+    }
 }
 
-/// A task as it is now, and whether it works.
-fn snapshot(task: Task) -> (Collected, bool) {
-    let state = task.status.state;
-    let mut collected = Collected::default();
-    collected.apply(Update::Task(task));
-    (collected, !state.is_terminal() && !state.is_interrupted())
+impl Waited {
+    /// How a run is, without waiting.
+    fn now(run: &Run) -> Self {
+        run.state().end.map_or(Self::StillWorking, Self::Ended)
+    }
+}
+
+/// Why a call returns whose stream ended: a task may work on without one.
+fn returned<'a>(collected: &Collected, end: &'a RunEnd) -> Returned<'a> {
+    let is_working = !collected.is_over() && !collected.state.is_interrupted() && collected.task_id.is_some();
+    if is_working && *end == RunEnd::Done { Returned::StillWorking } else { Returned::Ended(end) }
 }

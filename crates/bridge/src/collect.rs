@@ -9,6 +9,13 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 /// The most artifacts, and the most parts of one.
 const MOST_ARTIFACTS: usize = 256;
 const MOST_PARTS: usize = 1024;
+/// The most bytes of an id, a name, a media type.
+const LONGEST_NAME: usize = 512;
+/// The most bytes of a note, and of what is to be decided.
+const LONGEST_NOTE: usize = 2048;
+const LONGEST_QUESTION: usize = 32 * 1024;
+/// The most choices of one question.
+const MOST_OPTIONS: usize = 32;
 
 /// A remote task as its updates made it.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +36,19 @@ pub(crate) struct Collected {
     bytes: usize,
     /// Something was left out because it was too much.
     pub(crate) is_truncated: bool,
+    /// Whose updates came.
+    origin: Origin,
+}
+
+/// Whether updates were about this task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Origin {
+    #[default]
+    None,
+    /// At least one was.
+    Ours,
+    /// All were about another task.
+    Foreign,
 }
 
 /// What the agent waits for.
@@ -51,6 +71,26 @@ impl Collected {
         Self { task_id, context_id, ..Self::default() }
     }
 
+    /// A task that waits for an answer.
+    pub(crate) fn waiting(task_id: Option<String>, context_id: Option<String>, question: Question) -> Self {
+        Self { state: TaskState::InputRequired, question: Some(question), ..Self::of(task_id, context_id) }
+    }
+
+    /// Whether the agent said nothing about this task, but something about another one.
+    pub(crate) fn is_about_another_task(&self) -> bool {
+        self.origin == Origin::Foreign
+    }
+
+    /// Whether nothing more comes of it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.is_terminal()
+    }
+
+    /// How much memory its text and files take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Everything that the agent said.
     pub(crate) fn text(&self) -> String {
         match (self.answer.is_empty(), self.status_text.is_empty()) {
@@ -66,11 +106,11 @@ impl Collected {
             Update::Task(task) => self.task(task),
             Update::Message(message) => self.message(&message),
             Update::Status(update) if self.is_ours(&update.task_id) => {
-                self.context_id = Some(update.context_id);
+                self.set_context(update.context_id);
                 self.status(update.status, &update.metadata);
             }
             Update::Artifact(update) if self.is_ours(&update.task_id) => {
-                self.context_id = Some(update.context_id);
+                self.set_context(update.context_id);
                 self.artifact(update.artifact, update.append);
             }
             // An agent that confuses its tasks does not confuse ours.
@@ -80,14 +120,26 @@ impl Collected {
 
     /// Whether an update is about this task. The first one says which task it is.
     fn is_ours(&mut self, task: &str) -> bool {
-        self.task_id.get_or_insert_with(|| task.to_owned()) == task
+        let is_ours = task.len() <= LONGEST_NAME && self.task_id.get_or_insert_with(|| task.to_owned()) == task;
+        match (is_ours, self.origin) {
+            (true, _) => self.origin = Origin::Ours,
+            (false, Origin::None) => self.origin = Origin::Foreign,
+            (false, _) => {}
+        }
+        is_ours
+    }
+
+    fn set_context(&mut self, context: String) {
+        if context.len() <= LONGEST_NAME {
+            self.context_id = Some(context);
+        }
     }
 
     fn task(&mut self, task: Task) {
         if !self.is_ours(&task.id) {
             return;
         }
-        self.context_id = Some(task.context_id);
+        self.set_context(task.context_id);
         self.artifacts.clear();
         self.bytes = self.answer.len() + self.status_text.len();
         for artifact in task.artifacts {
@@ -102,7 +154,10 @@ impl Collected {
 
     /// An answer without a task is all there is.
     fn message(&mut self, message: &Message) {
-        self.context_id = message.context_id.clone().or_else(|| self.context_id.take());
+        self.origin = Origin::Ours;
+        if let Some(context) = message.context_id.clone() {
+            self.set_context(context);
+        }
         self.state = TaskState::Completed;
         self.status_text = self.bounded(message.text());
         let files: Vec<Part> =
@@ -123,10 +178,10 @@ impl Collected {
                 Some(EventKind::TextContent) => {
                     let text = self.bounded(text);
                     self.answer.push_str(&text);
-                    self.note = self.answer.lines().next_back().map(str::to_owned);
+                    self.note = self.answer.lines().next_back().map(|line| cut(line, LONGEST_NOTE).to_owned());
                 }
                 _ if !is_working => self.status_text = self.bounded(text),
-                _ if !text.is_empty() => self.note = Some(text),
+                _ if !text.is_empty() => self.note = Some(cut(&text, LONGEST_NOTE).to_owned()),
                 _ => {}
             }
             if let Some(call) = call {
@@ -143,10 +198,12 @@ impl Collected {
 
     fn tool_call(&mut self, mut call: ToolCall, correlation_id: Option<String>) {
         let status = format!("{:?}", call.status).to_lowercase();
-        self.note = Some(format!("{}: {status}", call.description.as_ref().unwrap_or(&call.tool_name)));
-        if let Some(request) = call.confirmation_request.take() {
+        let title = cut(call.description.as_ref().unwrap_or(&call.tool_name), LONGEST_NOTE);
+        self.note = Some(format!("{title}: {status}"));
+        if let Some(mut request) = call.confirmation_request.take() {
+            request.options.truncate(MOST_OPTIONS);
             self.confirmation = Some(Question::Confirmation {
-                about: about(&call, request.details),
+                about: cut(&about(&call, request.details), LONGEST_QUESTION).to_owned(),
                 tool_call_id: call.tool_call_id,
                 correlation_id,
                 options: request.options,
@@ -159,6 +216,10 @@ impl Collected {
     }
 
     fn artifact(&mut self, artifact: Artifact, append: bool) {
+        if artifact.artifact_id.len() > LONGEST_NAME {
+            self.is_truncated = true;
+            return;
+        }
         let at = self.artifacts.iter().position(|known| known.artifact_id == artifact.artifact_id);
         let at = match at {
             Some(at) => at,
@@ -167,7 +228,8 @@ impl Collected {
                 return;
             }
             None => {
-                self.artifacts.push(Artifact { parts: Vec::new(), ..artifact.clone() });
+                let name = artifact.name.as_deref().map(|name| cut(name, LONGEST_NAME).to_owned());
+                self.artifacts.push(Artifact { artifact_id: artifact.artifact_id, name, ..Artifact::default() });
                 self.artifacts.len() - 1
             }
         };
@@ -177,6 +239,9 @@ impl Collected {
             self.artifacts[at].parts.clear();
         }
         for part in artifact.parts {
+            let short = |text: Option<String>| text.map(|text| cut(&text, LONGEST_NAME).to_owned());
+            let (filename, media_type) = (short(part.filename), short(part.media_type));
+            let part = Part { filename, media_type, ..Part::of(part.content) };
             let bytes = size(&part);
             if self.bytes + bytes > MOST_BYTES || self.artifacts[at].parts.len() >= MOST_PARTS {
                 self.is_truncated = true;
@@ -184,10 +249,13 @@ impl Collected {
             }
             self.bytes += bytes;
             let parts = &mut self.artifacts[at].parts;
-            // Pieces of one text make one part.
-            match (parts.last_mut().map(|last| &mut last.content), part.content) {
-                (Some(Content::Text(text)), Content::Text(more)) if append => text.push_str(&more),
-                (_, content) => parts.push(Part { content, ..part }),
+            // Pieces of one text make one part: those of a stream, and those that a server stored apart.
+            match (parts.last_mut(), part) {
+                (
+                    Some(Part { content: Content::Text(text), filename: None, .. }),
+                    Part { content: Content::Text(more), filename: None, .. },
+                ) => text.push_str(&more),
+                (_, part) => parts.push(part),
             }
         }
     }
@@ -197,19 +265,26 @@ impl Collected {
         let room = MOST_BYTES.saturating_sub(self.bytes);
         if text.len() > room {
             self.is_truncated = true;
-            let end = (0..=room).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-            text.truncate(end);
+            text.truncate(cut(&text, room).len());
         }
         self.bytes += text.len();
         text
     }
 }
 
+/// At most so many bytes of a text.
+fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    &text[..end]
+}
+
 fn size(part: &Part) -> usize {
-    match &part.content {
-        Content::Text(text) | Content::Raw(text) | Content::Url(text) => text.len(),
-        Content::Data(value) => value.to_string().len(),
-    }
+    let names = [&part.filename, &part.media_type].into_iter().flatten().map(String::len).sum::<usize>();
+    names
+        + match &part.content {
+            Content::Text(text) | Content::Raw(text) | Content::Url(text) => text.len(),
+            Content::Data(value) => value.to_string().len(),
+        }
 }
 
 /// What kind of event it is in the `development-tool` extension.

@@ -31,12 +31,13 @@ pub(crate) fn legal(text: &str, is_taken: impl Fn(&str) -> bool) -> String {
         name = "agent".to_owned();
     }
     if name.len() > LONGEST {
-        name = format!("{}_{}", &name[..LONGEST - HASH - 1], hash(text));
+        name = format!("{}_{}", name[..LONGEST - HASH - 1].trim_end_matches('_'), hash(text));
     }
     if !is_taken(&name) {
         return name;
     }
-    let room = LONGEST - 3;
+    // More agents than a number of three digits counts are not taken.
+    let room = LONGEST - 4;
     let stem = name.get(..room).unwrap_or(&name).trim_end_matches('_').to_owned();
     (2..).map(|number| format!("{stem}_{number}")).find(|name| !is_taken(name)).unwrap_or(name)
 }
@@ -65,6 +66,9 @@ mod tests {
         assert_eq!(legal("x", |name| name == "x" || name == "x_2"), "x_3");
         let long = legal(&"long ".repeat(40), free);
         assert!(long.len() <= LONGEST && long.starts_with("long_long"), "{long}");
+        assert!(!legal(&"abc ".repeat(40), free).contains("__"), "the cut is at a space");
+        let many = legal(&"long ".repeat(40), |name| !name.ends_with("_128"));
+        assert!(many.len() <= LONGEST, "{many}");
         assert_ne!(long, legal(&"long ".repeat(41), free), "what is cut off still counts");
     }
 

@@ -16,6 +16,8 @@ pub(crate) struct Waiting {
     pub(crate) agent: Arc<RemoteAgent>,
     pub(crate) task_id: Option<String>,
     pub(crate) context_id: Option<String>,
+    /// What the client knows the task by.
+    pub(crate) shown_id: Option<String>,
     pub(crate) question: Question,
 }
 

@@ -31,20 +31,23 @@ impl Reporter {
         Self { peer: context.peer.clone(), token: context.meta.get_progress_token(), count: 0.0, last: None }
     }
 
-    /// Reports a note unless it was reported already, or another one just before.
-    pub(crate) async fn note(&mut self, note: &str) {
-        let Some(token) = self.token.clone() else { return };
+    /// Reports a note unless it was reported already, or another one just before. Returns when to call again at the
+    /// latest.
+    pub(crate) async fn note(&mut self, note: &str) -> Instant {
+        let Some(token) = self.token.clone() else { return Instant::now() + SIGN_OF_LIFE };
         let note: String = visible_line(note.trim()).chars().take(SHOWN).collect();
         let now = Instant::now();
-        if let Some((at, before)) = &self.last
-            && (now < *at + SPACING || (*before == note && now < *at + SIGN_OF_LIFE))
-        {
-            return;
+        if let Some((at, before)) = &self.last {
+            let due = *at + if *before == note { SIGN_OF_LIFE } else { SPACING };
+            if now < due {
+                return due;
+            }
         }
         self.count += 1.0;
         self.last = Some((now, note.clone()));
         let progress = ProgressNotificationParam::new(token, self.count).with_message(note);
         // A client that does not read is not waited for: the answer is what counts.
         timeout(PATIENCE, self.peer.notify_progress(progress)).await.ok();
+        now + SIGN_OF_LIFE
     }
 }

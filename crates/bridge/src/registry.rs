@@ -123,7 +123,7 @@ fn own_name(agent: &RemoteAgent) -> String {
     match (name, agent.status()) {
         (Some(name), _) => name.clone(),
         (None, Status::Ready(client)) if !client.card().name.trim().is_empty() => {
-            visible_line(&client.card().name).into_owned()
+            visible_line(&agent.clean(&client.card().name)).into_owned()
         }
         (None, _) => {
             let host = reqwest::Url::parse(url).ok();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use multitap_a2a::card::Binding;
 use multitap_a2a::client::{Client, ClientError, Need, Options, Retry};
 use multitap_a2a::{Dialect, ErrorKind};
-use multitap_event::visible;
+use multitap_event::{visible, visible_line};
 use multitap_outbound::Screen;
 use tokio::time::{Instant, timeout};
 
@@ -18,6 +18,8 @@ const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
 const SHOWN: usize = 600;
 /// A shorter word is not looked for when secrets are removed: it could be any word.
 const SHORTEST_SECRET: usize = 6;
+/// The longest id of an agent that is passed on.
+const LONGEST_ID: usize = 128;
 
 /// Who named the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub(crate) struct RemoteAgent {
     pub(crate) entry: A2aServer,
     pub(crate) origin: Origin,
     screen: Screen,
+    /// The words to hide, the longest first: one may be part of another.
+    secrets: Vec<String>,
     status: Mutex<Status>,
 }
 
@@ -59,7 +63,12 @@ impl RemoteAgent {
             screen = screen.allowing(host);
         }
         let status = Status::Down { why: "it is being loaded".to_owned(), failures: 0, tried: Instant::now() };
-        Arc::new(Self { entry, origin, screen, status: Mutex::new(status) })
+        // The agent knows each word of a header: "Bearer" and the token behind it.
+        let words = entry.secrets().flat_map(str::split_whitespace);
+        let mut secrets: Vec<String> = words.filter(|word| word.len() >= SHORTEST_SECRET).map(str::to_owned).collect();
+        secrets.retain(|word| !word.eq_ignore_ascii_case("Bearer"));
+        secrets.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        Arc::new(Self { entry, origin, screen, secrets, status: Mutex::new(status) })
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -109,9 +118,9 @@ impl RemoteAgent {
         options
     }
 
-    /// An error in words for the model and for people: what went wrong, and what to do about it.
+    /// An error on one line, for the model and for people: what went wrong, and what to do about it.
     pub(crate) fn explain(&self, error: &ClientError) -> String {
-        let words: String = self.clean(&error.to_string()).chars().take(SHOWN).collect();
+        let words: String = visible_line(&self.clean(&error.to_string())).chars().take(SHOWN).collect();
         let has_credentials = self.entry.secrets().next().is_some();
         let hint = match error {
             ClientError::Http { status: 401 | 403, .. } if has_credentials => {
@@ -130,9 +139,22 @@ impl RemoteAgent {
 
     /// Text of the agent, safe to show and without its secrets.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let text = visible(text);
-        let secrets = self.entry.secrets().filter(|secret| secret.len() >= SHORTEST_SECRET);
-        secrets.fold(text.into_owned(), |text, secret| text.replace(secret, "[hidden]"))
+        let text = visible(text).into_owned();
+        self.secrets.iter().fold(text, |text, secret| text.replace(secret.as_str(), "[hidden]"))
+    }
+
+    /// An id of the agent, if it can be passed on: short, without spaces, quotes and brackets, so that it cannot be
+    /// read as anything else than an id, and without secrets.
+    pub(crate) fn plain_id<'a>(&self, id: &'a str) -> Option<&'a str> {
+        let is_plain = |c: char| c.is_alphanumeric() || "-_.:/@#+=~|,!$%&*?;^".contains(c);
+        let is_secret = || self.secrets.iter().any(|secret| id.contains(secret.as_str()));
+        (!id.is_empty() && id.len() <= LONGEST_ID && id.chars().all(is_plain) && !is_secret()).then_some(id)
+    }
+
+    /// Whether these bytes hold a secret.
+    pub(crate) fn holds_secret(&self, bytes: &[u8]) -> bool {
+        let holds = |secret: &String| bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+        self.secrets.iter().any(holds)
     }
 
     /// How long a call waits before it returns the id of the task.

@@ -17,6 +17,8 @@ use crate::remote::RemoteAgent;
 
 /// The most runs that are remembered, followed or ended.
 const MOST_RUNS: usize = 64;
+/// The most bytes of text and files that ended runs may take together.
+const MOST_BYTES: usize = 32 * 1024 * 1024;
 /// How long one stream is followed.
 const LONGEST_FOLLOW: Duration = Duration::from_secs(2 * 60 * 60);
 /// The most updates that one stream may bring.
@@ -34,6 +36,9 @@ pub(crate) struct Runs {
 #[derive(Debug)]
 pub(crate) struct Run {
     agent: Arc<RemoteAgent>,
+    /// Names the run where the agent has not named a task, or named it in a way that cannot be passed on.
+    pub(crate) handle: String,
+    stop: CancellationToken,
     state: Mutex<RunState>,
     changes: watch::Sender<u64>,
 }
@@ -60,15 +65,17 @@ impl Runs {
         let collected = Collected::of(send.message.task_id.clone(), send.message.context_id.clone());
         let run = Arc::new(Run {
             agent: agent.clone(),
+            handle: format!("call-{}", uuid::Uuid::new_v4()),
+            stop: self.stop.child_token(),
             state: Mutex::new(RunState { collected, end: None }),
             changes: watch::Sender::new(0),
         });
         self.remember(run.clone());
-        let (client, stop, followed) = (client.clone(), self.stop.clone(), run.clone());
+        let (client, stop, followed) = (client.clone(), run.stop.clone(), run.clone());
         self.tasks.spawn(async move {
             let deadline = Instant::now() + LONGEST_FOLLOW;
             let end = tokio::select! {
-                () = stop.cancelled() => RunEnd::Failed("the bridge has ended".to_owned()),
+                () = stop.cancelled() => RunEnd::Failed("it is no longer followed".to_owned()),
                 end = timeout_at(deadline, followed.follow(&client, send)) => end.unwrap_or_else(|_| {
                     RunEnd::Failed(format!("its stream was still open after {} minutes", LONGEST_FOLLOW.as_secs() / 60))
                 }),
@@ -78,18 +85,20 @@ impl Runs {
         run
     }
 
-    /// The run that follows a task, the latest first.
-    pub(crate) fn find(&self, agent: &Arc<RemoteAgent>, task: &str) -> Option<Arc<Run>> {
+    /// The run that follows a task, by the id of the task or by the handle of the run, the latest first.
+    pub(crate) fn find(&self, agent: &Arc<RemoteAgent>, id: &str) -> Option<Arc<Run>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |run: &&Arc<Run>| Arc::ptr_eq(&run.agent, agent) && run.task_id().as_deref() == Some(task);
-        known.iter().rev().find(is_it).cloned()
+        let is_named = |run: &Run| run.handle == id || run.task_id().as_deref() == Some(id);
+        known.iter().rev().find(|run| Arc::ptr_eq(&run.agent, agent) && is_named(run)).cloned()
     }
 
     fn remember(&self, run: Arc<Run>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_RUNS {
-            let ended = known.iter().position(|run| run.glance().1);
-            known.remove(ended.unwrap_or_default());
+        let mut bytes: usize = known.iter().map(|run| run.ended_bytes().unwrap_or_default()).sum();
+        while known.len() >= MOST_RUNS || bytes > MOST_BYTES {
+            let ended = known.iter().position(|run| run.ended_bytes().is_some());
+            let Some(forgotten) = known.remove(ended.unwrap_or_default()) else { break };
+            bytes = bytes.saturating_sub(forgotten.ended_bytes().unwrap_or_default());
         }
         known.push_back(run);
     }
@@ -122,6 +131,28 @@ impl Run {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).collected.task_id.clone()
     }
 
+    /// Waits until the agent has named the task. None: it never will.
+    pub(crate) async fn named_task(&self) -> Option<String> {
+        let mut changes = self.watch();
+        loop {
+            match (self.task_id(), self.glance().1) {
+                (None, false) => changes.changed().await.ok()?,
+                (task, _) => return task,
+            }
+        }
+    }
+
+    /// Stops following it.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// How much memory the run takes, if it has ended.
+    fn ended_bytes(&self) -> Option<usize> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.end.as_ref().map(|_| state.collected.bytes())
+    }
+
     async fn follow(&self, client: &Client, send: SendMessage) -> RunEnd {
         let mut updates = match client.stream(send).await {
             Ok(updates) => updates,
@@ -129,16 +160,30 @@ impl Run {
         };
         for _ in 0..MOST_UPDATES {
             match updates.next().await {
-                Some(Ok(told)) => self.change(|state| state.collected.apply(told.update)),
+                Some(Ok(told)) => {
+                    // Nothing that follows the end of a task counts.
+                    if self.change(|state| state.collected.apply(told.update)) {
+                        return RunEnd::Done;
+                    }
+                }
                 Some(Err(error)) => return RunEnd::Failed(self.agent.explain(&error)),
+                None if self.state().collected.is_about_another_task() => {
+                    return RunEnd::Failed("it answered about another task".to_owned());
+                }
                 None => return RunEnd::Done,
             }
         }
         RunEnd::Failed(format!("it sent more than {MOST_UPDATES} updates"))
     }
 
-    fn change(&self, act: impl FnOnce(&mut RunState)) {
-        act(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Whether the task is over then.
+    fn change(&self, act: impl FnOnce(&mut RunState)) -> bool {
+        let is_over = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            act(&mut state);
+            state.collected.is_over()
+        };
         self.changes.send_modify(|count| *count += 1);
+        is_over
     }
 }

@@ -108,3 +108,38 @@ fn what_an_agent_sends_is_bounded() {
     assert!(texts + collected.answer.len() <= MOST_BYTES && collected.artifacts.len() <= MOST_ARTIFACTS);
     assert!(collected.is_truncated);
 }
+
+#[test]
+fn what_stands_beside_the_text_is_bounded_too() {
+    let long = "x".repeat(1024 * 1024);
+    let mut collected = Collected::default();
+    for number in 0..64 {
+        let mut part = Part::text("x");
+        part.filename = Some(long.clone());
+        part.metadata.insert("a".to_owned(), json!(long));
+        let mut made = Artifact { artifact_id: number.to_string(), parts: vec![part], ..Artifact::default() };
+        (made.name, made.description) = (Some(long.clone()), Some(long.clone()));
+        made.metadata.insert("a".to_owned(), json!(long));
+        let (task_id, context_id) = ("t".to_owned(), long.clone());
+        collected.apply(Update::Artifact(ArtifactUpdate {
+            task_id,
+            context_id,
+            artifact: made,
+            ..ArtifactUpdate::default()
+        }));
+        collected.apply(status("t", TaskState::Working, said(&long, None)));
+    }
+    let held = format!("{collected:?}").len();
+    assert!(held < 64 * 4096, "{held} bytes");
+    let mut other = Collected::default();
+    other.apply(status(&long, TaskState::Completed, None));
+    assert!(other.is_about_another_task() && other.task_id.is_none());
+}
+
+#[test]
+fn pieces_that_a_server_stored_apart_are_one_text() {
+    let parts = ["You ", "said ", "hello"].map(Part::text).to_vec();
+    let artifacts = vec![Artifact { artifact_id: "a".to_owned(), parts, ..Artifact::default() }];
+    let collected = collect([Update::Task(Task { id: "t".to_owned(), artifacts, ..Task::default() })]);
+    assert_eq!(collected.artifacts[0].parts, [Part::text("You said hello")]);
+}

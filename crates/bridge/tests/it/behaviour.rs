@@ -1,0 +1,246 @@
+//! Long tasks, questions and cancelled calls.
+
+use std::time::Duration;
+
+use multitap_bridge::BridgeOptions;
+use rmcp::model::CallToolResponse;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::agent::{After, Agent, Asked, Reply, artifact, saying, status, task};
+use crate::client::{ERAS, Era, Person, Rig, options, text, until};
+
+fn brief() -> BridgeOptions {
+    BridgeOptions { call_budget: Duration::from_millis(300), ..options() }
+}
+
+#[tokio::test]
+async fn a_long_task_returns_its_id_and_is_waited_for_later() {
+    for era in ERAS {
+        let (open, gate) = watch::channel(false);
+        let agent = Agent::start("long", move |asked: &Asked| {
+            let first = vec![asked.event(&task("t1", "WORKING")), asked.event(&status("t1", "WORKING", "half way"))];
+            let rest = vec![
+                asked.event(&artifact("t1", "a", &"word ".repeat(10_000), false)),
+                asked.event(&status("t1", "COMPLETED", "the answer")),
+            ];
+            Reply::Stream(first, After::Gate(gate.clone(), rest))
+        })
+        .await;
+        let rig = Rig::start(brief(), vec![agent.entry("long")], era, Person::Absent).await;
+        let result = rig.call("long_sendMessage", json!({ "message": "go" })).await;
+        let data = &result["structuredContent"];
+        assert_eq!((&data["taskId"], &data["state"]), (&json!("t1"), &json!("working")), "{result:#}");
+        let next = data["next"].as_str().unwrap();
+        assert!(next.contains("long_getTask") && next.contains("\"t1\""), "{next}");
+        assert!(rig.desk().progress.lock().unwrap().iter().any(|note| note == "half way"));
+        let result = rig.call("long_getTask", json!({ "taskId": "t1" })).await;
+        assert_eq!(result["structuredContent"]["state"], "working", "{result:#}");
+        open.send(true).unwrap();
+        let mut result = rig.call("long_getTask", json!({ "taskId": "t1" })).await;
+        while result["structuredContent"]["state"] == "working" {
+            result = rig.call("long_getTask", json!({ "taskId": "t1" })).await;
+        }
+        assert_eq!(result["structuredContent"]["text"], "the answer", "{result:#}");
+        assert_eq!(agent.calls("SendStreamingMessage").len(), 1);
+        let mut whole = result["structuredContent"]["artifacts"][0]["text"].as_str().unwrap().to_owned();
+        while whole.len() < 50_000 {
+            let wanted = json!({ "taskId": "t1", "artifactId": "a", "offset": whole.len() });
+            let page = text(&rig.call("long_getArtifact", wanted).await);
+            whole.push_str(page.split_once('\n').unwrap().1);
+        }
+        assert_eq!(whole, "word ".repeat(10_000));
+        let past = json!({ "taskId": "t1", "artifactId": "a", "offset": 50_000 });
+        assert_eq!(rig.call("long_getArtifact", past).await["isError"], true);
+        rig.end().await;
+    }
+}
+
+/// An agent that answers at once with a task that works, and one that says nothing until it is done.
+#[tokio::test]
+async fn an_agent_that_does_not_stream_is_waited_for() {
+    let (open, gate) = watch::channel(false);
+    let looked = gate.clone();
+    let agent = Agent::start("plain", move |asked: &Asked| match (asked.method(), asked.text()) {
+        ("SendMessage", "at once") => asked.result(&task("t1", "WORKING")),
+        ("SendMessage", _) => {
+            let done = json!({ "task": { "id": "t2", "contextId": "c", "status": { "state": "TASK_STATE_COMPLETED",
+                "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": "at last" }] } } } });
+            Reply::Gated(gate.clone(), Box::new(asked.result(&done)))
+        }
+        ("GetTask", _) => {
+            let (state, words) = if *looked.borrow() { ("COMPLETED", "done meanwhile") } else { ("WORKING", "busy") };
+            asked.result(&json!({ "id": "t1", "contextId": "c", "status": { "state": format!("TASK_STATE_{state}"),
+                "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": words }] } } }))
+        }
+        _ => asked.error(-32601, "no"),
+    })
+    .await;
+    agent.change_card("capabilities", json!({ "streaming": false }));
+    let rig = Rig::start(brief(), vec![agent.entry("plain")], Era::Initialize, Person::Absent).await;
+    // What it says later is not lost, though it named no task in time.
+    let result = rig.call("plain_sendMessage", json!({ "message": "wait" })).await;
+    let handle =
+        result["structuredContent"]["taskId"].as_str().unwrap_or_else(|| panic!("no id: {result:#}")).to_owned();
+    assert!(text(&result).contains(&handle) && !text(&result).contains("unknown"), "{result:#}");
+    // A task that works is still working.
+    let result = rig.call("plain_sendMessage", json!({ "message": "at once" })).await;
+    assert!(text(&result).contains("still working"), "{result:#}");
+    let result = rig.call("plain_getTask", json!({ "taskId": "t1" })).await;
+    assert_eq!(result["structuredContent"]["state"], "working", "{result:#}");
+    open.send(true).unwrap();
+    for (id, words) in [("t1", "done meanwhile"), (handle.as_str(), "at last")] {
+        let mut result = rig.call("plain_getTask", json!({ "taskId": id })).await;
+        for _ in 0..100 {
+            if result["structuredContent"]["state"] == "completed" {
+                break;
+            }
+            result = rig.call("plain_getTask", json!({ "taskId": id })).await;
+        }
+        assert_eq!(result["structuredContent"]["text"], words, "{id}: {result:#}");
+    }
+    rig.end().await;
+}
+
+/// The agent of the questions: asks for a colour, then for a decision, then is done.
+fn asking(asked: &Asked) -> Reply {
+    let message = &asked.body["params"]["message"];
+    let decision = &message["parts"][0]["data"];
+    let call = json!({ "tool_call_id": "call", "status": "PENDING", "tool_name": "shell", "input_parameters": {},
+        "confirmation_request": { "options": [{ "id": "proceed_once", "name": "Yes" }, { "id": "cancel", "name": "No" }],
+            "execute_details": { "command": "ls" } } });
+    let asks = json!({ "statusUpdate": { "taskId": "t", "contextId": "c", "status": { "state": "TASK_STATE_WORKING",
+        "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "data": call }] } } } });
+    match asked.text() {
+        "begin" => asked.stream(&[task("t", "WORKING"), status("t", "INPUT_REQUIRED", "Which colour?")]),
+        "blue" if message["taskId"] == "t" => {
+            asked.stream(&[task("t", "WORKING"), asks, status("t", "INPUT_REQUIRED", "")])
+        }
+        _ if decision["selected_option_id"] == "proceed_once" && message["taskId"] == "t" => {
+            asked.stream(&[task("t", "WORKING"), status("t", "COMPLETED", "painted blue")])
+        }
+        _ => asked.error(-32602, "not that"),
+    }
+}
+
+#[tokio::test]
+async fn a_person_answers_what_the_agent_asks() {
+    for era in ERAS {
+        let agent = Agent::start("asking", asking).await;
+        let rig = Rig::start(options(), vec![agent.entry("asking")], era, Person::Present).await;
+        rig.desk().answers.lock().unwrap().extend([json!({ "answer": "blue" }), json!({ "decision": "proceed_once" })]);
+        let result = rig.call("asking_sendMessage", json!({ "message": "begin" })).await;
+        assert_eq!(result["structuredContent"]["text"], "painted blue", "{era:?}: {result:#}");
+        let asked = rig.desk().asked.lock().unwrap().clone();
+        assert_eq!(asked.len(), 2, "{asked:#?}");
+        assert!(asked[0]["message"].as_str().unwrap().contains("The remote agent asking asks:\n\nWhich colour?"));
+        assert!(asked[1]["message"].as_str().unwrap().contains("run this command: ls"), "{asked:#?}");
+        // Nobody answers: the result says so, and which task waits.
+        let result = rig.call("asking_sendMessage", json!({ "message": "begin" })).await;
+        assert!(text(&result).contains("did not answer"), "{era:?}: {result:#}");
+        assert_eq!(result["structuredContent"]["taskId"], "t", "{era:?}: {result:#}");
+        rig.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_asks_is_answered_once_and_by_its_own_tool() {
+    let (agent, other) = (Agent::start("asking", asking).await, Agent::start("other", saying("hi")).await);
+    let entries = vec![agent.entry("asking"), other.entry("other")];
+    let rig = Rig::start(options(), entries, Era::Discover, Person::Present).await;
+    let request = Rig::request("asking_sendMessage", json!({ "message": "begin" }));
+    let CallToolResponse::InputRequired(asks) = rig.once(request.clone()).await else { panic!("it asks") };
+    let handle = asks.request_state.clone().unwrap();
+    let answer = |tool: &str, handle: &str| {
+        let mut request = Rig::request(tool, json!({ "message": "begin" }));
+        request.request_state = Some(handle.to_owned());
+        let answer = json!({ "action": "accept", "content": { "answer": "blue" } });
+        request.input_responses = Some([("answer".to_owned(), answer)].into());
+        request
+    };
+    for (tool, handle) in [("other_sendMessage", handle.as_str()), ("asking_sendMessage", "guessed")] {
+        let CallToolResponse::Complete(result) = rig.once(answer(tool, handle)).await else {
+            panic!("no such question")
+        };
+        assert_eq!(result.is_error, Some(true), "{tool}: {result:#?}");
+    }
+    let again = rig.once(answer("asking_sendMessage", &handle)).await;
+    assert!(matches!(again, CallToolResponse::InputRequired(_)), "{again:?}");
+    let CallToolResponse::Complete(result) = rig.once(answer("asking_sendMessage", &handle)).await else {
+        panic!("a handle works once")
+    };
+    assert_eq!(result.is_error, Some(true));
+    assert!(other.calls("SendStreamingMessage").is_empty());
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn without_a_person_the_same_tool_answers() {
+    let agent = Agent::start("asking", asking).await;
+    let rig = Rig::plain(vec![agent.entry("asking")]).await;
+    let result = rig.call("asking_sendMessage", json!({ "message": "begin" })).await;
+    assert!(text(&result).contains("asking_sendMessage with taskId \"t\""), "{result:#}");
+    let result = rig.call("asking_sendMessage", json!({ "message": "blue", "taskId": "t" })).await;
+    let question = &result["structuredContent"]["question"];
+    assert_eq!(question["options"][0]["optionId"], "proceed_once", "{result:#}");
+    let answer = json!({ "toolCallId": question["toolCallId"], "optionId": "proceed_once" });
+    let result = rig.call("asking_sendMessage", json!({ "taskId": "t", "answer": answer })).await;
+    assert_eq!(result["structuredContent"]["text"], "painted blue", "{result:#}");
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_cancels_its_task() {
+    for era in ERAS {
+        // The second agent names its task only after the call was given up.
+        let (open, gate) = watch::channel(false);
+        let early = Agent::start("early", |asked: &Asked| match asked.method() {
+            "SendStreamingMessage" => Reply::Stream(vec![asked.event(&task("t", "WORKING"))], After::Open),
+            _ => asked.result(&json!({ "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_CANCELED" } })),
+        })
+        .await;
+        let late = Agent::start("late", move |asked: &Asked| match asked.method() {
+            "SendStreamingMessage" => {
+                let events = vec![asked.event(&task("t", "WORKING"))];
+                Reply::Gated(gate.clone(), Box::new(Reply::Stream(events, After::Open)))
+            }
+            _ => asked.result(&json!({ "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_CANCELED" } })),
+        })
+        .await;
+        let rig = Rig::start(options(), vec![early.entry("early"), late.entry("late")], era, Person::Present).await;
+        for agent in ["early", "late"] {
+            let server = if agent == "early" { &early } else { &late };
+            let call = rig.client.call_tool(Rig::request(&format!("{agent}_sendMessage"), json!({ "message": "go" })));
+            let is_sent = until("the message", || !server.calls("SendStreamingMessage").is_empty());
+            tokio::select! {
+                result = call => panic!("it ended: {result:?}"),
+                // The future is dropped: the client sends `notifications/cancelled`.
+                () = is_sent => {}
+            }
+            // The bridge has seen it by the time it answers the next call.
+            rig.call("list_agents", json!({})).await;
+            if agent == "late" {
+                open.send(true).unwrap();
+            }
+            until("the task to be cancelled", || !server.calls("CancelTask").is_empty()).await;
+            assert_eq!(server.calls("CancelTask")[0].body["params"]["id"], "t");
+        }
+        rig.end().await;
+    }
+}
+
+#[tokio::test]
+async fn files_contexts_and_hops_go_along() {
+    let agent = Agent::start("files", saying("thanks")).await;
+    let rig = Rig::plain(vec![agent.entry("files")]).await;
+    let files = json!([{ "name": "a.txt", "mimeType": "text/plain", "text": "hello" }]);
+    let first = rig.call("files_sendMessage", json!({ "message": "read this", "files": files })).await;
+    let context = first["structuredContent"]["contextId"].clone();
+    rig.call("files_sendMessage", json!({ "message": "and on", "contextId": context })).await;
+    let sent: Vec<Value> =
+        agent.calls("SendStreamingMessage").into_iter().map(|asked| asked.body["params"]["message"].clone()).collect();
+    assert_eq!(sent[0]["parts"][1]["filename"], "a.txt", "{sent:#?}");
+    assert_eq!(sent[1]["contextId"], context, "{sent:#?}");
+    assert_eq!(sent[1]["metadata"]["multitap/hops"], 1, "{sent:#?}");
+    rig.end().await;
+}
