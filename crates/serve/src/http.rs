@@ -263,7 +263,7 @@ impl Door {
         let connections = Connections::new(config.limits);
         let peers = PeerCheck::new(Arc::new(identify), &guard, &connections.tasks);
         let entrance = Entrance { guard: Arc::new(guard), limits: config.limits };
-        let router = route::service(entrance, path, service);
+        let router = route::service(&entrance, path, service);
         for listener in listeners {
             connections.accept(listener, router.clone(), peers.clone());
         }
@@ -352,7 +352,7 @@ fn take_in(listeners: Vec<Listener>, host: Arc<dyn Host>, guard: Guard, about: A
         a2a: a2a::Service::new(),
         opened: httpdate::fmt_http_date(SystemTime::now()),
     };
-    let router = route::router(Shared { inner: Arc::new(inner) });
+    let router = route::router(&Shared { inner: Arc::new(inner) });
     for listener in listeners {
         connections.accept(listener, router.clone(), peers.clone());
     }

@@ -28,7 +28,7 @@ const HEADERS: [(HeaderName, &str); 3] = [
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Every path of every door.
-pub(super) fn router(shared: Shared) -> Router {
+pub(super) fn router(shared: &Shared) -> Router {
     let routes = Router::new()
         .route("/", get(front))
         .route("/healthz", get(healthy))
@@ -42,7 +42,7 @@ pub(super) fn router(shared: Shared) -> Router {
 }
 
 /// A service at one path, in place of sessions.
-pub(super) fn service<S, A, R>(entrance: Entrance, path: &str, service: S) -> Router
+pub(super) fn service<S, A, R>(entrance: &Entrance, path: &str, service: S) -> Router
 where
     S: Fn(Request) -> A + Clone + Send + Sync + 'static,
     A: Future<Output = R> + Send + 'static,
@@ -53,7 +53,7 @@ where
         ClientRole::Owner | ClientRole::Controller => service(request).await.into_response(),
     };
     let routes = Router::new().route(path, any(answer)).route("/healthz", get(healthy)).fallback(unknown);
-    behind(&entrance, routes)
+    behind(entrance, routes)
 }
 
 /// Routes behind the entrance, with the limits and headers of every answer.
