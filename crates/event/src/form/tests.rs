@@ -3,10 +3,11 @@ use proptest::prelude::*;
 use super::*;
 
 fn object(value: Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap()
+    let Value::Object(object) = value else { panic!("not an object: {value}") };
+    object
 }
 
-fn form(properties: Value, required: &[&str]) -> Question {
+fn form(properties: &Value, required: &[&str]) -> Question {
     let params = json!({
         "message": "Please fill this in",
         "requestedSchema": { "type": "object", "properties": properties, "required": required },
@@ -44,7 +45,7 @@ fn every_kind() -> Question {
         "fish": { "type": "array", "minItems": 1, "maxItems": 2,
             "items": { "anyOf": [{ "const": "f1", "title": "Tuna" }, { "const": "f2", "title": "Trout" }] } },
     });
-    form(properties, &["name"])
+    form(&properties, &["name"])
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn only_an_offered_option_accepts_and_the_two_refusals_differ() {
 
 #[test]
 fn the_only_field_is_answered_by_its_option_or_in_words() {
-    let question = form(json!({ "sure": { "type": "boolean" } }), &["sure"]);
+    let question = form(&json!({ "sure": { "type": "boolean" } }), &["sure"]);
     let ids: Vec<_> = question.options.iter().map(|choice| choice.id.as_str()).collect();
     assert_eq!(ids, ["answer_1", "answer_2", "cancel", "decline"]);
     let no = ElicitationAnswer::of(&question, &Decide::new(&"q".into(), "answer_2"));
@@ -145,7 +146,7 @@ fn the_only_field_is_answered_by_its_option_or_in_words() {
     let both =
         Decide { answers: Some([("sure".to_owned(), true.into())].into()), ..Decide::new(&"q".into(), "answer_2") };
     assert_eq!(ElicitationAnswer::of(&question, &both), accepted(json!({ "sure": true })));
-    let question = form(json!({ "count": { "type": "integer" } }), &["count"]);
+    let question = form(&json!({ "count": { "type": "integer" } }), &["count"]);
     let words = Decide::new(&"q".into(), option::PROCEED_ONCE).with_feedback("12");
     assert_eq!(ElicitationAnswer::of(&question, &words), accepted(json!({ "count": 12 })));
 }
@@ -168,12 +169,12 @@ fn an_address_is_shown_and_a_form_without_fields_is_confirmed() {
 #[test]
 fn fields_with_the_same_words_are_told_apart() {
     let same = json!({ "type": "string", "description": "Name" });
-    let question = form(json!({ "a": same, "b": same, "Name [b]": same }), &["a", "b"]);
+    let question = form(&json!({ "a": same, "b": same, "Name [b]": same }), &["a", "b"]);
     let texts: std::collections::BTreeSet<_> = asked(&question).iter().map(|one| &one.question).collect();
     assert_eq!(texts.len(), 3, "{texts:?}");
     // Each is described by the other's name.
     let crossed = json!({ "a": { "type": "string", "title": "b" }, "b": { "type": "string", "title": "a" } });
-    let question = form(crossed, &["a", "b"]);
+    let question = form(&crossed, &["a", "b"]);
     assert!(submit(&question, json!({ "a": "x" })).unwrap_err().contains("no answer to \"b\""));
     assert_eq!(submit(&question, json!({ "a": "x", "b": "y" })), accepted(json!({ "a": "y", "b": "x" })));
 }
@@ -211,7 +212,7 @@ proptest! {
         let properties: Map<String, Value> =
             names.iter().cloned().zip(fields.iter().map(|((schema, ..), _)| schema.clone())).collect();
         let required: Vec<&str> = names.iter().zip(&fields).filter(|(_, (_, required))| *required).map(|(name, _)| name.as_str()).collect();
-        let question = form(properties.into(), &required);
+        let question = form(&properties.into(), &required);
         let (mut answers, mut content) = (Map::new(), Map::new());
         for ((name, ((_, given, value), _)), asked) in names.iter().zip(&fields).zip(asked(&question)) {
             let given = match given.get("label").and_then(Value::as_u64) {
