@@ -20,7 +20,8 @@ mod wire;
 use std::path::PathBuf;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentProgram, AgentType, PermissionPath, Resume, SessionConfig, Unsupported,
+    AgentError, AgentErrorKind, AgentProgram, AgentType, LaunchError, PermissionPath, Resume, SessionConfig,
+    Unsupported,
 };
 use multitap_process::StdinMode;
 
@@ -29,7 +30,7 @@ pub(crate) use flavor::Flavor;
 pub(crate) use session::Wishes;
 
 use crate::codec::Files;
-use crate::spec::{LaunchError, Plan, folder_text};
+use crate::spec::{Plan, folder_text};
 
 /// The codec for one session; the program is told everything in the protocol itself.
 pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {

@@ -25,7 +25,8 @@ mod wire;
 use std::io::{self, Write as _};
 
 use multitap_event::{
-    AgentType, ApprovalMode, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+    AgentType, ApprovalMode, LaunchError, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode,
+    SessionConfig, Unsupported,
 };
 use multitap_process::StdinMode;
 use serde_json::{Map, Value, json};
@@ -37,7 +38,7 @@ pub(crate) use sign_in::{SIGN_IN, says_sign_in};
 
 use crate::codec::Files;
 use crate::mcp;
-use crate::spec::{LaunchError, Plan, folder_text};
+use crate::spec::{Plan, folder_text, private_file_failed};
 
 /// What every session is started with: one long-lived process, JSON lines both ways, text as it comes.
 const ALWAYS: [&str; 7] = [
@@ -56,7 +57,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
     let mut args = arguments(config, native_id.as_deref())?;
     let mut kept = Vec::new();
     if !config.mcp_servers.is_empty() {
-        let file = mcp_file(config).map_err(|error| LaunchError::private_file(AgentType::Claude, &error))?;
+        let file = mcp_file(config).map_err(|error| private_file_failed(AgentType::Claude, &error))?;
         // Before the caller's own arguments, which come last.
         let at = args.len() - config.agent_args.len();
         args.splice(at..at, ["--mcp-config".to_owned(), file.display().to_string()]);

@@ -28,7 +28,7 @@ mod turn;
 mod usage;
 mod wire;
 
-use multitap_event::{SandboxMode, SessionConfig};
+use multitap_event::{LaunchError, SandboxMode, SessionConfig};
 use multitap_process::StdinMode;
 
 pub use decode::CodexCodec;
@@ -36,7 +36,7 @@ pub(crate) use sandbox::{Found, OwnSandbox, own_sandbox_in, own_sandbox_question
 pub(crate) use sign_in::{SIGN_IN, says_sign_in};
 
 use crate::codec::Files;
-use crate::spec::{LaunchError, Plan};
+use crate::spec::Plan;
 
 /// The arguments that run nothing in Codex's sandbox, to see whether it works.
 pub(crate) const PROBE: [&str; 3] = ["sandbox", "--", "true"];

@@ -15,7 +15,9 @@ mod tools;
 mod turn;
 mod wire;
 
-use multitap_event::{AgentType, ApprovalMode, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported};
+use multitap_event::{
+    AgentType, ApprovalMode, LaunchError, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+};
 use multitap_process::StdinMode;
 
 pub use decode::StreamCodec;
@@ -27,13 +29,13 @@ pub(crate) use stored::{find, take_up};
 
 use crate::acp::{self, AcpCodec, Flavor};
 use crate::codec::Files;
-use crate::spec::{LaunchError, Plan, folder_text};
+use crate::spec::{Plan, folder_text, private_file_failed};
 
 /// The arguments, private settings and codec for one session.
 pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
     let mut args = arguments(config)?;
     let private = settings::private(config, settings::Form::Acp)
-        .map_err(|error| LaunchError::private_file(AgentType::Gemini, &error))?;
+        .map_err(|error| private_file_failed(AgentType::Gemini, &error))?;
     // Before the caller's own arguments, which come last.
     let at = args.len() - config.agent_args.len();
     args.splice(at..at, private.args);

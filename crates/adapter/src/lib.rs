@@ -40,4 +40,4 @@ pub use probe::codex_sandbox_trouble;
 pub use project::{ActingFile, acting_files, acting_files_of_added, left_out as project_left_out};
 pub use pump::drafts;
 pub use sign_in::{SignIn, sign_in};
-pub use spec::{LaunchError, LaunchSpec, archive, drivable, find_program, launch, program_name, recorded, steers};
+pub use spec::{LaunchSpec, archive, drivable, find_program, launch, program_name, recorded, steers};

@@ -9,11 +9,10 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentError, AgentErrorKind, AgentKind, AgentType, SessionConfig, Transport};
+use multitap_event::{AgentError, AgentErrorKind, AgentKind, AgentType, LaunchError, SessionConfig, Transport};
 use serde_json::{Map, Value};
 
 use crate::history::History;
-use crate::spec::LaunchError;
 use crate::{claude, codex, gemini};
 
 /// A larger file is not read, and counts as one that acts.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EditReview, EventKind, SessionEndReason, Timestamp,
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EditReview, EventKind, LaunchError,
+    SessionEndReason, Timestamp,
 };
 use multitap_process::{Child, Exit, Line, MAX_LINE, Moment, Patience, StdinClosed};
 use tempfile::TempPath;
@@ -17,7 +18,6 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::codec::{Codec, End, Step};
 use crate::line::{too_long, type_of};
-use crate::spec::LaunchError;
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);

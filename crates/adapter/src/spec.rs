@@ -4,7 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, Resume, SessionConfig, Transport, Unsupported, link,
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, LaunchError, Resume, SessionConfig, Transport,
+    Unsupported, link,
 };
 use multitap_process::{Keeper, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
@@ -26,28 +27,10 @@ pub struct LaunchSpec {
     pub hidden_env: Vec<String>,
 }
 
-/// The agent did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// It was asked for something it cannot do. Nothing was started, or what was has ended again.
-    #[error(transparent)]
-    Unsupported(#[from] Unsupported),
-    #[error(transparent)]
-    Agent(Box<AgentError>),
-}
-
-impl LaunchError {
-    /// A file that the agent is to read could not be written.
-    pub(crate) fn private_file(agent: AgentType, error: &io::Error) -> Self {
-        let message = format!("cannot write a file for {agent}: {error}");
-        AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into()
-    }
-}
-
-impl From<AgentError> for LaunchError {
-    fn from(error: AgentError) -> Self {
-        Self::Agent(Box::new(error))
-    }
+/// A file that the agent is to read could not be written.
+pub(crate) fn private_file_failed(agent: AgentType, error: &io::Error) -> LaunchError {
+    let message = format!("cannot write a file for {agent}: {error}");
+    AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into()
 }
 
 /// How one agent is run: its arguments and environment, and the codec that speaks with it.

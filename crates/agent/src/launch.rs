@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentLink, AgentType, ApprovalMode, Mode, PermissionPath, Resume, SandboxMode,
-    SessionConfig, Timestamp, Transport, Unsupported, link,
+    AgentError, AgentErrorKind, AgentLink, AgentType, ApprovalMode, LaunchError, Mode, PermissionPath, Resume,
+    SandboxMode, SessionConfig, Timestamp, Transport, Unsupported, link,
 };
 use multitap_outbound::Screen;
 use multitap_process::Keeper;
@@ -67,16 +67,6 @@ impl fmt::Debug for Setup {
             .field("env", &self.env.keys())
             .finish_non_exhaustive()
     }
-}
-
-/// The agent did not start.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum LaunchError {
-    /// It was asked for something it cannot do; nothing was started.
-    #[error(transparent)]
-    Unsupported(#[from] Unsupported),
-    #[error(transparent)]
-    Agent(Box<AgentError>),
 }
 
 /// Starts the agent. It ends when its commands end, and is then gone from `tasks`.

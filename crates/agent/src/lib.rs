@@ -34,7 +34,7 @@ mod turn;
 mod workspace;
 
 pub use edit_gate::edit_gate;
-pub use launch::{LaunchError, Save, Setup, default_model, launch};
+pub use launch::{Save, Setup, default_model, launch};
 pub use mcp::McpPipe;
 pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use shell_lines::{UserShell, shell_lines};

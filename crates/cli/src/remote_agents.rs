@@ -18,8 +18,10 @@ use std::time::Duration;
 
 use multitap_bridge::{Bridge, BridgeOptions, Hops, Loaded};
 use multitap_client::{Agents, McpPipe, SessionExtras};
-use multitap_event::{A2aServer, AgentError, AgentErrorKind, AgentKind, McpReach, McpServer, SessionConfig, Transport};
-use multitap_hub::{Launch, LaunchError, Launching};
+use multitap_event::{
+    A2aServer, AgentError, AgentErrorKind, AgentKind, LaunchError, McpReach, McpServer, SessionConfig, Transport,
+};
+use multitap_hub::{Launch, Launching};
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;

@@ -9,7 +9,7 @@ use multitap_adapter::{Keeper, LaunchSpec};
 use multitap_agent::UserShell;
 pub use multitap_agent::{McpPipe, Save};
 use multitap_event::{AgentKind, SessionConfig};
-use multitap_hub::{Launch, LaunchError, Launching};
+use multitap_hub::{Launch, Launching};
 use tokio_util::task::TaskTracker;
 
 /// Starts CLIs, ACP agents and the built-in agent, and sees to it that they end.
@@ -82,10 +82,7 @@ impl Agents {
         let spec = LaunchSpec { config, keeper: self.keeper.clone(), hidden_env };
         let tasks = self.tasks.clone();
         Box::pin(async move {
-            let link = multitap_adapter::launch(spec, &tasks).await.map_err(|error| match error {
-                multitap_adapter::LaunchError::Unsupported(unsupported) => LaunchError::Unsupported(unsupported),
-                multitap_adapter::LaunchError::Agent(error) => LaunchError::Agent(error),
-            })?;
+            let link = multitap_adapter::launch(spec, &tasks).await?;
             let link = multitap_agent::edit_gate(link, &blocked, &tasks);
             Ok(match shell {
                 Some(shell) => multitap_agent::shell_lines(link, shell, &tasks),
@@ -113,12 +110,7 @@ impl Agents {
             pipes: extras.pipes,
         };
         let tasks = self.tasks.clone();
-        Box::pin(async move {
-            multitap_agent::launch(config, setup, &tasks).await.map_err(|error| match error {
-                multitap_agent::LaunchError::Unsupported(unsupported) => LaunchError::Unsupported(unsupported),
-                multitap_agent::LaunchError::Agent(error) => LaunchError::Agent(error),
-            })
-        })
+        Box::pin(async move { multitap_agent::launch(config, setup, &tasks).await })
     }
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use multitap_adapter::Keeper;
 use multitap_event::{
-    AgentError, AgentErrorKind, ClientRef, Decide, Door, EventKind, Question, Resume, SessionConfig, SessionId,
-    TurnStatus, Unsupported,
+    AgentError, AgentErrorKind, ClientRef, Decide, Door, EventKind, LaunchError, Question, Resume, SessionConfig,
+    SessionId, TurnStatus, Unsupported,
 };
-use multitap_hub::{Hub, Join, LaunchError, Open, OpenError, Which};
+use multitap_hub::{Hub, Join, Open, OpenError, Which};
 
 use crate::agents::{Agents, Builtin};
 use crate::outcome::Outcome;

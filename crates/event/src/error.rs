@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::AgentType;
+use crate::{AgentType, Unsupported};
 
 /// The kinds of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -143,5 +143,32 @@ impl AgentError {
     pub fn exited(mut self, code: Option<i32>) -> Self {
         self.exit_code = code;
         self
+    }
+}
+
+/// The agent did not start.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LaunchError {
+    /// It was asked for something it cannot do. Nothing was started, or what was has ended again.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    #[error(transparent)]
+    Agent(Box<AgentError>),
+}
+
+impl From<AgentError> for LaunchError {
+    fn from(error: AgentError) -> Self {
+        Self::Agent(Box::new(error))
+    }
+}
+
+impl From<LaunchError> for AgentError {
+    fn from(error: LaunchError) -> Self {
+        match error {
+            LaunchError::Unsupported(unsupported) => {
+                Self::new(AgentErrorKind::ProtocolError, unsupported.to_string()).of(unsupported.agent)
+            }
+            LaunchError::Agent(error) => *error,
+        }
     }
 }

@@ -31,7 +31,7 @@ pub use command::{Command, Image, ImageError, Prompt, Query, shell_line};
 pub use config::{
     AgentProgram, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Transport, Unsupported,
 };
-pub use error::{AgentError, AgentErrorKind, Setting, Severity};
+pub use error::{AgentError, AgentErrorKind, LaunchError, Setting, Severity};
 pub use event::{Draft, Event, EventKind, SystemSubtype};
 pub use form::{Elicitation, ElicitationAnswer, ElicitationWants, FieldType, FormField, TextFormat, answer_option};
 pub use id::{ClientId, EventId, MessageId, OptionId, PromptId, QuestionId, SessionId, ToolId, TurnId};

@@ -8,7 +8,7 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use multitap_event::{ClientRef, Mode, SessionConfig, SessionId, Timestamp};
+use multitap_event::{ClientRef, LaunchError, Mode, SessionConfig, SessionId, Timestamp};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 pub use self::mend::rebuild;
 use self::mend::{mend, mend_and_release};
 use crate::journal::{Filter, Journal, JournalError, NewSession, SessionRecord};
-use crate::launch::{Launch, LaunchError};
+use crate::launch::Launch;
 use crate::past::Past;
 use crate::session::Session;
 use crate::session::log::{Log, Right};

@@ -30,7 +30,7 @@ pub use journal::{
     About, Batch, Checkpoint, Claim, Edge, Filter, Flush, Holder, Journal, JournalError, Kept, NewSession, Owner, Page,
     Part, SessionRecord, TaskFilter, TaskPage, TaskRecord, Unusable,
 };
-pub use launch::{Launch, LaunchError, Launching};
+pub use launch::{Launch, Launching};
 pub use live::LiveOutput;
 pub use reach::{Reach, Reached};
 pub use rule::Rule;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, ClientId, ClientRef, Command, Decide, Prompt, PromptId, Query, Ruling, SessionConfig, SessionId,
+    AgentError, ClientId, ClientRef, Command, Decide, LaunchError, Prompt, PromptId, Query, Ruling, SessionConfig,
+    SessionId,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,6 @@ pub use self::error::{
 use crate::entry::Entry;
 use crate::feed::Feed;
 use crate::journal::{Edge, JournalError, Page, Part};
-use crate::launch::LaunchError;
 use crate::past::Past;
 use crate::reach::{Reach, Reached};
 use crate::rule::Rule;

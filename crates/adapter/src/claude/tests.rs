@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use multitap_event::{
-    AgentKind, ApprovalMode, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+    AgentKind, ApprovalMode, LaunchError, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode,
+    SessionConfig, Unsupported,
 };
 use serde_json::{Value, json};
 
 use super::{ALWAYS, arguments, plan};
 use crate::codec::NoFiles;
-use crate::spec::LaunchError;
 
 fn config() -> SessionConfig {
     SessionConfig::new(AgentKind::Claude)

@@ -3,8 +3,8 @@
 use std::io::{self, Write as _};
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, Image, McpReach, McpServer, Prompt, Resume, SandboxMode,
-    SessionConfig, Timestamp, Unsupported,
+    AgentError, AgentErrorKind, AgentType, EventKind, Image, LaunchError, McpReach, McpServer, Prompt, Resume,
+    SandboxMode, SessionConfig, Timestamp, Unsupported,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempPath;
@@ -13,7 +13,7 @@ use super::decode::{CodexCodec, EXEC};
 use super::sandbox::Found;
 use super::settings::{Rules, Settings, mcp_rules, sandbox_word, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
-use crate::spec::{LaunchError, TurnPlan};
+use crate::spec::{TurnPlan, private_file_failed};
 
 /// What the turns of a session share.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) fn plan(
     let mut kept = Vec::new();
     let mut options = Vec::new();
     let mut file = |text: &str| -> Result<String, LaunchError> {
-        let file = private_file(text).map_err(|error| LaunchError::private_file(AgentType::Codex, &error))?;
+        let file = private_file(text).map_err(|error| private_file_failed(AgentType::Codex, &error))?;
         let path = file.display().to_string();
         kept.push(file);
         Ok(path)

@@ -1,15 +1,15 @@
 //! A process for each turn: what each is started with, and the commands that come in between.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, EventKind, Mode, Prompt, Query, Resume, SessionConfig, Setting,
-    StatedConfig, SystemSubtype, Timestamp, TurnEnd, TurnStatus, Unsupported,
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, LaunchError, Mode, Prompt, Query, Resume, SessionConfig,
+    Setting, StatedConfig, SystemSubtype, Timestamp, TurnEnd, TurnStatus, Unsupported,
 };
 use uuid::Uuid;
 
 use super::decode::StreamCodec;
 use super::{mode_option, settings, shared_arguments, unsupported};
 use crate::codec::{Encode, Files, Run, RunArg, Step};
-use crate::spec::{LaunchError, TurnPlan};
+use crate::spec::{TurnPlan, private_file_failed};
 
 /// What the turns of a session share.
 pub(super) struct Runs {
@@ -43,7 +43,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Turn
     let fixed = SessionConfig { mode: None, model: None, ..config.clone() };
     shared_arguments(&fixed, &mut options)?;
     let private = settings::private(config, settings::Form::Stream)
-        .map_err(|error| LaunchError::private_file(AgentType::Gemini, &error))?;
+        .map_err(|error| private_file_failed(AgentType::Gemini, &error))?;
     options.extend(private.args);
     let resumed = match &config.resume {
         Resume::Session { native_id, .. } => Some(native_id.clone()),

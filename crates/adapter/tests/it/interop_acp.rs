@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use multitap_adapter::LaunchError;
 use multitap_event::{
-    AgentKind, ApprovalMode, Command, Details, EventKind, FileChangeType, McpReach, Mode, Resume, SessionConfig,
-    ToolOutcome, TurnStatus, option,
+    AgentKind, ApprovalMode, Command, Details, EventKind, FileChangeType, LaunchError, McpReach, Mode, Resume,
+    SessionConfig, ToolOutcome, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;

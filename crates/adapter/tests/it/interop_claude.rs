@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use multitap_adapter::LaunchError;
 use multitap_event::{
-    AgentErrorKind, ApprovalMode, Command, Decide, Details, EventKind, Image, McpReach, McpServer, Mode,
+    AgentErrorKind, ApprovalMode, Command, Decide, Details, EventKind, Image, LaunchError, McpReach, McpServer, Mode,
     PermissionPath, Prompt, Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, TurnStatus,
     option,
 };

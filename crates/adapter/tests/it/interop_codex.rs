@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use multitap_adapter::{LaunchError, read};
+use multitap_adapter::read;
 use multitap_event::{
-    AgentErrorKind, AgentKind, AgentType, ApprovalMode, Command, Decide, Details, EventKind, Image, McpReach, Mode,
-    Prompt, Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, TurnStatus, option,
+    AgentErrorKind, AgentKind, AgentType, ApprovalMode, Command, Decide, Details, EventKind, Image, LaunchError,
+    McpReach, Mode, Prompt, Query, Resume, SandboxMode, SessionConfig, SessionEndReason, ToolOutcome, TurnStatus,
+    option,
 };
 use multitap_testkit::interop;
 use serde_json::{Map, Value, json};

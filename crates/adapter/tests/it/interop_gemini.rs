@@ -3,10 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
-use multitap_adapter::LaunchError;
 use multitap_event::{
-    AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, McpReach, McpServer, Mode, Resume,
-    SessionConfig, ToolOutcome, Transport, TurnStatus, option,
+    AgentErrorKind, AgentKind, ApprovalMode, Command, Details, EventKind, LaunchError, McpReach, McpServer, Mode,
+    Resume, SessionConfig, ToolOutcome, Transport, TurnStatus, option,
 };
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use multitap_adapter::{LaunchError, LaunchSpec, launch};
+use multitap_adapter::{LaunchSpec, launch};
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentProgram, Command, EventKind, Prompt, SessionConfig,
-    SessionEndReason, TurnStatus,
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentProgram, Command, EventKind, LaunchError, Prompt,
+    SessionConfig, SessionEndReason, TurnStatus,
 };
 use multitap_process::Keeper;
 use multitap_testkit::fake::Fake;

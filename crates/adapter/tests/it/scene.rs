@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use multitap_adapter::{LaunchError, LaunchSpec, launch};
+use multitap_adapter::{LaunchSpec, launch};
 use multitap_event::{
-    AgentKind, AgentLink, AgentProgram, Command, Decide, Draft, EventKind, Prompt, Question, SessionConfig,
-    ToolCompleted, ToolOutcome, TurnEnd,
+    AgentKind, AgentLink, AgentProgram, Command, Decide, Draft, EventKind, LaunchError, Prompt, Question,
+    SessionConfig, ToolCompleted, ToolOutcome, TurnEnd,
 };
 use multitap_process::Keeper;
 use multitap_testkit::Scratch;

@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use multitap_adapter::{LaunchError, LaunchSpec, launch};
+use multitap_adapter::{LaunchSpec, launch};
 use multitap_event::{
-    AgentKind, AgentProgram, AgentType, ApprovalMode, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode,
-    SessionConfig, Transport,
+    AgentKind, AgentProgram, AgentType, ApprovalMode, LaunchError, McpReach, McpServer, Mode, PermissionPath, Resume,
+    SandboxMode, SessionConfig, Transport,
 };
 use multitap_process::Keeper;
 use multitap_testkit::Scratch;

@@ -11,9 +11,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use multitap_adapter::{History, HistoryError, LaunchError, LaunchSpec, StoredSession};
+use multitap_adapter::{History, HistoryError, LaunchSpec, StoredSession};
 use multitap_client::read_stored;
-use multitap_event::{AgentKind, AgentType, SessionConfig, Timestamp, visible, visible_line};
+use multitap_event::{AgentKind, AgentType, LaunchError, SessionConfig, Timestamp, visible, visible_line};
 
 use self::ours::Ours;
 use self::transcript::Transcript;

@@ -1,8 +1,6 @@
 //! Why a session did not do what it was asked. One small enum an operation.
 
-use multitap_event::{ApprovalMode, ClientId, PromptId, Refused};
-
-use crate::launch::LaunchError;
+use multitap_event::{ApprovalMode, ClientId, LaunchError, PromptId, Refused};
 
 /// The client could not join.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

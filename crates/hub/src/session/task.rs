@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, ApprovalMode, ClientRef, Command, Door, Draft, Event, EventKind, Mode, Prompt,
-    PromptId, QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype, Timestamp,
+    AgentError, AgentErrorKind, ApprovalMode, ClientRef, Command, Door, Draft, Event, EventKind, LaunchError, Mode,
+    Prompt, PromptId, QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype,
+    Timestamp,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -32,7 +33,7 @@ use super::pending::Pending;
 use super::right::Rights;
 use crate::entry::Entry;
 use crate::journal::JournalError;
-use crate::launch::{Launch, LaunchError};
+use crate::launch::Launch;
 use crate::past::Past;
 use crate::state::{Presence, State};
 use crate::tail::{Retain, Tail};

@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use multitap_event::{
     AgentEnd, AgentError, AgentErrorKind, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Command,
-    Decide, Details, Door, Draft, Edit, EditReview, EditedCall, Event, EventKind, Prompt, Question, SessionConfig,
-    SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnId, TurnStatus, link,
-    option,
+    Decide, Details, Door, Draft, Edit, EditReview, EditedCall, Event, EventKind, LaunchError, Prompt, Question,
+    SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnId,
+    TurnStatus, link, option,
 };
-use multitap_hub::{
-    Feed, Hub, Join, JoinFrom, Launch, LaunchError, Launching, Linger, Open, Session, Told, WhenBusy, Which,
-};
+use multitap_hub::{Feed, Hub, Join, JoinFrom, Launch, Launching, Linger, Open, Session, Told, WhenBusy, Which};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 

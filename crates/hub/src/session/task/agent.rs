@@ -2,12 +2,14 @@
 
 use std::future::pending;
 
-use multitap_event::{AgentError, AgentLink, Command, Draft, EditReview, EventKind, Resume, SessionConfig};
+use multitap_event::{
+    AgentError, AgentLink, Command, Draft, EditReview, EventKind, LaunchError, Resume, SessionConfig,
+};
 use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 use tokio::time::Instant;
 
 use super::{DRAFTS, FIRST_READER, Linger, SessionTask, gone_without_a_word};
-use crate::launch::{LaunchError, Launching};
+use crate::launch::Launching;
 use crate::session::error::CommandError;
 use crate::session::outbox::Effect;
 
