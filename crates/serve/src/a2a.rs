@@ -33,7 +33,6 @@ use axum::routing::{get, post};
 pub(crate) use self::card::card;
 pub(crate) use self::cursor::{Cursor, NoCursor};
 pub(crate) use self::frame::Form;
-pub(crate) use self::past::MissingFrames;
 pub(crate) use self::rpc::{Envelope, envelope, error_envelope, uses_extension};
 pub(crate) use self::service::Service;
 pub(crate) use self::ws::{Connection, Hello};

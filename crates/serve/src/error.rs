@@ -7,7 +7,6 @@ use multitap_hub::{
 };
 use serde_json::json;
 
-use crate::a2a::MissingFrames;
 use crate::host::HostError;
 
 pub(crate) fn from_host(error: &HostError) -> Error {
@@ -38,13 +37,6 @@ pub(crate) fn from_decide(error: &DecideError) -> Error {
         DecideError::Busy | DecideError::Elsewhere(_) => Error::internal(error.to_string()),
         DecideError::Refused(refused) => from_refused(refused),
     }
-}
-
-/// Ends a stream whose frames cannot be made from the log any more.
-pub(crate) fn from_missing(missing: &MissingFrames) -> Error {
-    Error::internal(format!(
-        "{missing}. Frames are missing from this stream; subscribe without Last-Event-ID for the task as it is now"
-    ))
 }
 
 fn from_refused(refused: &Refused) -> Error {

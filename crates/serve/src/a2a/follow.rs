@@ -5,6 +5,7 @@ use std::sync::Arc;
 use multitap_event::QuestionId;
 
 use super::frame::Frame;
+use super::name;
 
 /// What a stream follows.
 #[derive(Debug, Clone)]
@@ -28,6 +29,10 @@ pub(crate) enum Step {
 impl Follow {
     pub(crate) fn turn(turn: impl Into<Arc<str>>) -> Self {
         Self::Turn { turn: turn.into(), answered: None }
+    }
+
+    pub(crate) fn task(task: &str) -> Self {
+        Self::Task { task: task.into(), own: name::is_own_task(task) }
     }
 
     pub(crate) fn step(&mut self, frame: &Frame) -> Step {

@@ -1,4 +1,7 @@
-//! Where tasks stand, put away as it changes: so they can be listed and found again after a restart.
+//! The rows of a session's tasks in the journal: so that tasks can be listed and found after a restart.
+//!
+//! [`TaskKeeper`] is one more reader of the session's frames. A slow disk delays nobody else: the keeper lags behind like a
+//! slow client, and a task that changed several times meanwhile is written once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,32 +13,96 @@ use multitap_hub::{Journal, Session, TaskRecord};
 use super::coders::Coders;
 use super::frame::{Body, Frame, Place};
 use super::name;
-use super::stage::{Listen, Now};
+use super::stage::{Now, Stage};
 
-/// How many tasks of a session are remembered here; the journal has them all.
+/// Maximum number of a session's tasks in memory; the journal has them all.
 const KNOWN: usize = 64;
+/// Maximum number of frames that are read between two writes.
+const BATCH: usize = 256;
 
-/// Keeps the tasks of one session.
+/// Writes the tasks of one session to the journal as they change.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    session: SessionId,
+pub(crate) struct TaskKeeper {
+    stage: Arc<Stage>,
     journal: Arc<dyn Journal>,
     coders: Arc<Coders>,
-    /// Events up to this one were taken care of by an earlier process.
-    from: u64,
+    /// An earlier process wrote what tasks became up to this event.
+    written: u64,
     known: BTreeMap<String, TaskRecord>,
-    /// Those that changed since the last rest.
+    /// Tasks that changed since the last write.
     changed: Vec<String>,
 }
 
-impl Keeper {
-    pub(crate) fn new(session: SessionId, journal: Arc<dyn Journal>, coders: Arc<Coders>, from: u64) -> Self {
-        Self { session, journal, coders, from, known: BTreeMap::new(), changed: Vec::new() }
+impl TaskKeeper {
+    pub(crate) fn new(stage: Arc<Stage>, journal: Arc<dyn Journal>, coders: Arc<Coders>) -> Self {
+        let written = stage.session().opened_after();
+        Self { stage, journal, coders, written, known: BTreeMap::new(), changed: Vec::new() }
+    }
+
+    /// Reads and writes until the session is over.
+    pub(crate) async fn run(mut self) {
+        let mut reader = self.stage.read_all();
+        loop {
+            match reader.next().await {
+                Ok(Some(frame)) => {
+                    self.apply(&frame);
+                    for _ in 1..BATCH {
+                        let Some(frame) = reader.try_next() else { break };
+                        self.apply(&frame);
+                    }
+                }
+                Ok(None) => return,
+                Err(missing) => {
+                    tracing::warn!(session = %self.stage.session().id(), %missing, "cannot follow the session's tasks");
+                    let now = self.stage.now();
+                    self.set(&now.task, now.state, now.cursor.seq, Timestamp::now());
+                    reader = self.stage.read(now.cursor);
+                }
+            }
+            self.write().await;
+        }
+    }
+
+    fn apply(&mut self, frame: &Frame) {
+        let Place { task, state, .. } = &*frame.place;
+        // A queued prompt does not change the task that runs.
+        let is_queued = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(task);
+        if !is_queued {
+            self.set(task, *state, frame.cursor.seq, frame.at);
+        }
+    }
+
+    fn set(&mut self, id: &str, state: TaskState, seq: u64, at: Timestamp) {
+        let known = self.known.get(id);
+        // The usual case.
+        if known.is_some_and(|known| known.state == state.word()) {
+            return;
+        }
+        if known.is_none() && self.known.len() >= KNOWN {
+            self.known.retain(|_, task| task.last_seq.is_none());
+        }
+        let session = self.stage.session().id();
+        let task = self.known.entry(id.to_owned()).or_insert_with(|| new_task(id, session, seq, at));
+        state.word().clone_into(&mut task.state);
+        task.updated = at;
+        task.last_seq = (state.is_terminal() && name::is_own_task(id)).then_some(seq);
+        if seq > self.written && !self.changed.iter().any(|changed| changed == id) {
+            self.changed.push(id.to_owned());
+        }
+    }
+
+    async fn write(&mut self) {
+        for id in std::mem::take(&mut self.changed) {
+            if let Some(mut task) = self.known.get(&id).cloned() {
+                self.coders.mark(&mut task);
+                write(&self.journal, task).await;
+            }
+        }
     }
 }
 
 /// A task that begins with that event.
-fn fresh(id: &str, session: &SessionId, seq: u64, at: Timestamp) -> TaskRecord {
+fn new_task(id: &str, session: &SessionId, seq: u64, at: Timestamp) -> TaskRecord {
     TaskRecord {
         id: id.to_owned(),
         session: session.clone(),
@@ -56,7 +123,7 @@ impl NewTask {
     /// Before the prompt is sent: the task begins after what is in the log by now.
     pub(crate) fn before(session: &Session, task: &str) -> Self {
         let is_own = name::is_own_task(task);
-        Self(is_own.then(|| fresh(task, session.id(), session.last() + 1, Timestamp::now())))
+        Self(is_own.then(|| new_task(task, session.id(), session.last() + 1, Timestamp::now())))
     }
 
     /// The prompt was accepted: whoever hears of the task can ask for it. A task that runs already, such as one that the
@@ -76,53 +143,16 @@ impl NewTask {
 pub(crate) async fn ensure(journal: &Arc<dyn Journal>, session: &Session, now: &Now) {
     let is_kept = journal.task(now.task.to_string()).await.is_ok_and(|task| task.is_some());
     if !is_kept {
-        let mut record = fresh(&now.task, session.id(), session.last(), Timestamp::now());
+        let mut record = new_task(&now.task, session.id(), session.last(), Timestamp::now());
         now.state.word().clone_into(&mut record.state);
-        put_away(journal, record).await;
+        write(journal, record).await;
     }
 }
 
-async fn put_away(journal: &Arc<dyn Journal>, record: TaskRecord) {
+async fn write(journal: &Arc<dyn Journal>, record: TaskRecord) {
     let id = record.id.clone();
     if let Err(error) = journal.keep_task(record).await {
         // The log has it all the same.
         tracing::warn!(task = %id, %error, "cannot keep where a task stands");
-    }
-}
-
-impl Listen for Keeper {
-    fn heard(&mut self, frame: &Frame) {
-        let Place { task: id, state, .. } = &*frame.place;
-        let (word, at) = (state.word(), frame.at);
-        let is_news = match self.known.get(&**id) {
-            // As most of the time.
-            Some(known) if known.state == word => return,
-            known => known.is_none(),
-        };
-        if is_news && self.known.len() >= KNOWN {
-            self.known.retain(|_, task| task.last_seq.is_none());
-        }
-        let id = id.to_string();
-        let task = self.known.entry(id.clone()).or_insert_with(|| fresh(&id, &self.session, frame.cursor.seq, at));
-        // A prompt that waits is no change of the task that runs.
-        if matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&id) {
-            return;
-        }
-        word.clone_into(&mut task.state);
-        task.updated = at;
-        let is_over = state.is_terminal() && name::is_own_task(&id);
-        task.last_seq = is_over.then_some(frame.cursor.seq);
-        if frame.cursor.seq > self.from && !self.changed.contains(&id) {
-            self.changed.push(id);
-        }
-    }
-
-    async fn rest(&mut self) {
-        for id in std::mem::take(&mut self.changed) {
-            if let Some(mut task) = self.known.get(&id).cloned() {
-                self.coders.mark(&mut task);
-                put_away(&self.journal, task).await;
-            }
-        }
     }
 }

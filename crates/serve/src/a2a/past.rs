@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use multitap_a2a::Error;
 use multitap_event::Event;
 use multitap_hub::{Edge, Entry, JournalError, Part};
 
@@ -19,15 +20,33 @@ const AT_A_TIME: Part = Part { edge: Edge::After(0), limit: 256, bytes: 512 * 10
 const ATTEMPTS: u32 = 5;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 
-/// Why frames are missing that a client must get. A stream ends with it: it never goes on behind a gap.
+/// Frames that a client must get cannot be made. A stream ends with this error: it never goes on behind a gap.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum MissingFrames {
-    #[error("the session's log cannot be read after event {after}: {error}")]
-    Unreadable { after: u64, error: JournalError },
-    #[error("the session's log ends at event {after}, and what came behind it is no longer in memory")]
-    NotStored { after: u64 },
+#[error("{why}")]
+pub(crate) struct MissingFrames {
+    /// The last frame before them: its client can resume there.
+    pub(super) after: Cursor,
+    pub(super) why: WhyMissing,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum WhyMissing {
+    #[error("the session's log cannot be read after event {last}: {error}")]
+    Unreadable { last: u64, error: JournalError },
+    #[error("the session's log ends at event {last}, and the events after it are no longer in memory")]
+    NotStored { last: u64 },
     #[error("event {seq} of the session's log is damaged")]
     Damaged { seq: u64 },
+}
+
+impl From<&MissingFrames> for Error {
+    fn from(missing: &MissingFrames) -> Self {
+        let message = format!(
+            "{missing}. Frames are missing from this stream: resume after the cursor in the error's data, or subscribe \
+             without Last-Event-ID for the task as it is now"
+        );
+        Self::internal(message).with("cursor", missing.after.to_string())
+    }
 }
 
 #[derive(Debug)]
@@ -69,7 +88,7 @@ impl Past {
             if !self.ready.is_empty() {
                 return Ok(true);
             }
-            if !self.read_on().await? {
+            if !self.read_on().await.map_err(|why| MissingFrames { after, why })? {
                 return Ok(false);
             }
         }
@@ -82,14 +101,14 @@ impl Past {
     }
 
     /// Whether the log had more.
-    async fn read_on(&mut self) -> Result<bool, MissingFrames> {
+    async fn read_on(&mut self) -> Result<bool, WhyMissing> {
         let entries = self.page().await?;
         let Some(last) = entries.last() else { return Ok(false) };
         if entries.first().is_some_and(|first| first.seq() != self.read + 1) {
-            return Err(MissingFrames::NotStored { after: self.read });
+            return Err(WhyMissing::NotStored { last: self.read });
         }
         if let Some(damaged) = entries.iter().find(|entry| entry.is_damaged()) {
-            return Err(MissingFrames::Damaged { seq: damaged.seq() });
+            return Err(WhyMissing::Damaged { seq: damaged.seq() });
         }
         self.read = last.seq();
         let events: Vec<&Event> = entries.iter().filter_map(Entry::event).collect();
@@ -102,14 +121,14 @@ impl Past {
     }
 
     /// The next part of the log. One that cannot be read now is asked again before it is given up.
-    async fn page(&self) -> Result<Vec<Entry>, MissingFrames> {
+    async fn page(&self) -> Result<Vec<Entry>, WhyMissing> {
         let part = Part { edge: Edge::After(self.read), ..AT_A_TIME };
         let mut attempt = 1;
         loop {
             match self.log.page(part).await {
                 Ok(entries) => return Ok(entries),
                 Err(error) if attempt == ATTEMPTS => {
-                    return Err(MissingFrames::Unreadable { after: self.read, error });
+                    return Err(WhyMissing::Unreadable { last: self.read, error });
                 }
                 Err(error) => {
                     tracing::warn!(session = %self.log.session(), %error, attempt, "cannot read the log");

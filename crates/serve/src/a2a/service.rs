@@ -2,9 +2,9 @@
 
 mod command;
 mod listed;
+mod message;
 mod notices;
 mod opening;
-mod plan;
 mod task;
 mod wish;
 
@@ -18,15 +18,14 @@ use tokio::sync::OnceCell;
 
 pub(crate) use self::command::Ran;
 use self::listed::Listed;
+pub(crate) use self::message::shows_coder;
 use self::notices::Notices;
-pub(crate) use self::opening::{Beginning, Begun, Opening};
-pub(crate) use self::plan::shows_coder;
-pub(crate) use self::task::Subscription;
+pub(crate) use self::opening::{Begun, Opening, Prepared};
 use super::coders::Coders;
 use super::cursor::Cursor;
 use super::follow::{Follow, Step};
 use super::frame::{Form, Frame};
-use super::keep::Keeper;
+use super::keep::TaskKeeper;
 use super::mend;
 use super::past::{MissingFrames, Past};
 use super::stage::{Reader, Stage};
@@ -165,7 +164,7 @@ impl Stream {
                 Ok(frame) => frame?,
                 Err(missing) => {
                     self.over = true;
-                    return Some(Item::Failed(error::from_missing(&missing)));
+                    return Some(Item::Failed(Error::from(&missing)));
                 }
             };
             if let Some(item) = self.step(frame) {
@@ -217,10 +216,8 @@ impl Service {
 
     /// The frames of a session, from now on made for everybody.
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
-        // What this process has told of the session so far is not kept yet.
-        let from = session.opened_after();
-        let keeper = || Keeper::new(session.id().clone(), door.host().journal(), self.coders.clone(), from);
-        let stage = self.stages.get(session, keeper, door.tasks(), door.stop()).await;
+        let keep_tasks = |stage| TaskKeeper::new(stage, door.host().journal(), self.coders.clone()).run();
+        let stage = self.stages.get(session, keep_tasks, door.tasks(), door.stop()).await;
         stage.map_err(|error| error::from_join(&error))
     }
 

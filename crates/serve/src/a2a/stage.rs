@@ -1,8 +1,8 @@
-//! The frames of one session, made once for everybody: one task reads the log and makes them, the latest stay at hand,
-//! and any number of readers go through them, each in its own time.
+//! The frames of one session, made once for all its clients: one task reads the log and makes them, the latest stay in
+//! memory, and any number of readers read them, each at its own pace.
 //!
-//! A reader that is behind what is at hand makes its frames anew from the log until it has caught up: so no reader
-//! holds anything back, and none makes memory grow.
+//! A reader that lags behind the frames in memory regenerates its frames from the log until it has caught up: so no
+//! reader delays another, and none makes memory grow.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::cursor::Cursor;
 use super::frame::{Body, Frame};
 use super::history::Log;
-use super::past::{MissingFrames, Past};
+use super::past::{MissingFrames, Past, WhyMissing};
 use super::project::Projector;
 
 /// How much of the latest frames is at hand.
@@ -42,6 +42,8 @@ pub(crate) struct Stage {
     session: Session,
     ring: Mutex<Ring>,
     head: watch::Sender<Head>,
+    /// Its frames come after this one.
+    start: Cursor,
 }
 
 #[derive(Debug)]
@@ -77,13 +79,6 @@ pub(crate) struct Now {
     pub(crate) state: TaskState,
 }
 
-/// Hears of each frame as it is made, in order.
-pub(crate) trait Listen: Send {
-    fn heard(&mut self, frame: &Frame);
-    /// What was heard so far can be put away.
-    fn rest(&mut self) -> impl Future<Output = ()> + Send;
-}
-
 impl Stage {
     /// Puts a session on show. `run` must be called on what comes back for it to go on.
     pub(crate) async fn open(session: Session) -> Result<(Arc<Self>, Feed), JoinError> {
@@ -101,29 +96,28 @@ impl Stage {
         let starts = VecDeque::from([Projector::new(id)]);
         let ring = Ring { projector, frames: VecDeque::new(), bytes: 0, before, starts };
         let (head, _) = watch::channel(head);
-        Ok((Arc::new(Self { session, ring: Mutex::new(ring), head }), joined.feed))
+        Ok((Arc::new(Self { session, ring: Mutex::new(ring), head, start: before }), joined.feed))
     }
 
     /// Makes frames until the session is over.
-    pub(crate) async fn run(self: Arc<Self>, mut feed: Feed, mut listener: impl Listen, stop: CancellationToken) {
+    pub(crate) async fn run(self: Arc<Self>, mut feed: Feed, stop: CancellationToken) {
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
                 told = feed.next() => {
                     let is_whole = match told {
                         None => break,
-                        Some(Told::Event(entry)) => self.take(entry, &mut feed, &mut listener),
+                        Some(Told::Event(entry)) => self.take(entry, &mut feed),
                         Some(Told::Gap { .. }) => false,
                     };
                     if !is_whole {
                         // Without a snapshot the session is over.
                         let Some(state) = self.session.snapshot().await else { break };
-                        self.resume_from(&state, &mut listener);
+                        self.resume_from(&state);
                     }
                 }
-                () = until(self.due()) => self.tick(&mut listener),
+                () = until(self.due()) => self.tick(),
             }
-            listener.rest().await;
         }
         self.head.send_modify(|head| head.over = true);
     }
@@ -155,7 +149,12 @@ impl Stage {
         }
     }
 
-    /// Goes through the frames after that one.
+    /// Reads all of its frames.
+    pub(crate) fn read_all(self: &Arc<Self>) -> Reader {
+        self.read(self.start)
+    }
+
+    /// Reads the frames after that one.
     pub(crate) fn read(self: &Arc<Self>, after: Cursor) -> Reader {
         Reader { stage: self.clone(), head: self.head.subscribe(), after, ready: VecDeque::new(), past: None }
     }
@@ -166,7 +165,7 @@ impl Stage {
 
     /// Takes in an event, and what else is at hand: what came together is told together. Whether all of it could be
     /// read.
-    fn take(&self, first: Entry, feed: &mut Feed, listener: &mut impl Listen) -> bool {
+    fn take(&self, first: Entry, feed: &mut Feed) -> bool {
         let more = std::iter::from_fn(|| match feed.try_next()? {
             Told::Event(entry) => Some(entry),
             // Comes from `Feed::next` alone.
@@ -180,7 +179,7 @@ impl Stage {
         for event in events {
             // A snapshot that was taken after a gap has the first of them already.
             if event.seq > ring.projector.seq() {
-                ring.make(listener, |projector, out| projector.apply(event, out));
+                ring.make(|projector, out| projector.apply(event, out));
             }
         }
         self.tell(ring);
@@ -188,17 +187,17 @@ impl Stage {
     }
 
     /// Goes on from what the session is now: the events before it cannot be read.
-    fn resume_from(&self, state: &State, listener: &mut impl Listen) {
+    fn resume_from(&self, state: &State) {
         let mut ring = self.lock();
         ring.skip_to(Projector::amid(self.session.id().as_str(), state));
-        ring.make(listener, |projector, out| projector.tell_state(Timestamp::now(), out));
+        ring.make(|projector, out| projector.tell_state(Timestamp::now(), out));
         self.tell(ring);
     }
 
     /// Shows what is due.
-    fn tick(&self, listener: &mut impl Listen) {
+    fn tick(&self) {
         let mut ring = self.lock();
-        ring.make(listener, |projector, out| projector.tick(Timestamp::now(), out));
+        ring.make(|projector, out| projector.tick(Timestamp::now(), out));
         self.tell(ring);
     }
 
@@ -216,7 +215,7 @@ impl Stage {
 }
 
 impl Ring {
-    fn make(&mut self, listener: &mut impl Listen, project: impl FnOnce(&mut Projector, &mut Vec<Frame>)) {
+    fn make(&mut self, project: impl FnOnce(&mut Projector, &mut Vec<Frame>)) {
         let mut made = Vec::new();
         let was_at_rest = self.projector.is_at_rest();
         project(&mut self.projector, &mut made);
@@ -227,7 +226,6 @@ impl Ring {
             self.remember();
         }
         for frame in made {
-            listener.heard(&frame);
             self.add(Arc::new(frame));
         }
     }
@@ -313,7 +311,7 @@ impl Reader {
         self.stage.session()
     }
 
-    /// The next frame; nothing once the session is over and all was read. Cancel safe. After an error nothing more
+    /// The next frame; `None` once the session is over and all was read. Cancel safe. After an error nothing more
     /// comes: frames are missing.
     pub(crate) async fn next(&mut self) -> Result<Option<Arc<Frame>>, MissingFrames> {
         loop {
@@ -388,7 +386,7 @@ impl Reader {
             // The log has no more: the rest is at hand, or nowhere.
             let before = self.stage.lock().before;
             if past.read() < before.seq {
-                return Err(MissingFrames::NotStored { after: past.read() });
+                return Err(MissingFrames { after: self.after, why: WhyMissing::NotStored { last: past.read() } });
             }
             self.after = self.after.max(before);
         }

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::stage::{Listen, Stage};
+use super::stage::Stage;
 
 type Cell = Arc<OnceCell<Arc<Stage>>>;
 
@@ -20,20 +20,24 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    /// The stage of a session. The first call opens it and runs it among `tasks`.
-    pub(crate) async fn get<L: Listen + 'static>(
+    /// The stage of a session. The first call opens it, and runs it and what `reads` it among `tasks`.
+    pub(crate) async fn get<R>(
         &self,
         session: &Session,
-        listener: impl Fn() -> L,
+        reads: impl Fn(Arc<Stage>) -> R,
         tasks: &TaskTracker,
         stop: &CancellationToken,
-    ) -> Result<Arc<Stage>, JoinError> {
+    ) -> Result<Arc<Stage>, JoinError>
+    where
+        R: Future<Output = ()> + Send + 'static,
+    {
         loop {
             let cell = self.cell(session.id());
             let opened = cell.get_or_try_init(|| async {
                 let (stage, feed) = Stage::open(session.clone()).await?;
                 let last = session.last();
-                let run = stage.clone().run(feed, listener(), stop.clone());
+                tasks.spawn(reads(stage.clone()));
+                let run = stage.clone().run(feed, stop.clone());
                 let stages = self.clone();
                 tasks.spawn(async move {
                     run.await;
@@ -84,19 +88,10 @@ mod tests {
     use tokio::sync::mpsc;
     use tokio::time::timeout;
 
-    use super::super::frame::Frame;
     use super::*;
 
     /// Long enough for a busy machine; nothing waits this long when all is well.
     const PATIENCE: Duration = Duration::from_secs(60);
-
-    struct Deaf;
-
-    impl Listen for Deaf {
-        fn heard(&mut self, _: &Frame) {}
-
-        async fn rest(&mut self) {}
-    }
 
     #[derive(Debug)]
     struct Scripted(mpsc::Sender<AgentEnd>);
@@ -131,8 +126,8 @@ mod tests {
             let by = ClientRef::new("test", Door::A2a);
             let open = Open { linger: Linger::UntilClosed, ..Open::new(SessionConfig::new(AgentKind::Builtin), by) };
             let session = hub.open(open).await.unwrap();
-            let stage = stages.get(&session, || Deaf, &tasks, &stop).await.unwrap();
-            assert!(Arc::ptr_eq(&stage, &stages.get(&session, || Deaf, &tasks, &stop).await.unwrap()));
+            let stage = stages.get(&session, |_| async {}, &tasks, &stop).await.unwrap();
+            assert!(Arc::ptr_eq(&stage, &stages.get(&session, |_| async {}, &tasks, &stop).await.unwrap()));
             weak.push(Arc::downgrade(&stage));
         }
         assert_eq!(stages.lock().len(), 3);

@@ -18,8 +18,9 @@ use self::switch::Route;
 use self::track::{Came, Over, Tracks};
 use super::cursor::Cursor;
 use super::frame::Form;
+use super::name;
 use super::rpc::{Envelope, envelope, error_envelope};
-use super::service::{Beginning, Begun, Call, Opening, Subscription, shows_coder};
+use super::service::{Begun, Call, Opening, Prepared, shows_coder};
 use super::stage::Stage;
 use crate::error;
 use crate::guard::Caller;
@@ -73,7 +74,7 @@ struct Done {
 }
 
 enum What {
-    Begins(Result<Beginning, Error>),
+    Prepared(Result<Prepared, Error>),
     Begun(Arc<Stage>, Result<Begun, Error>),
 }
 
@@ -109,10 +110,10 @@ impl Connection {
         self.presence = Some(joined.feed);
         let mut from = stage.now().cursor;
         if after.is_some() {
-            let all = Subscription::to_all(stage.clone(), self.form, after, epoch);
-            let (gap, place) = self.door.a2a().enter(&self.door, &all).await?;
-            self.first = gap.map(|task| broadcast(place, &task));
-            from = place;
+            let task = name::lasting(session.id().as_str()).into();
+            let (gap, cursor) = self.door.a2a().catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
+            self.first = gap.map(|task| broadcast(cursor, &task));
+            from = cursor;
         }
         self.tracks.add(stage, from).is_listened_to = true;
         Ok(())
@@ -165,7 +166,7 @@ impl Connection {
     /// cannot: whoever listens to all of a session would miss frames without knowing.
     async fn over(&mut self, socket: &mut Socket, over: Over) -> Result<Option<Close>, Gone> {
         let Over { streams, missing, is_listened_to } = over;
-        let error = missing.as_ref().map(error::from_missing);
+        let error = missing.as_ref().map(Error::from);
         for (id, dialect) in &streams {
             if let Some(error) = &error {
                 socket.say(error_envelope(*dialect, id, error)).await?;
@@ -264,8 +265,8 @@ impl Connection {
         let (door, call) = (self.door.clone(), self.call(dialect));
         self.pending.push(Pending { id: id.clone(), is_unwanted: false });
         self.requests.add(async move {
-            let begins = door.a2a().begin(&door, call, request).await;
-            Done { id, dialect, what: What::Begins(begins) }
+            let prepared = door.a2a().prepare(&door, call, request).await;
+            Done { id, dialect, what: What::Prepared(prepared) }
         });
         Ok(())
     }
@@ -288,12 +289,12 @@ impl Connection {
     async fn done(&mut self, socket: &mut Socket, done: Done) -> Result<(), Gone> {
         let Done { id, dialect, what } = done;
         let answer = match what {
-            What::Begins(Ok(Beginning::Opening(opening))) => {
-                self.open(id, dialect, opening);
+            What::Prepared(Ok(Prepared::Frames(opening))) => {
+                self.open(id, dialect, *opening);
                 return Ok(());
             }
-            What::Begins(Ok(Beginning::Result(result))) => Ok(result),
-            What::Begins(Err(error)) => Err(error),
+            What::Prepared(Ok(Prepared::Result(result))) => Ok(result),
+            What::Prepared(Err(error)) => Err(error),
             What::Begun(stage, begun) => {
                 if let Some(track) = self.tracks.find(&stage) {
                     track.go_on();
@@ -320,9 +321,9 @@ impl Connection {
 
     /// Makes room for a stream, then does what brings it about.
     fn open(&mut self, id: RequestId, dialect: Dialect, opening: Opening) {
-        let (stage, after) = (opening.stage().clone(), opening.after());
+        let (stage, after) = (opening.stage.clone(), opening.after);
         let track = self.tracks.of(&stage, after);
-        track.switch.hold(id.clone(), opening.follow(), opening.form(), after);
+        track.switch.hold(id.clone(), opening.follow.clone(), opening.form, after);
         let door = self.door.clone();
         self.requests.add(async move {
             let begun = opening.begin(&door).await;

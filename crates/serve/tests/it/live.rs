@@ -53,7 +53,7 @@ impl Launch for Scripted {
 #[derive(Debug)]
 struct Sessions {
     hub: Hub,
-    store: Arc<Store>,
+    journal: Arc<dyn Journal>,
     shared: Option<Session>,
 }
 
@@ -88,7 +88,7 @@ impl Host for Sessions {
     }
 
     fn journal(&self) -> Arc<dyn Journal> {
-        self.store.clone()
+        self.journal.clone()
     }
 
     fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
@@ -119,10 +119,18 @@ impl Live {
     }
 
     pub(crate) async fn shared_within(limits: Limits) -> (Self, Session, Agent) {
+        Self::shared_with(limits, |store| store).await
+    }
+
+    /// One whose tasks are kept in another journal.
+    pub(crate) async fn shared_with(
+        limits: Limits,
+        tasks: impl FnOnce(Arc<dyn Journal>) -> Arc<dyn Journal>,
+    ) -> (Self, Session, Agent) {
         let (hub, store, mut agents, folder) = sessions();
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap() };
-        let host = Sessions { hub: hub.clone(), store, shared: Some(session.clone()) };
+        let host = Sessions { hub: hub.clone(), journal: tasks(store), shared: Some(session.clone()) };
         let door = Door::open(config("127.0.0.1", Access::default(), limits), Arc::new(host)).await.unwrap();
         (Self { door, hub, agents, folder }, session, agent)
     }
@@ -134,7 +142,7 @@ impl Live {
         let hub = Hub::without_journal(Arc::new(Scripted(ends)));
         let session = hub.open(Sessions::new_session()).await.unwrap();
         let agent = Agent { end: soon(agents.recv()).await.unwrap() };
-        let host = Sessions { hub: hub.clone(), store, shared: Some(session.clone()) };
+        let host = Sessions { hub: hub.clone(), journal: store, shared: Some(session.clone()) };
         let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
         (Self { door: door.unwrap(), hub, agents, folder }, session, agent)
     }
@@ -142,7 +150,7 @@ impl Live {
     /// A door to sessions of the clients' own.
     pub(crate) async fn own() -> Self {
         let (hub, store, agents, folder) = sessions();
-        let host = Sessions { hub: hub.clone(), store, shared: None };
+        let host = Sessions { hub: hub.clone(), journal: store, shared: None };
         let door = Door::open(config("127.0.0.1", Access::default(), Limits::default()), Arc::new(host)).await;
         Self { door: door.unwrap(), hub, agents, folder }
     }

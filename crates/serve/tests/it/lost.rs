@@ -55,6 +55,14 @@ fn rises_without_a_gap(frames: &[Value]) {
     assert!(pieces.len() < PIECES, "all of the log could be read");
 }
 
+/// The cursor in the data of an error, in either dialect.
+fn error_cursor(error: &Value) -> Option<(u64, u64)> {
+    let data = &error["error"]["data"];
+    let text = data.get("cursor").or_else(|| data.pointer("/0/value/cursor"))?.as_str()?;
+    let (seq, part) = text.split_once('.').unwrap_or((text, "0"));
+    Some((seq.parse().unwrap(), part.parse().unwrap()))
+}
+
 fn is_error(frame: &Value) -> bool {
     frame["error"]["message"].as_str().is_some_and(|why| why.contains("session's log"))
 }
@@ -86,6 +94,10 @@ async fn ends_with_an_error(method: &str, wait_for_first: bool) {
     );
     assert_eq!(found.last().unwrap()["id"], 7);
     rises_without_a_gap(&found);
+    // The error names the last frame before those that are missing: the client can resume there.
+    let [.., last, error] = found.as_slice() else { return };
+    let last = event(last).unwrap();
+    assert_eq!(error_cursor(error), Some(cursor(last.get("statusUpdate").unwrap_or(last))), "{error}");
 }
 
 /// Without the sizes of its pieces; the head as well.

@@ -1,10 +1,18 @@
 //! Tasks of a session that others use too.
 
-use multitap_event::{ClientRef, Door as Way, Prompt};
-use multitap_hub::{Session, WhenBusy};
-use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::live::{Client, Live, is_end};
+use multitap_event::{ClientRef, Door as Way, Prompt, Ruling, SessionId};
+use multitap_hub::{
+    Batch, Claim, Filter, Journal, Kept, NewSession, Owner, Page, Part, Session, SessionRecord, TaskFilter, TaskPage,
+    TaskRecord, WhenBusy,
+};
+use multitap_serve::Limits;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::live::{Client, Live, is_end, soon};
 
 /// The only task that is listed, which is the session's.
 async fn only_task(client: &mut Client, session: &Session) -> Value {
@@ -41,4 +49,97 @@ async fn the_task_that_all_share_is_listed_before_its_first_turn() {
     agent.answers(1).await;
     let told = client.until(is_end).await;
     assert!(told.iter().all(|frame| frame["id"] == 2), "{told:#?}");
+}
+
+/// A journal whose disk writes no task until there is a permit for it.
+#[derive(Debug)]
+struct SlowTasks {
+    inner: Arc<dyn Journal>,
+    permits: Semaphore,
+}
+
+impl Journal for SlowTasks {
+    fn create(&self, session: NewSession) -> Kept<'_, Claim> {
+        self.inner.create(session)
+    }
+
+    fn claim(&self, session: SessionId) -> Kept<'_, Claim> {
+        self.inner.claim(session)
+    }
+
+    fn append(&self, batch: Batch) -> Kept<'_, ()> {
+        self.inner.append(batch)
+    }
+
+    fn page(&self, session: SessionId, part: Part) -> Kept<'_, Page> {
+        self.inner.page(session, part)
+    }
+
+    fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()> {
+        self.inner.release(session, owner, told)
+    }
+
+    fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>> {
+        self.inner.list(filter)
+    }
+
+    fn find(&self, name: String) -> Kept<'_, Vec<SessionRecord>> {
+        self.inner.find(name)
+    }
+
+    fn remove(&self, session: SessionId) -> Kept<'_, ()> {
+        self.inner.remove(session)
+    }
+
+    fn rulings(&self, session: SessionId) -> Kept<'_, Vec<Ruling>> {
+        self.inner.rulings(session)
+    }
+
+    fn keep_task(&self, task: TaskRecord) -> Kept<'_, ()> {
+        Box::pin(async {
+            self.permits.acquire().await.unwrap().forget();
+            self.inner.keep_task(task).await
+        })
+    }
+
+    fn begin_task(&self, task: TaskRecord) -> Kept<'_, ()> {
+        self.inner.begin_task(task)
+    }
+
+    fn task(&self, id: String) -> Kept<'_, Option<TaskRecord>> {
+        self.inner.task(id)
+    }
+
+    fn tasks(&self, filter: TaskFilter) -> Kept<'_, TaskPage> {
+        self.inner.tasks(filter)
+    }
+}
+
+/// The rows of tasks were once written between two frames, and everybody waited for the disk.
+#[tokio::test]
+async fn a_slow_disk_delays_no_client() {
+    let mut slow = None;
+    let (live, session, mut agent) = Live::shared_with(Limits::default(), |inner| {
+        let journal = Arc::new(SlowTasks { inner, permits: Semaphore::new(0) });
+        slow = Some(journal.clone());
+        journal
+    })
+    .await;
+    let journal = slow.unwrap();
+    let mut client = live.client("").await;
+    for turn in 1..=3 {
+        client.stream(turn, "go").await;
+        agent.answers(5).await;
+        client.until(is_end).await;
+    }
+    let task = format!("task-{}", session.id());
+    assert_eq!(journal.task(task.clone()).await.unwrap(), None, "the disk is not slow");
+    // One write was under way; what the task became meanwhile is a second one.
+    journal.permits.add_permits(2);
+    soon(async {
+        while journal.task(task.clone()).await.unwrap().is_none_or(|task| task.state != "completed") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
 }

@@ -1,26 +1,18 @@
 //! Slash commands: listed, and run as prompts of their own.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use multitap_a2a::devtool::{CommandExecution, CommandStatus, SlashCommand, ToolCallConfirmation};
 use multitap_a2a::{CommandExecute, Error, Request};
-use multitap_event::{AgentError, ClientRef, Details, Prompt, PromptId, SessionId};
-use multitap_hub::{Journal, Session, WhenBusy};
+use multitap_event::{Details, SessionId};
+use multitap_hub::Session;
 use serde_json::{Value, json};
 
-use super::opening::{Beginning, Begun, Opening};
-use super::{Answer, Call, Item, Service, plan};
-use crate::a2a::cursor::Cursor;
-use crate::a2a::follow::{Follow, Step};
-use crate::a2a::frame::{Body, Ends, Form};
-use crate::a2a::stage::Stage;
-use crate::a2a::{keep, name};
+use super::opening::{Action, Opening, Prepared};
+use super::{Answer, Call, Item, Service, message};
+use crate::a2a::follow::Follow;
+use crate::a2a::frame::{Body, Ends};
+use crate::a2a::name;
 use crate::host::Wanted;
 use crate::http::Shared;
-
-/// How long a command has to ask something, before it is said to have started.
-const ASK_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Service {
     /// `commands/get`.
@@ -45,13 +37,13 @@ impl Service {
         self.live(door, call, &id).await?.map(Some).ok_or_else(unknown)
     }
 
-    /// `command/execute`: the command, ready to be run; or what it comes to if it cannot be.
-    pub(super) async fn execution(
+    /// `command/execute`: the command, ready to be run; or why it cannot be.
+    pub(super) async fn command(
         &self,
         door: &Shared,
         call: &Call,
         execute: &CommandExecute,
-    ) -> Result<Beginning, Error> {
+    ) -> Result<Prepared, Error> {
         let id = name::fresh_command();
         let session = match self.command_session(door, call, execute.context_id.clone()).await? {
             Some(session) => check(&self.list_commands(door, call, Some(&session)).await?, execute).map(|()| session),
@@ -59,15 +51,19 @@ impl Service {
         };
         let session = match session {
             Ok(session) => session,
-            Err(why) => return Ok(Beginning::Result(not_started(&id, why))),
+            Err(why) => return Ok(Prepared::Result(not_started(id.as_str(), why))),
         };
         let stage = self.stage(door, &session).await?;
-        let form = self.form(door, call, session.id());
-        let after = stage.now().cursor;
-        let (line, by, journal) = (line(execute), call.client(), door.host().journal());
         let notices = self.notices.take(session.id());
-        let execution = Execution { stage, form, after, id, line, notices, by, journal };
-        Ok(Beginning::Opening(Opening::Command(execution)))
+        Ok(Prepared::frames(Opening {
+            follow: Follow::turn(id.as_str()),
+            after: stage.now().cursor,
+            form: self.form(door, call, session.id()),
+            task: id.as_str().into(),
+            by: call.client(),
+            action: Action::Command { line: line(execute), notices },
+            stage,
+        }))
     }
 
     /// A session for a command that comes without one; none for a command that there is not.
@@ -106,7 +102,7 @@ impl Service {
                     if let Body::Text { text, by_user: false, .. } = &frame.body {
                         said.push_str(text);
                     }
-                    asked = awaits(&frame.body).or(asked);
+                    asked = awaited_confirmation(&frame.body).or(asked);
                     if frame.ends == Some(Ends::Turn) {
                         asked = None;
                     }
@@ -144,9 +140,9 @@ impl Service {
                 .ok_or_else(|| Error::invalid_params("taskId or contextId: say which session the question is of"))?,
         };
         let stage = self.stage(door, &session).await?;
-        let decide = plan::decision(&stage, &answer, answer.correlation_id.clone(), &call.client()).await?;
+        let decide = message::decision(&stage, &answer, answer.correlation_id.clone(), &call.client()).await?;
         let task = stage.now().task;
-        let ruling = plan::decide_on(&session, decide, call.client()).await?;
+        let ruling = message::decide_on(&session, decide, call.client()).await?;
         let status = if ruling.kind.allows() { "EXECUTING" } else { "CANCELLED" };
         Ok(json!({ "taskId": &*task, "status": status }))
     }
@@ -177,61 +173,15 @@ pub(super) async fn close(session: &Session) {
     }
 }
 
-/// A command that is known and complete, not yet run.
-#[derive(Debug)]
-pub(crate) struct Execution {
-    pub(crate) stage: Arc<Stage>,
-    pub(crate) form: Form,
-    pub(crate) after: Cursor,
-    id: PromptId,
-    line: String,
-    notices: Vec<AgentError>,
-    by: ClientRef,
-    journal: Arc<dyn Journal>,
-}
-
-impl Execution {
-    pub(crate) fn follow(&self) -> Follow {
-        Follow::turn(self.id.as_str())
-    }
-
-    /// Runs it, and says what became of it at once; its frames follow after the place it was made at.
-    pub(super) async fn run(self) -> Begun {
-        let (mut reader, mut follow) = (self.stage.read(self.after), self.follow());
-        let prompt = Prompt { prompt_id: Some(self.id.clone()), notices: self.notices, ..Prompt::text(self.line) };
-        let session = self.stage.session();
-        let begun = keep::NewTask::before(session, self.id.as_str());
-        if let Err(error) = session.prompt(prompt, WhenBusy::Queue, self.by).await {
-            return Begun::Result(not_started(&self.id, error.to_string()));
-        }
-        begun.accepted(&self.journal).await;
-        let asked = async {
-            let mut status = CommandStatus::Started;
-            // The stream that follows reports an unreadable log.
-            while let Ok(Some(frame)) = reader.next().await {
-                match follow.step(&frame) {
-                    Step::Skip => {}
-                    Step::Pass => status = awaits(&frame.body).unwrap_or(status),
-                    Step::Last if frame.ends == Some(Ends::Asked) => return status,
-                    Step::Last => return CommandStatus::Started,
-                }
-            }
-            CommandStatus::Started
-        };
-        let status = tokio::time::timeout(ASK_PATIENCE, asked).await.unwrap_or(CommandStatus::Started);
-        let execution = CommandExecution { execution_id: self.id.to_string(), status, message: None };
-        Begun::Stream { first: serde_json::to_string(&execution).ok(), after: self.after }
-    }
-}
-
-fn not_started(id: &PromptId, why: String) -> String {
+/// What a command that cannot be run is answered with.
+pub(super) fn not_started(id: &str, why: String) -> String {
     let status = CommandStatus::FailedToStart;
-    let failed = CommandExecution { execution_id: id.to_string(), status, message: Some(why) };
+    let failed = CommandExecution { execution_id: id.to_owned(), status, message: Some(why) };
     serde_json::to_string(&failed).unwrap_or_default()
 }
 
 /// What a command waits for, if a frame asks.
-fn awaits(body: &Body) -> Option<CommandStatus> {
+pub(super) fn awaited_confirmation(body: &Body) -> Option<CommandStatus> {
     let Body::Tool(tool) = body else { return None };
     Some(match tool.asked.as_ref()?.details {
         Details::Command { .. } => CommandStatus::AwaitingShellConfirmation,

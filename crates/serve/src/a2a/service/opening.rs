@@ -1,43 +1,72 @@
-//! Requests in two steps: first it is known what they come to, then it is done.
+//! Requests in two steps: [`Service::prepare`] checks what a request will do and which frames answer it,
+//! [`Opening::begin`] does it.
 //!
-//! A connection that carries many streams has to know between the two where the frames will go.
+//! A connection that carries many streams has to know where the frames go before the first one comes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use multitap_a2a::{Error, Request};
+use multitap_a2a::devtool::{CommandExecution, CommandStatus};
+use multitap_a2a::{Error, Request, Sent};
+use multitap_event::{AgentError, ClientRef, Decide, Prompt};
+use multitap_hub::{PromptError, WhenBusy};
 
-use super::command::Execution;
-use super::plan::Plan;
-use super::task::Subscription;
-use super::{Answer, Call, Service, Stream, no_push};
-use crate::a2a::card;
+use super::command::{awaited_confirmation, not_started};
+use super::{Answer, Call, Service, Stream, message, no_push};
 use crate::a2a::cursor::Cursor;
-use crate::a2a::follow::Follow;
-use crate::a2a::frame::Form;
+use crate::a2a::follow::{Follow, Step};
+use crate::a2a::frame::{Ends, Form};
 use crate::a2a::stage::Stage;
+use crate::a2a::{card, keep};
+use crate::error;
 use crate::http::Shared;
 
-/// What a request comes to.
+/// How long a command has to ask something, before it is said to have started.
+const ASK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How a request is answered.
 #[derive(Debug)]
-pub(crate) enum Beginning {
+pub(crate) enum Prepared {
     /// It is done: the `result` as JSON.
     Result(String),
-    /// Frames will answer it.
-    Opening(Opening),
+    /// By frames, once [`Opening::begin`] has done what brings them about.
+    Frames(Box<Opening>),
 }
 
-/// A request that frames will answer, before it is done.
+/// A request that frames answer, checked and not yet done.
 #[derive(Debug)]
-pub(crate) enum Opening {
-    Message(Box<Plan>),
-    Subscription(Subscription),
-    Command(Execution),
+pub(crate) struct Opening {
+    pub(crate) stage: Arc<Stage>,
+    /// Which of the session's frames answer it: those it follows, after that one.
+    pub(crate) follow: Follow,
+    pub(crate) after: Cursor,
+    pub(crate) form: Form,
+    /// The task that its client gets to know.
+    pub(super) task: Arc<str>,
+    pub(super) by: ClientRef,
+    pub(super) action: Action,
 }
 
-/// What such a request comes to when it is done.
+/// What brings the frames about.
+#[derive(Debug)]
+pub(super) enum Action {
+    Prompt {
+        prompt: Prompt,
+        when_busy: WhenBusy,
+    },
+    Decide(Box<Decide>),
+    Command {
+        line: String,
+        notices: Vec<AgentError>,
+    },
+    /// Nothing: the client looks on, perhaps from the last frame it has.
+    Subscribe(Option<Cursor>),
+}
+
+/// What an opening came to.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// There is nothing to follow: the `result` as JSON.
+    /// No frames will come: the `result` as JSON.
     Result(String),
     Stream {
         /// What comes before the frames: a `result` as JSON.
@@ -47,78 +76,89 @@ pub(crate) enum Begun {
     },
 }
 
-impl Opening {
-    /// The session whose frames they are.
-    pub(crate) fn stage(&self) -> &Arc<Stage> {
-        match self {
-            Self::Message(plan) => &plan.stage,
-            Self::Subscription(wanted) => &wanted.stage,
-            Self::Command(execution) => &execution.stage,
-        }
-    }
-
-    /// Which frames.
-    pub(crate) fn follow(&self) -> Follow {
-        match self {
-            Self::Message(plan) => plan.follow.clone(),
-            Self::Subscription(wanted) => wanted.follow(),
-            Self::Command(execution) => execution.follow(),
-        }
-    }
-
-    pub(crate) fn form(&self) -> Form {
-        match self {
-            Self::Message(plan) => plan.form,
-            Self::Subscription(wanted) => wanted.form,
-            Self::Command(execution) => execution.form,
-        }
-    }
-
-    /// None up to this one will be among them.
-    pub(crate) fn after(&self) -> Cursor {
-        match self {
-            Self::Message(plan) => plan.after,
-            Self::Subscription(wanted) => wanted.asked.unwrap_or_else(|| wanted.stage.now().cursor),
-            Self::Command(execution) => execution.after,
-        }
-    }
-
-    /// Does it.
-    pub(crate) async fn begin(self, door: &Shared) -> Result<Begun, Error> {
-        match self {
-            Self::Message(plan) => {
-                let after = plan.after;
-                plan.act().await.map(|()| Begun::Stream { first: None, after })
-            }
-            Self::Subscription(wanted) => {
-                let (first, after) = door.a2a().enter(door, &wanted).await?;
-                Ok(Begun::Stream { first, after })
-            }
-            Self::Command(execution) => Ok(execution.run().await),
-        }
+impl Prepared {
+    pub(super) fn frames(opening: Opening) -> Self {
+        Self::Frames(Box::new(opening))
     }
 }
 
+impl Opening {
+    /// Does it.
+    pub(crate) async fn begin(self, door: &Shared) -> Result<Begun, Error> {
+        let Self { stage, follow, after, form, task, by, action } = self;
+        match action {
+            Action::Prompt { prompt, when_busy } => {
+                let prompted = begin_turn(door, &stage, &task, prompt, when_busy, by).await;
+                prompted.map_err(|error| error::from_prompt(&error))?;
+            }
+            Action::Decide(decide) => {
+                message::decide_on(stage.session(), *decide, by).await?;
+            }
+            Action::Command { line, notices } => {
+                let prompt = Prompt { prompt_id: Some((&*task).into()), notices, ..Prompt::text(line) };
+                if let Err(error) = begin_turn(door, &stage, &task, prompt, WhenBusy::Queue, by).await {
+                    return Ok(Begun::Result(not_started(&task, error.to_string())));
+                }
+                let status = first_confirmation(&stage, follow, after).await;
+                let execution = CommandExecution { execution_id: task.to_string(), status, message: None };
+                return Ok(Begun::Stream { first: serde_json::to_string(&execution).ok(), after });
+            }
+            Action::Subscribe(asked) => {
+                let (first, after) = door.a2a().catch_up(door, &stage, &task, form, asked, None).await?;
+                return Ok(Begun::Stream { first, after });
+            }
+        }
+        Ok(Begun::Stream { first: None, after })
+    }
+}
+
+/// Prompts, and stores the task that the prompt's turn may be.
+async fn begin_turn(
+    door: &Shared,
+    stage: &Stage,
+    task: &str,
+    prompt: Prompt,
+    when_busy: WhenBusy,
+    by: ClientRef,
+) -> Result<(), PromptError> {
+    let begun = keep::NewTask::before(stage.session(), task);
+    stage.session().prompt(prompt, when_busy, by).await?;
+    begun.accepted(&door.host().journal()).await;
+    Ok(())
+}
+
+/// What a command that began just now asks for, if it asks within a moment.
+async fn first_confirmation(stage: &Arc<Stage>, mut follow: Follow, after: Cursor) -> CommandStatus {
+    let mut reader = stage.read(after);
+    let asked = async {
+        let mut status = CommandStatus::Started;
+        // An unreadable log is reported by the stream that follows.
+        while let Ok(Some(frame)) = reader.next().await {
+            match follow.step(&frame) {
+                Step::Skip => {}
+                Step::Pass => status = awaited_confirmation(&frame.body).unwrap_or(status),
+                Step::Last if frame.ends == Some(Ends::Asked) => return status,
+                Step::Last => return CommandStatus::Started,
+            }
+        }
+        CommandStatus::Started
+    };
+    tokio::time::timeout(ASK_PATIENCE, asked).await.unwrap_or(CommandStatus::Started)
+}
+
 impl Service {
-    /// Does what a client asks, or gets it ready where frames will answer it.
-    pub(crate) async fn begin(&self, door: &Shared, call: Call, request: Request) -> Result<Beginning, Error> {
+    /// Does what a client asks; or says what will do it, where frames answer it.
+    pub(crate) async fn prepare(&self, door: &Shared, call: Call, request: Request) -> Result<Prepared, Error> {
         let dialect = call.form.dialect;
         let result = match request {
             Request::SendMessage(send) => {
-                let now = send.configuration.return_immediately;
-                let history = send.configuration.history_length;
-                let plan = self.plan(door, call, send).await?;
-                dialect.write_sent(&self.send(door, plan, now, history).await?)
+                let (at_once, history) = (send.configuration.return_immediately, send.configuration.history_length);
+                let opening = self.message(door, &call, send).await?;
+                dialect.write_sent(&self.send(door, opening, at_once, history).await?)
             }
-            Request::StreamMessage(send) => {
-                let plan = self.plan(door, call, send).await?;
-                return Ok(Beginning::Opening(Opening::Message(Box::new(plan))));
-            }
-            Request::Subscribe { id } => {
-                let wanted = self.subscription(door, &call, &id).await?;
-                return Ok(Beginning::Opening(Opening::Subscription(wanted)));
-            }
-            Request::ExecuteCommand(execute) => return self.execution(door, &call, &execute).await,
+            Request::StreamMessage(send) => return self.message(door, &call, send).await.map(Prepared::frames),
+            Request::Subscribe { id } => return self.subscription(door, &call, &id).await.map(Prepared::frames),
+            Request::ExecuteCommand(execute) => return self.command(door, &call, &execute).await,
             Request::GetTask { id, history_length } => {
                 dialect.write_task(&self.get(door, &call, &id, history_length).await?)
             }
@@ -134,27 +174,44 @@ impl Service {
             | Request::ListPushConfigs { .. }
             | Request::DeletePushConfig { .. } => return Err(no_push()),
         };
-        Ok(Beginning::Result(result))
+        Ok(Prepared::Result(result))
     }
 
-    /// Does what a client asks, with a way through the frames of its own.
+    /// Does what a client asks, and reads the frames that answer it.
     pub(crate) async fn answer(&self, door: &Shared, call: Call, request: Request) -> Result<Answer, Error> {
         if let Request::Subscribe { id } = &request
             && let Some(missed) = self.replay(door, &call, id).await?
         {
             return Ok(Answer::Stream(missed));
         }
-        let opening = match self.begin(door, call, request).await? {
-            Beginning::Result(result) => return Ok(Answer::Result(result)),
-            Beginning::Opening(opening) => opening,
+        let opening = match self.prepare(door, call, request).await? {
+            Prepared::Result(result) => return Ok(Answer::Result(result)),
+            Prepared::Frames(opening) => opening,
         };
-        let (stage, follow, form) = (opening.stage().clone(), opening.follow(), opening.form());
-        let is_command = matches!(opening, Opening::Command(_));
+        let (stage, follow, form) = (opening.stage.clone(), opening.follow.clone(), opening.form);
+        let is_command = matches!(opening.action, Action::Command { .. });
         let (first, after) = match opening.begin(door).await? {
             Begun::Result(result) => return Ok(Answer::Result(result)),
             Begun::Stream { first, after } => (first, after),
         };
         let stream = Stream::new(first, stage.read(after), follow, form);
         Ok(if is_command { Answer::Command(stream) } else { Answer::Stream(stream) })
+    }
+
+    /// Does it without a stream: answers with the task when the turn is over or asks something, or at once.
+    async fn send(&self, door: &Shared, opening: Opening, at_once: bool, history: Option<u32>) -> Result<Sent, Error> {
+        let (stage, form, task) = (opening.stage.clone(), opening.form, opening.task.clone());
+        let (mut reader, mut follow) = (stage.read(opening.after), opening.follow.clone());
+        opening.begin(door).await?;
+        // The first frame shows that the message was accepted.
+        while let Some(frame) = reader.next().await.map_err(|missing| Error::from(&missing))? {
+            match follow.step(&frame) {
+                Step::Skip => {}
+                Step::Pass if at_once => break,
+                Step::Pass => {}
+                Step::Last => break,
+            }
+        }
+        self.snapshot(door, &stage, &stage.now(), &task, form.spelling, history).await.map(Sent::Task)
     }
 }

@@ -9,6 +9,7 @@ use multitap_event::{PromptId, SessionId, Timestamp};
 use multitap_hub::{Session, TaskFilter, TaskRecord};
 use serde_json::json;
 
+use super::opening::{Action, Opening};
 use super::{Call, Frames, Service, Stream};
 use crate::a2a::cursor::Cursor;
 use crate::a2a::encode::OURS;
@@ -26,36 +27,6 @@ use crate::http::Shared;
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 /// How many tasks are on a page if the client does not say.
 const PAGE_SIZE: u32 = 50;
-
-/// Somebody wants to follow a task from some place on.
-#[derive(Debug)]
-pub(crate) struct Subscription {
-    pub(crate) stage: Arc<Stage>,
-    pub(crate) task: Arc<str>,
-    pub(crate) form: Form,
-    /// The last frame its client has.
-    pub(crate) asked: Option<Cursor>,
-    /// The epoch it is of, where the client says so.
-    pub(crate) epoch: Option<u64>,
-}
-
-impl Subscription {
-    /// To everything in a session, as its lasting task.
-    pub(crate) fn to_all(stage: Arc<Stage>, form: Form, asked: Option<Cursor>, epoch: Option<u64>) -> Self {
-        let task = name::lasting(stage.session().id().as_str()).into();
-        Self { stage, task, form, asked, epoch }
-    }
-
-    pub(crate) fn follow(&self) -> Follow {
-        Follow::Task { task: self.task.clone(), own: name::is_own_task(&self.task) }
-    }
-
-    /// Whether that place is in this log.
-    fn is_there(&self, place: Cursor) -> bool {
-        let session = self.stage.session();
-        place.seq <= session.last() && self.epoch.is_none_or(|epoch| epoch == session.epoch())
-    }
-}
 
 /// A task that is known.
 struct Known {
@@ -227,36 +198,52 @@ impl Service {
         self.snapshot(door, &stage, &stage.now(), &id.into(), spelling, None).await
     }
 
-    /// A task that somebody wants to follow, if it can be followed.
-    pub(super) async fn subscription(&self, door: &Shared, call: &Call, id: &str) -> Result<Subscription, Error> {
+    /// `tasks/resubscribe`, if the task can be followed.
+    pub(super) async fn subscription(&self, door: &Shared, call: &Call, id: &str) -> Result<Opening, Error> {
         let Known { session, record } = self.known(door, id).await?;
         let live = door.host().find(&session).ok_or_else(|| not_live(id))?;
-        // Whoever has its last frame would wait for ever.
+        // A client that has its last frame would wait for ever.
         let last = record.filter(|_| name::is_own_task(id)).and_then(|record| record.last_seq);
         if last.is_some_and(|last| call.after.is_some_and(|after| after.seq >= last)) {
             return Err(nothing_more(id, "over"));
         }
         let stage = self.stage(door, &live).await?;
-        let form = self.form(door, call, &session);
-        Ok(Subscription { stage, task: id.into(), form, asked: call.after, epoch: None })
+        Ok(Opening {
+            follow: Follow::task(id),
+            after: call.after.unwrap_or_else(|| stage.now().cursor),
+            form: self.form(door, call, &session),
+            task: id.into(),
+            by: call.client(),
+            action: Action::Subscribe(call.after),
+            stage,
+        })
     }
 
-    /// What its client gets first, and the frame after which the others follow.
-    pub(crate) async fn enter(&self, door: &Shared, wanted: &Subscription) -> Result<(Option<String>, Cursor), Error> {
-        let Subscription { stage, task: id, form, .. } = wanted;
-        if let Some(after) = wanted.asked.filter(|after| wanted.is_there(*after)) {
+    /// What the follower of a task gets first, and the frame after which the others follow. `asked` is the last frame it
+    /// has, of that epoch where it says so.
+    pub(crate) async fn catch_up(
+        &self,
+        door: &Shared,
+        stage: &Arc<Stage>,
+        id: &Arc<str>,
+        form: Form,
+        asked: Option<Cursor>,
+        epoch: Option<u64>,
+    ) -> Result<(Option<String>, Cursor), Error> {
+        let session = stage.session();
+        let is_in_log =
+            |cursor: &Cursor| cursor.seq <= session.last() && epoch.is_none_or(|epoch| epoch == session.epoch());
+        if let Some(after) = asked.filter(is_in_log) {
             return Ok((None, after));
         }
         let now = stage.now();
         let mut task = self.snapshot(door, stage, &now, id, form.spelling, None).await?;
-        if name::is_own_task(id) && task.status.state.is_terminal() && wanted.asked.is_none() {
+        if name::is_own_task(id) && task.status.state.is_terminal() && asked.is_none() {
             return Err(nothing_more(id, task.status.state.word()));
         }
         let mut ours = Map::from_iter([("cursor".to_owned(), now.cursor.to_string().into())]);
-        if let Some(after) = wanted.asked {
-            // The place the client names is not in this log.
-            let (last, epoch) = (now.cursor.to_string(), stage.session().epoch());
-            let gap = json!({ "asked": after.to_string(), "last": last, "epoch": epoch });
+        if let Some(asked) = asked {
+            let gap = json!({ "asked": asked.to_string(), "last": now.cursor.to_string(), "epoch": session.epoch() });
             ours.insert("replayGap".to_owned(), gap);
         }
         task.metadata.insert(OURS.to_owned(), ours.into());
@@ -275,11 +262,10 @@ impl Service {
             Projector::new(session.as_str()),
         );
         let after = call.after.ok_or_else(|| not_live(id))?;
-        if !past.look(after).await.map_err(|missing| error::from_missing(&missing))? {
+        if !past.look(after).await.map_err(|missing| Error::from(&missing))? {
             return Err(not_live(id));
         }
-        let follow = Follow::Task { task: id.into(), own: name::is_own_task(id) };
-        Ok(Some(Stream::new(None, Frames::Kept { past, after }, follow, form)))
+        Ok(Some(Stream::new(None, Frames::Kept { past, after }, Follow::task(id), form)))
     }
 
     /// How the session was told before a restart.

@@ -1,52 +1,29 @@
 //! A message that came in: which session it is for, what it means there, and which frames will answer it.
-//!
-//! That is known before anything is done: so whoever streams is ready for the first frame when it comes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use multitap_a2a::devtool::{self, EditKind, Spelling, ToolCallConfirmation};
-use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, Sent};
+use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage};
 use multitap_event::{
     ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId, Refused, Ruling, SessionId, ToolId,
 };
-use multitap_hub::{DecideError, Journal, Session, WhenBusy};
+use multitap_hub::{DecideError, Session, WhenBusy};
 use serde_json::{Map, Value, json};
 
 use super::command::close;
+use super::opening::{Action, Opening};
 use super::wish::{Settings, check_folder, settings, wanted};
 use super::{Call, Service, no_push, wish};
-use crate::a2a::cursor::Cursor;
 use crate::a2a::decode::{self, Said};
 use crate::a2a::encode::OURS;
-use crate::a2a::follow::{Follow, Step};
+use crate::a2a::follow::Follow;
 use crate::a2a::frame::Form;
 use crate::a2a::stage::Stage;
-use crate::a2a::{keep, name, uri};
+use crate::a2a::{name, uri};
 use crate::error;
 use crate::host::Wanted;
 use crate::http::Shared;
-
-/// What is to be done, and how it will show.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) stage: Arc<Stage>,
-    pub(crate) follow: Follow,
-    pub(crate) form: Form,
-    /// The frames that matter come after this one.
-    pub(crate) after: Cursor,
-    /// The task that the client will hear of.
-    pub(crate) task: Arc<str>,
-    by: ClientRef,
-    act: Act,
-    journal: Arc<dyn Journal>,
-}
-
-#[derive(Debug)]
-enum Act {
-    Prompt { prompt: Prompt, when_busy: WhenBusy },
-    Decide(Box<Decide>),
-}
 
 /// The session a message is for.
 struct Target {
@@ -58,25 +35,9 @@ struct Target {
     is_new: bool,
 }
 
-impl Plan {
-    /// Does it. Its frames follow.
-    pub(crate) async fn act(self) -> Result<(), Error> {
-        let session = self.stage.session();
-        match self.act {
-            Act::Prompt { prompt, when_busy } => {
-                let begun = keep::NewTask::before(session, &self.task);
-                session.prompt(prompt, when_busy, self.by).await.map_err(|error| error::from_prompt(&error))?;
-                begun.accepted(&self.journal).await;
-                Ok(())
-            }
-            Act::Decide(decide) => decide_on(session, *decide, self.by).await.map(drop),
-        }
-    }
-}
-
 impl Service {
-    /// What a message means.
-    pub(crate) async fn plan(&self, door: &Shared, call: Call, send: SendMessage) -> Result<Plan, Error> {
+    /// What a message will do.
+    pub(super) async fn message(&self, door: &Shared, call: &Call, send: SendMessage) -> Result<Opening, Error> {
         if send.configuration.push.is_some() {
             return Err(no_push());
         }
@@ -90,19 +51,23 @@ impl Service {
             );
             return Err(Error::new(ErrorKind::ExtensionRequired, why));
         }
-        let target = self.target(door, &call, &send.message, &said, settings.as_ref()).await?;
+        let target = self.target(door, call, &send.message, &said, settings.as_ref()).await?;
         let id = target.session.id().clone();
         let showed = showed(settings.as_ref(), &said);
         if showed && door.host().shared().is_none() {
             self.coders.add(&id);
         }
-        let mut form = self.form(door, &call, &id);
+        let mut form = self.form(door, call, &id);
         if showed {
             form.spelling = Spelling::Coder;
         }
         let stage = self.stage(door, &target.session).await?;
         match said {
-            Said::Answer(answer) => self.plan_answer(door, stage, &call, form, &answer, &send.message).await,
+            Said::Answer(answer) => {
+                let quoted = answer.correlation_id.clone().or_else(|| correlation(&send.message.metadata));
+                let decide = decision(&stage, &answer, quoted, &call.client()).await?;
+                Ok(answering(stage, call, form, decide))
+            }
             Said::Prompt(prompt, files) => {
                 let folder = if files.is_empty() { None } else { wish::folder(&target.session).await };
                 let read = uri::read_files(files, folder.map(PathBuf::from), prompt).await;
@@ -111,11 +76,11 @@ impl Service {
                 }
                 let mut prompt = read?;
                 if let Some(decide) = plain_answer(&target, &stage, &prompt, &call.client()).await? {
-                    return Ok(answering(door, stage, &call, form, decide));
+                    return Ok(answering(stage, call, form, decide));
                 }
                 prompt.sent_as = Some(send.message.message_id);
                 prompt.notices = self.notices.take(&id);
-                Ok(plan_prompt(door, stage, &call, form, prompt, when_busy, &target))
+                Ok(prompting(stage, call, form, prompt, when_busy, &target))
             }
         }
     }
@@ -196,87 +161,46 @@ impl Service {
             Err(error) => Err(error::from_host(&error)),
         }
     }
-
-    async fn plan_answer(
-        &self,
-        door: &Shared,
-        stage: Arc<Stage>,
-        call: &Call,
-        form: Form,
-        answer: &ToolCallConfirmation,
-        message: &Message,
-    ) -> Result<Plan, Error> {
-        let quoted = answer.correlation_id.clone().or_else(|| correlation(&message.metadata));
-        let decide = decision(&stage, answer, quoted, &call.client()).await?;
-        Ok(answering(door, stage, call, form, decide))
-    }
-
-    /// Sends without a stream: answers when the turn rests, or at once.
-    pub(super) async fn send(
-        &self,
-        door: &Shared,
-        plan: Plan,
-        at_once: bool,
-        history: Option<u32>,
-    ) -> Result<Sent, Error> {
-        let (stage, form, task) = (plan.stage.clone(), plan.form, plan.task.clone());
-        let (mut reader, mut follow) = (stage.read(plan.after), plan.follow.clone());
-        plan.act().await?;
-        // The first frame shows that it was taken in; the last, that it rests.
-        while let Some(frame) = reader.next().await.map_err(|missing| error::from_missing(&missing))? {
-            match follow.step(&frame) {
-                Step::Skip => {}
-                Step::Pass if at_once => break,
-                Step::Pass => {}
-                Step::Last => break,
-            }
-        }
-        self.snapshot(door, &stage, &stage.now(), &task, form.spelling, history).await.map(Sent::Task)
-    }
 }
 
-fn plan_prompt(
-    door: &Shared,
+fn prompting(
     stage: Arc<Stage>,
     call: &Call,
     form: Form,
     mut prompt: Prompt,
     when_busy: WhenBusy,
     target: &Target,
-) -> Plan {
+) -> Opening {
     let now = stage.now();
     let id = if target.lasting { PromptId::fresh() } else { name::fresh_turn() };
     prompt.prompt_id = Some(id.clone());
     // What joins the running turn is answered by that turn's frames.
     let joins = now.turn.clone().filter(|_| when_busy == WhenBusy::Steer);
     let turn: Arc<str> = joins.unwrap_or_else(|| id.as_str().into());
-    let task = name::task_of(stage.session().id().as_str(), &turn);
-    Plan {
+    Opening {
+        task: name::task_of(stage.session().id().as_str(), &turn),
         follow: Follow::turn(turn),
         form,
         after: call.after.filter(|_| !target.is_new).unwrap_or(now.cursor),
-        task,
         by: call.client(),
-        act: Act::Prompt { prompt, when_busy },
-        journal: door.host().journal(),
+        action: Action::Prompt { prompt, when_busy },
         stage,
     }
 }
 
-fn answering(door: &Shared, stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Plan {
+fn answering(stage: Arc<Stage>, call: &Call, form: Form, decide: Decide) -> Opening {
     let now = stage.now();
-    // A question outside any turn belongs to the task that was last.
+    // A question outside any turn belongs to the last task.
     let turn = now.turn.clone().unwrap_or_else(|| now.task.clone());
     // With a cursor the client wants all it missed; without, what its answer brings about.
     let answered = call.after.is_none().then(|| decide.question_id.clone());
-    Plan {
+    Opening {
         follow: Follow::Turn { turn, answered },
         form,
         after: call.after.unwrap_or(now.cursor),
         task: now.task,
         by: call.client(),
-        act: Act::Decide(Box::new(decide)),
-        journal: door.host().journal(),
+        action: Action::Decide(Box::new(decide)),
         stage,
     }
 }
