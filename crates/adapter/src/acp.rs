@@ -23,7 +23,6 @@ use multitap_event::{
     AgentError, AgentErrorKind, AgentProgram, AgentType, LaunchError, PermissionPath, Resume, SessionConfig,
     Unsupported,
 };
-use multitap_process::StdinMode;
 
 pub use decode::AcpCodec;
 pub(crate) use flavor::Flavor;
@@ -46,7 +45,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
         ..wishes(config)?
     };
     let codec = AcpCodec::live(Flavor::Plain, wishes, files);
-    Ok(Plan { args: config.agent_args.clone(), env: Vec::new(), stdin: StdinMode::Piped, codec, files: Vec::new() })
+    Ok(Plan { args: config.agent_args.clone(), ..Plan::new(codec) })
 }
 
 /// What every session is opened with.

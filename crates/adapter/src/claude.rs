@@ -28,7 +28,6 @@ use multitap_event::{
     AgentType, ApprovalMode, LaunchError, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode,
     SessionConfig, Unsupported,
 };
-use multitap_process::StdinMode;
 use serde_json::{Map, Value, json};
 use tempfile::TempPath;
 use uuid::Uuid;
@@ -69,7 +68,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
         _ => native_id,
     };
     let codec = ClaudeCodec::live(config, known.filter(|id| Uuid::parse_str(id).is_ok()), files);
-    Ok(Plan { args, env: Vec::new(), stdin: StdinMode::Piped, codec, files: kept })
+    Ok(Plan { args, files: kept, ..Plan::new(codec) })
 }
 
 /// The id we give a new conversation, so that it is known at once. One that goes on under its own id gets none, nor

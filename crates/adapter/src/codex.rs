@@ -29,7 +29,6 @@ mod usage;
 mod wire;
 
 use multitap_event::{LaunchError, SandboxMode, SessionConfig};
-use multitap_process::StdinMode;
 
 pub use decode::CodexCodec;
 pub(crate) use sandbox::{Found, OwnSandbox, own_sandbox_in, own_sandbox_question};
@@ -50,7 +49,7 @@ pub(crate) fn plan(
     let codec = CodexCodec::live(config, files, no_sandbox)?;
     let mut args = vec!["app-server".to_owned()];
     args.extend(config.agent_args.iter().cloned());
-    Ok(Plan { args, env: Vec::new(), stdin: StdinMode::Piped, codec, files: Vec::new() })
+    Ok(Plan { args, ..Plan::new(codec) })
 }
 
 /// Whether a session needs a sandbox that may not work here. Unless it goes without one, it may.

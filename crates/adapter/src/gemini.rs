@@ -18,7 +18,6 @@ mod wire;
 use multitap_event::{
     AgentType, ApprovalMode, LaunchError, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
 };
-use multitap_process::StdinMode;
 
 pub use decode::StreamCodec;
 pub use recorded::GeminiCodec;
@@ -40,7 +39,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
     let at = args.len() - config.agent_args.len();
     args.splice(at..at, private.args);
     let codec = AcpCodec::live(Flavor::Gemini, acp::wishes(config)?, files);
-    Ok(Plan { args, env: private.env, stdin: StdinMode::Piped, codec, files: private.files })
+    Ok(Plan { args, env: private.env, files: private.files, ..Plan::new(codec) })
 }
 
 /// What cannot be honoured is said before anything is looked for.

@@ -23,7 +23,6 @@ mod pump;
 mod sign_in;
 mod spec;
 mod track;
-mod turns;
 mod words;
 
 pub use acp::{AcpCodec, program as acp_program};

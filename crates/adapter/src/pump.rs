@@ -1,46 +1,46 @@
-//! The one loop that all agents share: lines from the child through the codec to the owner, commands back.
+//! The loop that runs an agent: lines of its process go through the codec to the owner, commands go back.
 //!
-//! Outward waits: a full event queue stops the reading, so back-pressure ends at the child's stdout. Inward waits a
-//! bounded while and then says that the agent is not reading. Either end closing ends the loop, and the child.
+//! One loop serves both kinds of agents: those with one process for the session ([`Pump::run`]), and those with a
+//! process for each turn ([`Pump::run_turns`]). A full event queue stops the reading, so back-pressure ends at the
+//! process's stdout. A process that does not read its stdin, says nothing, or does not end in time, is stopped:
+//! nothing may block the session.
+
+mod start;
+mod turns;
 
 use std::collections::VecDeque;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, Command, Draft, EditReview, EventKind, LaunchError,
-    SessionEndReason, Timestamp,
+    AgentEnd, AgentError, AgentErrorKind, AgentType, COMMAND_QUEUE, Command, Draft, EditReview, EventKind,
+    SessionConfig, SessionEndReason, Timestamp,
 };
-use multitap_process::{Child, Exit, Line, MAX_LINE, Moment, Patience, StdinClosed};
+use multitap_process::{Child, Exit, Line, Moment, Patience, StdinClosed};
 use tempfile::TempPath;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use crate::codec::{Codec, End, Step};
 use crate::line::{too_long, type_of};
 
 /// How long the agent may leave its stdin unread before a command is refused.
 const STDIN_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a child may live after it closed its stdin.
+/// How long a process may live after it closed its stdin.
 const AFTER_STDIN: Duration = Duration::from_secs(2);
-/// How long a child may live after it closed its stdout.
+/// How long a process may live after it closed its stdout.
 const AFTER_STDOUT: Duration = Duration::from_secs(2);
-/// How long a turn may go on after it was cancelled. An agent that ignores that is ended.
+/// How long a turn may go on after it was cancelled.
 const AFTER_CANCEL: Duration = Duration::from_secs(10);
-/// How often a silent child is looked at: its end does not show where something else holds its stdout open.
-const LOOK: Duration = Duration::from_secs(1);
-/// How long the rest of the output of a child that is gone may take.
+/// How long the process of a turn may live after the turn has ended.
+const AFTER_TURN: Duration = Duration::from_secs(5);
+/// How often a silent process is checked: its end does not show while a descendant holds its stdout open.
+const CHECK: Duration = Duration::from_secs(1);
+/// How long to read what a process that is gone has left in its stdout.
 const REST: Duration = Duration::from_millis(200);
-/// How many events an agent may tell before it is up. Some tell a whole conversation that they take up.
-const EARLY_EVENTS: usize = 65_536;
-/// How many bytes it may write before it is up.
-const EARLY_BYTES: usize = 2 * MAX_LINE;
-/// How many of its last lines are quoted when it wrote more than that.
-const QUOTED_LINES: usize = 3;
-/// How much of each.
-const QUOTED_CHARS: usize = 120;
 
-/// What a line's step becomes on its way to the log. With `keep_raw` the line stands in exactly one of the drafts.
+/// Turns a line's step into drafts for the log. With `keep_raw` exactly one of the drafts has the line.
 pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = step.events.into_iter().map(|kind| Draft::new(now, kind)).collect();
     if let Some(line) = line.filter(|_| keep_raw) {
@@ -54,36 +54,58 @@ pub fn drafts(step: Step, line: Option<&str>, keep_raw: bool, now: Timestamp) ->
     drafts
 }
 
-/// Says of a session's end that the agent took too long, unless all is well.
-pub(crate) fn took_too_long(step: &mut Step) {
-    for kind in &mut step.events {
-        if let EventKind::SessionEnded(end) = kind
-            && end.reason != SessionEndReason::Completed
-        {
-            end.reason = SessionEndReason::Timeout;
-        }
-    }
+/// How long a process of the agent lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    Session,
+    /// Each turn has a process of its own. It reads its prompt and no commands.
+    Turn,
 }
 
-/// One child, its codec, and the agent's end of the link.
+/// Runs the processes of one session, with their codec and the agent's end of the link.
 pub(crate) struct Pump<C> {
     agent: AgentType,
-    child: Child,
     codec: C,
+    lifetime: Lifetime,
     events: mpsc::Sender<Draft>,
     commands: mpsc::Receiver<Command>,
     reviews: mpsc::Receiver<EditReview>,
     keep_raw: bool,
-    /// Told before the owner listens.
+    start_timeout: Duration,
+    /// Events from before the owner listens.
     early: Vec<Draft>,
-    /// It was told that the agent does not read.
-    stuck_told: bool,
-    /// When the turn that was cancelled must have ended.
-    cancelled_until: Option<Instant>,
-    /// When the last prompt went to the agent: what started since then is the turn's.
+    /// The owner knows that the agent does not read its stdin.
+    stuck_reported: bool,
+    limit: Option<Limit>,
+    /// When the last prompt went to the agent: what started since then belongs to the turn.
     turn_began: Option<Moment>,
-    /// Held for the agent to read; gone with the pump.
+    /// Commands for the turn after the one whose process still runs.
+    waiting: VecDeque<Command>,
+    /// Files that the agent reads. They are removed with the pump.
     _files: Vec<TempPath>,
+}
+
+/// What a process must have done by a moment; else it is stopped.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    at: Instant,
+    overdue: Overdue,
+}
+
+impl Limit {
+    fn after(time: Duration, overdue: Overdue) -> Self {
+        Self { at: Instant::now() + time, overdue }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Overdue {
+    /// To write its first line.
+    Output,
+    /// To end a turn that was cancelled.
+    TurnEnd,
+    /// To exit after the end of its turn.
+    Exit,
 }
 
 /// The owner of the session is gone.
@@ -91,35 +113,60 @@ struct OwnerGone;
 
 /// Why the loop ended.
 enum Over {
+    OwnerGone,
+    /// The process closed its stdout, or is gone.
     StdoutEnded,
     StdinClosed,
-    /// The agent goes on with a turn that was cancelled.
-    CancelIgnored,
-    OwnerGone,
+    /// The codec asked for it.
+    Stopped,
+    Overdue(Overdue),
+}
+
+/// How a process ended.
+enum Ended {
+    Exited(Exit),
+    Stopped(Exit),
+    Broken(Exit, AgentError),
+}
+
+impl Ended {
+    fn end(&self) -> End<'_> {
+        match self {
+            Self::Exited(exit) => End::Exited(exit),
+            Self::Stopped(exit) => End::Stopped(exit),
+            Self::Broken(exit, why) => End::Broken { exit, why },
+        }
+    }
+
+    fn is_timeout(&self) -> bool {
+        matches!(self, Self::Broken(_, why) if why.kind == AgentErrorKind::Timeout)
+    }
 }
 
 impl<C: Codec> Pump<C> {
     pub(crate) fn new(
         agent: AgentType,
-        child: Child,
         codec: C,
+        lifetime: Lifetime,
         end: AgentEnd,
-        keep_raw: bool,
+        config: &SessionConfig,
         files: Vec<TempPath>,
     ) -> Self {
         let AgentEnd { events, commands, reviews } = end;
         Self {
             agent,
-            child,
             codec,
+            lifetime,
             events,
             commands,
             reviews,
-            keep_raw,
+            keep_raw: config.keep_raw,
+            start_timeout: config.start_timeout,
             early: Vec::new(),
-            stuck_told: false,
-            cancelled_until: None,
+            stuck_reported: false,
+            limit: None,
             turn_began: None,
+            waiting: VecDeque::new(),
             _files: files,
         }
     }
@@ -129,294 +176,227 @@ impl<C: Codec> Pump<C> {
         self.early.extend(warning.map(|warning| Draft::new(Timestamp::now(), EventKind::Error(warning))));
     }
 
-    /// Greets the agent and reads until it has shown that it is up.
-    pub(crate) async fn wait_until_up(&mut self, patience: Duration) -> Result<(), LaunchError> {
-        let deadline = Instant::now() + patience;
-        let step = self.codec.begin(Timestamp::now());
-        let mut ready = step.ready;
-        let drafts = self.write(step, None).await;
-        self.early.extend(drafts);
-        let mut bytes = 0_usize;
-        let mut last = VecDeque::new();
-        while !ready {
-            match timeout_at(deadline, self.child.stdout.next()).await {
-                Ok(Ok(Some(line))) => {
-                    let (Line::Text(kept) | Line::TooLong { head: kept, .. }) = &line;
-                    bytes = bytes.saturating_add(kept.len());
-                    last.truncate(QUOTED_LINES - 1);
-                    last.push_front(kept.chars().take(QUOTED_CHARS).collect::<String>());
-                    let (step, text) = self.decode(line);
-                    ready = step.ready;
-                    let (give_up, unsupported) = (step.give_up, step.unsupported.clone());
-                    let drafts = self.write(step, text.as_deref()).await;
-                    self.early.extend(drafts);
-                    if give_up {
-                        let error = self.gave_up().await;
-                        return Err(unsupported.map_or_else(|| error.into(), LaunchError::Unsupported));
-                    }
-                    if !ready && (self.early.len() >= EARLY_EVENTS || bytes > EARLY_BYTES) {
-                        return Err(self.flooded(last).await.into());
-                    }
-                }
-                Ok(Ok(None) | Err(_)) => return Err(self.died_at_start().await.into()),
-                Err(_) => {
-                    let exit = self.child.stop(Patience::default()).await;
-                    tracing::debug!(agent = %self.agent, ?patience, code = exit.code, "start timed out");
-                    let mut message =
-                        format!("{} was not up after {} s and was stopped", self.agent, patience.as_secs_f32());
-                    if let Some(told) = self.last_early_error() {
-                        message = format!("{message}; it said: {}", told.message);
-                    }
-                    return Err(self.error(AgentErrorKind::Timeout, message, &exit).into());
-                }
-            }
-        }
-        tracing::debug!(agent = %self.agent, pid = self.child.pid(), "ready");
-        // An agent may have something to say before it says that it is there.
-        let start = self.early.iter().position(|draft| matches!(draft.kind, EventKind::SessionStarted(_)));
-        if let Some(at) = start {
-            self.early[..=at].rotate_right(1);
-        }
-        Ok(())
-    }
-
-    /// The agent runs, but the session cannot begin.
-    async fn gave_up(&mut self) -> AgentError {
-        let exit = self.child.stop(Patience::default()).await;
-        tracing::debug!(agent = %self.agent, code = exit.code, "start refused");
-        self.last_early_error().unwrap_or_else(|| {
-            let message = format!("{} could not begin the session", self.agent);
-            self.error(AgentErrorKind::ProtocolError, message, &exit)
-        })
-    }
-
-    /// It writes without end, and none of it says that it is up.
-    async fn flooded(&mut self, last: VecDeque<String>) -> AgentError {
-        let patience = Patience { after_eof: Duration::ZERO, ..Patience::default() };
-        let exit = self.child.stop(patience).await;
-        self.early = Vec::new();
-        tracing::debug!(agent = %self.agent, code = exit.code, "start flooded");
-        let last = last.iter().rev().map(|line| format!("{line:?}")).collect::<Vec<_>>().join(", ");
-        let message =
-            format!("{} wrote too much before it was up and was stopped; its last lines are {last}", self.agent);
-        self.error(AgentErrorKind::ProtocolError, message, &exit)
-    }
-
-    fn last_early_error(&mut self) -> Option<AgentError> {
-        std::mem::take(&mut self.early).into_iter().rev().find_map(|draft| match draft.kind {
-            EventKind::Error(error) => Some(error),
-            _ => None,
-        })
-    }
-
-    async fn died_at_start(&mut self) -> AgentError {
-        match timeout(AFTER_STDOUT, self.child.wait()).await {
-            Ok(exit) => {
-                // The codec may know better what an early end means, such as a session that does not exist.
-                let step = self.codec.end(End::Exited(&exit), Timestamp::now());
-                let told = std::mem::take(&mut self.early).into_iter().map(|draft| draft.kind).chain(step.events);
-                let why = told.filter_map(|kind| if let EventKind::Error(error) = kind { Some(error) } else { None });
-                let known = why.into_iter().find(|error| error.kind != AgentErrorKind::ProcessExitError);
-                known.map(|error| error.exited(exit.code)).unwrap_or_else(|| {
-                    let message = format!("{} ended at its start with {exit}", self.agent);
-                    self.error(AgentErrorKind::ProcessExitError, message, &exit)
-                })
-            }
-            Err(_) => {
-                let exit = self.child.stop(Patience::default()).await;
-                let message = format!("{} closed its output at its start and was stopped", self.agent);
-                self.error(AgentErrorKind::ProtocolError, message, &exit)
-            }
-        }
-    }
-
-    fn error(&self, kind: AgentErrorKind, message: String, exit: &Exit) -> AgentError {
-        let error = AgentError::new(kind, message).of(self.agent).exited(exit.code);
-        if exit.stderr_tail.is_empty() { error } else { error.native(exit.stderr_tail.clone()) }
-    }
-
-    /// Carries lines and commands until either side is gone; then nothing of the child is left.
+    /// Runs a process that lives as long as the session, until it or the owner is gone; then nothing of it is left.
     #[tracing::instrument(name = "agent", skip_all, fields(agent = %self.agent))]
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(mut self, mut child: Child) {
         let early = std::mem::take(&mut self.early);
-        let over = match self.tell(early).await {
-            Ok(()) => self.carry().await,
+        let over = match self.send(early).await {
+            Ok(()) => self.carry(&mut child).await,
             Err(OwnerGone) => Over::OwnerGone,
         };
-        let step = match over {
-            Over::OwnerGone => {
-                let exit = self.wind_down().await;
-                tracing::debug!(code = exit.code, "stopped");
-                self.codec.end(End::Stopped(&exit), Timestamp::now())
-            }
-            Over::StdoutEnded => self.exited_or_broken(AFTER_STDOUT, "output").await,
-            Over::StdinClosed => {
-                self.take_last_words().await;
-                self.exited_or_broken(REST, "input").await
-            }
-            Over::CancelIgnored => self.ignored_cancel().await,
-        };
-        // An owner that is gone wants no last words.
-        self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
+        let ended = self.conclude(&mut child, over).await;
+        self.end_session(ended.end(), ended.is_timeout()).await;
     }
 
-    /// The end of a child that closed that pipe: its own, or ours if it lives on.
-    async fn exited_or_broken(&mut self, patience: Duration, pipe: &str) -> Step {
-        if let Ok(exit) = timeout(patience, self.child.wait()).await {
-            tracing::debug!(code = exit.code, "exited");
-            return self.codec.end(End::Exited(&exit), Timestamp::now());
+    /// Reports the end of the session.
+    async fn end_session(&mut self, end: End<'_>, timed_out: bool) {
+        let mut step = self.codec.end(end, Timestamp::now());
+        for kind in &mut step.events {
+            if let EventKind::SessionEnded(end) = kind
+                && timed_out
+                && end.reason != SessionEndReason::Completed
+            {
+                end.reason = SessionEndReason::Timeout;
+            }
         }
-        let exit = self.child.stop(Patience::default()).await;
+        self.report(step).await.ok(); // An owner that is gone needs no report.
+    }
+
+    /// Carries lines and commands until the process or the owner is gone, or the process must be stopped.
+    async fn carry(&mut self, child: &mut Child) -> Over {
+        loop {
+            match self.check_stdin(child).await {
+                Ok(None) => {}
+                Ok(Some(over)) => return over,
+                Err(OwnerGone) => return Over::OwnerGone,
+            }
+            let limit = self.limit;
+            let sent = tokio::select! {
+                line = child.stdout.next() => match line {
+                    Ok(Some(line)) => self.on_line(child, line).await,
+                    Ok(None) | Err(_) => return Over::StdoutEnded,
+                },
+                command = self.commands.recv(), if self.waiting.len() < COMMAND_QUEUE => match command {
+                    Some(command) => match self.on_command(child, command).await {
+                        Ok(true) => return Over::Stopped,
+                        Ok(false) => Ok(()),
+                        Err(OwnerGone) => Err(OwnerGone),
+                    },
+                    None => Err(OwnerGone),
+                },
+                Some(EditReview { decide, reply, .. }) = self.reviews.recv() => {
+                    reply.send(self.codec.edited(&decide)).ok(); // Whoever asked has gone: nothing was settled.
+                    Ok(())
+                }
+                () = self.events.closed() => Err(OwnerGone),
+                overdue = reached(limit) => return Over::Overdue(overdue),
+                () = sleep(CHECK) => {
+                    if is_gone(child).await {
+                        self.take_rest(child).await;
+                        return Over::StdoutEnded;
+                    }
+                    Ok(())
+                }
+            };
+            if sent.is_err() {
+                return Over::OwnerGone;
+            }
+        }
+    }
+
+    async fn on_line(&mut self, child: &mut Child, line: Line) -> Result<(), OwnerGone> {
+        self.limit = self.limit.filter(|limit| limit.overdue != Overdue::Output);
+        let (step, text) = self.decode(line);
+        let drafts = self.write(child, step, text.as_deref()).await;
+        self.send_from(child, drafts).await
+    }
+
+    /// Hands a command to the agent. Returns whether the process is to be stopped.
+    async fn on_command(&mut self, child: &mut Child, command: Command) -> Result<bool, OwnerGone> {
+        let is_prompt = matches!(command, Command::Prompt(_));
+        if self.lifetime == Lifetime::Turn && (is_prompt || !self.waiting.is_empty()) {
+            // The turn is over, but not its process: the command is for the next one.
+            self.waiting.push_back(command);
+            return Ok(false);
+        }
+        if is_prompt {
+            self.turn_began = Some(Moment::now());
+        }
+        let is_cancel = command == Command::Cancel;
+        let step = self.codec.encode(command, Timestamp::now());
+        let stop = step.stop;
+        // With nothing to cancel the codec only says so.
+        let is_refused = step.events.iter().any(|kind| matches!(kind, EventKind::Error(_)));
+        if self.lifetime == Lifetime::Session && is_cancel && !is_refused {
+            self.limit.get_or_insert_with(|| Limit::after(AFTER_CANCEL, Overdue::TurnEnd));
+        }
+        let drafts = self.write(child, step, None).await;
+        self.send_from(child, drafts).await?;
+        Ok(stop)
+    }
+
+    /// Sends events of a process that runs. The end of a turn changes what the process has to do in time.
+    async fn send_from(&mut self, child: &mut Child, drafts: Vec<Draft>) -> Result<(), OwnerGone> {
+        if drafts.iter().any(|draft| matches!(draft.kind, EventKind::TurnCompleted(_))) {
+            match self.lifetime {
+                Lifetime::Turn => self.limit = Some(Limit::after(AFTER_TURN, Overdue::Exit)),
+                Lifetime::Session if self.limit.take().is_some() => {
+                    // A turn reported as cancelled has nothing running. Some agents leave its commands running.
+                    if let (Some(since), Some(variable)) = (self.turn_began, self.codec.command_variable()) {
+                        child.end_commands(since, variable).await;
+                    }
+                }
+                Lifetime::Session => {}
+            }
+        }
+        self.send(drafts).await
+    }
+
+    /// Reports once that the agent does not read its stdin. A process that closed it cannot go on.
+    async fn check_stdin(&mut self, child: &mut Child) -> Result<Option<Over>, OwnerGone> {
+        if self.lifetime == Lifetime::Turn {
+            return Ok(None);
+        }
+        let is_stuck = child.stdin.stuck_for().is_some_and(|time| time >= STDIN_PATIENCE);
+        if is_stuck && !self.stuck_reported {
+            self.send(vec![self.refused(StdinClosed::NotReading)]).await?;
+        }
+        self.stuck_reported = is_stuck;
+        // A process that has just exited gets no such report.
+        if child.stdin.is_broken() && timeout(REST, child.wait()).await.is_err() {
+            self.send(vec![self.refused(StdinClosed::Closed)]).await?;
+            return Ok(Some(Over::StdinClosed));
+        }
+        Ok(None)
+    }
+
+    /// Sees to it that nothing of the process is left.
+    async fn conclude(&mut self, child: &mut Child, over: Over) -> Ended {
+        let (agent, start_timeout) = (self.agent, self.start_timeout.as_secs_f32());
+        match over {
+            Over::OwnerGone if self.lifetime == Lifetime::Session => Ended::Stopped(self.wind_down(child).await),
+            Over::OwnerGone | Over::Stopped | Over::Overdue(Overdue::Exit) => Ended::Stopped(self.stop(child).await),
+            Over::StdoutEnded => self.exited(child, AFTER_STDOUT, "output").await,
+            Over::StdinClosed => {
+                self.pass_on_until(child, Instant::now() + AFTER_STDIN).await;
+                self.exited(child, REST, "input").await
+            }
+            Over::Overdue(overdue) => {
+                let exit = self.stop(child).await;
+                let message = match overdue {
+                    Overdue::Output => format!("{agent} said nothing for {start_timeout} s and was stopped"),
+                    Overdue::TurnEnd | Overdue::Exit => {
+                        let patience = AFTER_CANCEL.as_secs();
+                        format!("{agent} went on for {patience} s with a turn that was cancelled; it was stopped")
+                    }
+                };
+                let why = self.error(AgentErrorKind::Timeout, message, &exit);
+                Ended::Broken(exit, why)
+            }
+        }
+    }
+
+    /// The end of a process that closed that pipe: its own, or by us if it lives on.
+    async fn exited(&mut self, child: &mut Child, patience: Duration, pipe: &str) -> Ended {
+        if let Ok(exit) = timeout(patience, child.wait()).await {
+            tracing::debug!(code = exit.code, "exited");
+            return Ended::Exited(exit);
+        }
+        let exit = child.stop(Patience::default()).await;
         tracing::debug!(code = exit.code, closed = pipe, "stopped");
         let message = format!("{} closed its {pipe} but kept running; it was stopped", self.agent);
         let why = self.error(AgentErrorKind::ProtocolError, message, &exit);
-        self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now())
+        Ended::Broken(exit, why)
     }
 
-    /// Ends an agent that does not end its turn.
-    async fn ignored_cancel(&mut self) -> Step {
-        let patience = Patience { after_eof: Duration::ZERO, ..Patience::default() };
-        let exit = self.child.stop(patience).await;
-        tracing::debug!(code = exit.code, "ignored a cancel");
-        self.take_rest().await;
-        let patience = AFTER_CANCEL.as_secs();
-        let message = format!("{} went on for {patience} s with a turn that was cancelled; it was stopped", self.agent);
-        let why = self.error(AgentErrorKind::Timeout, message, &exit);
-        let mut step = self.codec.end(End::Broken { exit: &exit, why: &why }, Timestamp::now());
-        took_too_long(&mut step);
-        step
-    }
-
-    /// Nothing can be said to the child any more; what it still says is passed on for a while.
-    async fn take_last_words(&mut self) {
-        let deadline = Instant::now() + AFTER_STDIN;
-        while let Ok(Ok(Some(line))) = timeout_at(deadline, self.child.stdout.next()).await {
-            if self.pass_on(line).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// Whether the child closed its stdin and lives. One that has just died is not worth the word.
-    async fn is_deaf(&mut self) -> bool {
-        self.child.stdin.is_broken() && timeout(REST, self.child.wait()).await.is_err()
-    }
-
-    /// An error, once, if the child leaves its stdin unread.
-    fn stuck(&mut self) -> Option<Draft> {
-        let stuck = self.child.stdin.stuck_for().is_some_and(|time| time >= STDIN_PATIENCE);
-        let told = std::mem::replace(&mut self.stuck_told, stuck);
-        (stuck && !told).then(|| self.refused(StdinClosed::NotReading))
-    }
-
-    async fn carry(&mut self) -> Over {
-        loop {
-            if let Some(stuck) = self.stuck()
-                && self.tell(vec![stuck]).await.is_err()
-            {
-                return Over::OwnerGone;
-            }
-            if self.is_deaf().await {
-                let refused = self.refused(StdinClosed::Closed);
-                return if self.tell(vec![refused]).await.is_err() { Over::OwnerGone } else { Over::StdinClosed };
-            }
-            let told = tokio::select! {
-                line = self.child.stdout.next() => {
-                    let Ok(Some(line)) = line else { return Over::StdoutEnded };
-                    let (step, text) = self.decode(line);
-                    self.write(step, text.as_deref()).await
-                }
-                command = self.commands.recv() => {
-                    let Some(command) = command else { return Over::OwnerGone };
-                    let cancels = command == Command::Cancel;
-                    if matches!(command, Command::Prompt(_)) {
-                        self.turn_began = Some(Moment::now());
-                    }
-                    let step = self.codec.encode(command, Timestamp::now());
-                    // With nothing to cancel it only says so.
-                    let refused = step.events.iter().any(|kind| matches!(kind, EventKind::Error(_)));
-                    if cancels && !refused {
-                        self.cancelled_until.get_or_insert(Instant::now() + AFTER_CANCEL);
-                    }
-                    self.write(step, None).await
-                }
-                Some(EditReview { decide, reply, .. }) = self.reviews.recv() => {
-                    reply.send(self.codec.edited(&decide)).ok(); // whoever asked has gone: nothing was settled
-                    Vec::new()
-                }
-                () = self.events.closed() => return Over::OwnerGone,
-                () = sleep(LOOK) => {
-                    if self.is_gone().await {
-                        self.take_rest().await;
-                        return Over::StdoutEnded;
-                    }
-                    Vec::new()
-                }
-            };
-            if told.iter().any(|draft| matches!(draft.kind, EventKind::TurnCompleted(_)))
-                && self.cancelled_until.take().is_some()
-            {
-                // First, so that a turn reported as cancelled has nothing running.
-                self.end_commands().await;
-            }
-            if self.tell(told).await.is_err() {
-                return Over::OwnerGone;
-            }
-            if self.cancelled_until.is_some_and(|until| until <= Instant::now()) {
-                return Over::CancelIgnored;
-            }
-        }
-    }
-
-    /// Ends what the commands of a cancelled turn left running, where the agent does not do so itself.
-    async fn end_commands(&mut self) {
-        if let (Some(since), Some(variable)) = (self.turn_began, self.codec.command_variable()) {
-            self.child.end_commands(since, variable).await;
-        }
-    }
-
-    /// Whether the program has ended. Looks, and does not wait.
-    async fn is_gone(&mut self) -> bool {
-        timeout(Duration::ZERO, self.child.wait()).await.is_ok() || self.child.pid().is_none()
-    }
-
-    /// Passes on what a program that is gone has left in the pipe.
-    async fn take_rest(&mut self) {
-        while let Ok(Ok(Some(line))) = timeout(REST, self.child.stdout.next()).await {
-            if self.pass_on(line).await.is_err() {
-                return;
-            }
-        }
-    }
-
-    /// The owner let go: end the running turn, ask the child to end, and pass on what it still has to say.
-    async fn wind_down(&mut self) -> Exit {
-        let mut step = self.codec.encode(Command::Cancel, Timestamp::now());
-        for line in std::mem::take(&mut step.lines) {
-            // A child that takes no more lines is stopped all the same.
-            self.child.stdin.write(line, Duration::ZERO).await.ok();
-        }
-        // That there was nothing to cancel is not worth telling.
-        step.events.retain(|kind| !matches!(kind, EventKind::Error(_)));
-        self.tell(drafts(step, None, false, Timestamp::now())).await.ok();
-        self.child.stdin.close();
-        let deadline = Instant::now() + Patience::default().after_eof;
-        while let Ok(Ok(Some(line))) = timeout_at(deadline, self.child.stdout.next()).await {
-            if self.pass_on(line).await.is_err() {
-                break;
-            }
-        }
-        let after_eof = deadline.saturating_duration_since(Instant::now()) + REST;
-        let patience = Patience { after_eof, ..Patience::default() };
-        let exit = self.child.stop(patience).await;
-        self.take_rest().await;
+    /// Stops a process at once, and passes on what it still had to say.
+    async fn stop(&mut self, child: &mut Child) -> Exit {
+        let exit = child.stop(Patience { after_eof: Duration::ZERO, ..Patience::default() }).await;
+        tracing::debug!(code = exit.code, "stopped");
+        self.take_rest(child).await;
         exit
     }
 
-    /// A line of a child that is told nothing any more.
+    /// The owner let go: cancel the turn, ask the process to exit, and pass on what it still has to say.
+    async fn wind_down(&mut self, child: &mut Child) -> Exit {
+        let mut step = self.codec.encode(Command::Cancel, Timestamp::now());
+        for line in std::mem::take(&mut step.lines) {
+            child.stdin.write(line, Duration::ZERO).await.ok(); // A process that takes no lines is stopped all the same.
+        }
+        // That there was nothing to cancel is no news.
+        step.events.retain(|kind| !matches!(kind, EventKind::Error(_)));
+        self.report(step).await.ok(); // The owner may listen or not.
+        child.stdin.close();
+        let deadline = Instant::now() + Patience::default().after_eof;
+        self.pass_on_until(child, deadline).await;
+        let after_eof = deadline.saturating_duration_since(Instant::now()) + REST;
+        let exit = child.stop(Patience { after_eof, ..Patience::default() }).await;
+        tracing::debug!(code = exit.code, "stopped");
+        self.take_rest(child).await;
+        exit
+    }
+
+    /// Passes on what a process that is gone has left in its stdout.
+    async fn take_rest(&mut self, child: &mut Child) {
+        while let Ok(Ok(Some(line))) = timeout(REST, child.stdout.next()).await {
+            if self.pass_on(line).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Passes on the lines of a process that gets no more commands.
+    async fn pass_on_until(&mut self, child: &mut Child, deadline: Instant) {
+        while let Ok(Ok(Some(line))) = timeout_at(deadline, child.stdout.next()).await {
+            if self.pass_on(line).await.is_err() {
+                return;
+            }
+        }
+    }
+
     async fn pass_on(&mut self, line: Line) -> Result<(), OwnerGone> {
         let (step, text) = self.decode(line);
-        self.tell(drafts(step, text.as_deref(), self.keep_raw, Timestamp::now())).await
+        self.send(drafts(step, text.as_deref(), self.keep_raw, Timestamp::now())).await
     }
 
     fn decode(&mut self, line: Line) -> (Step, Option<String>) {
@@ -427,13 +407,12 @@ impl<C: Codec> Pump<C> {
         }
     }
 
-    /// Writes a step's lines to the child; what it told comes back, with an error if the child does not read.
-    async fn write(&mut self, mut step: Step, line: Option<&str>) -> Vec<Draft> {
-        let now = Timestamp::now();
+    /// Writes a step's lines to the process. Returns the step's events, with an error if the process does not read.
+    async fn write(&mut self, child: &mut Child, mut step: Step, line: Option<&str>) -> Vec<Draft> {
         let lines = std::mem::take(&mut step.lines);
-        let mut drafts = drafts(step, line, self.keep_raw, now);
-        for line in lines {
-            let Err(refused) = self.child.stdin.write(line, STDIN_PATIENCE).await else { continue };
+        let mut drafts = drafts(step, line, self.keep_raw, Timestamp::now());
+        for line in lines.into_iter().filter(|_| self.lifetime == Lifetime::Session) {
+            let Err(refused) = child.stdin.write(line, STDIN_PATIENCE).await else { continue };
             drafts.push(self.refused(refused));
             break;
         }
@@ -449,10 +428,37 @@ impl<C: Codec> Pump<C> {
         Draft::new(Timestamp::now(), EventKind::Error(error))
     }
 
-    async fn tell(&mut self, drafts: Vec<Draft>) -> Result<(), OwnerGone> {
+    fn error(&self, kind: AgentErrorKind, message: String, exit: &Exit) -> AgentError {
+        let error = AgentError::new(kind, message).of(self.agent).exited(exit.code);
+        if exit.stderr_tail.is_empty() { error } else { error.native(exit.stderr_tail.clone()) }
+    }
+
+    /// Sends the events of a step that no line caused.
+    async fn report(&mut self, step: Step) -> Result<(), OwnerGone> {
+        self.send(drafts(step, None, false, Timestamp::now())).await
+    }
+
+    async fn send(&mut self, drafts: Vec<Draft>) -> Result<(), OwnerGone> {
         for draft in drafts {
             self.events.send(draft).await.map_err(|_| OwnerGone)?;
         }
         Ok(())
+    }
+}
+
+/// Whether the program has exited. Does not wait.
+async fn is_gone(child: &mut Child) -> bool {
+    // While a descendant holds its stderr, only the missing id shows it.
+    timeout(Duration::ZERO, child.wait()).await.is_ok() || child.pid().is_none()
+}
+
+/// Waits for the moment of a limit; forever without one.
+async fn reached(limit: Option<Limit>) -> Overdue {
+    match limit {
+        Some(limit) => {
+            sleep_until(limit.at).await;
+            limit.overdue
+        }
+        None => pending().await,
     }
 }

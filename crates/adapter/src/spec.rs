@@ -14,8 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::acp::{AcpCodec, Flavor};
 use crate::any::AnyCodec;
 use crate::codec::{Codec, DiskFiles};
-use crate::pump::Pump;
-use crate::turns::TurnPump;
+use crate::pump::{Lifetime, Pump};
 use crate::{acp, claude, codex, gemini, mcp, probe, project};
 
 /// What it takes to start an agent.
@@ -33,22 +32,21 @@ pub(crate) fn private_file_failed(agent: AgentType, error: &io::Error) -> Launch
     AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into()
 }
 
-/// How one agent is run: its arguments and environment, and the codec that speaks with it.
+/// How one agent is run: its arguments and environment, and its codec.
 pub(crate) struct Plan<C> {
     pub(crate) args: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
-    pub(crate) stdin: StdinMode,
     pub(crate) codec: C,
-    /// Files that the agent reads; they are gone when the agent is.
+    /// Files that the agent reads. They are removed at the end of the session.
     pub(crate) files: Vec<TempPath>,
+    pub(crate) lifetime: Lifetime,
 }
 
-/// The same for an agent that runs a process for each turn, whose arguments the codec gives turn by turn.
-pub(crate) struct TurnPlan<C> {
-    pub(crate) env: Vec<(String, String)>,
-    pub(crate) codec: C,
-    /// Files that the agent reads; they are gone when the session is.
-    pub(crate) files: Vec<TempPath>,
+impl<C> Plan<C> {
+    /// One process for the session, without arguments.
+    pub(crate) fn new(codec: C) -> Self {
+        Self { args: Vec::new(), env: Vec::new(), codec, files: Vec::new(), lifetime: Lifetime::Session }
+    }
 }
 
 /// The agents this version can drive.
@@ -141,7 +139,7 @@ pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLi
                 None => codex::Found::default(),
             };
             let plan = codex::exec::plan(&spec.config, Box::new(DiskFiles), found)?;
-            start_turns(spec, agent, plan, warning, tasks)
+            start(spec, agent, plan, warning, tasks).await
         }
         (AgentKind::Gemini, Transport::Default) => {
             gemini::check(&spec.config)?;
@@ -164,7 +162,7 @@ pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLi
             gemini::check(&spec.config)?;
             gemini::find(&mut spec.config)?;
             let plan = gemini::plan_turns(&spec.config, Box::new(DiskFiles))?;
-            start_turns(spec, agent, plan, warning, tasks)
+            start(spec, agent, plan, warning, tasks).await
         }
         (AgentKind::Builtin, _) => {
             let message = format!("this version of multitap cannot drive {agent} yet");
@@ -181,7 +179,7 @@ pub async fn archive(spec: LaunchSpec, native_id: &str) -> Result<(), LaunchErro
         return Err(Unsupported { agent, setting: "archive".to_owned(), why }.into());
     }
     let args = codex::archive::ARGS.map(str::to_owned).to_vec();
-    let program = program(&spec, agent, args, Vec::new(), StdinMode::Piped)?;
+    let program = program(&spec, agent, args, Vec::new())?;
     let child = spawn(program, &spec.keeper).await.map_err(|error| spawn_failed(agent, &error))?;
     Ok(codex::archive::archive(child, native_id).await?)
 }
@@ -193,40 +191,39 @@ async fn start<C: Codec>(
     warning: Option<AgentError>,
     tasks: &TaskTracker,
 ) -> Result<AgentLink, LaunchError> {
-    let program = program(&spec, agent, plan.args, plan.env, plan.stdin)?;
+    let Plan { args, env, codec, files, lifetime } = plan;
+    let program = program(&spec, agent, args, env)?;
     let LaunchSpec { config, keeper, .. } = spec;
-    let steers = steers(agent, config.transport);
-    let path = program.program.clone();
-    let child = spawn(program, &keeper).await.map_err(|error| spawn_failed(agent, &error))?;
-    tracing::debug!(%agent, program = %path.display(), pid = child.pid(), "spawned");
     let (link, end) = link();
-    let mut pump = Pump::new(agent, child, plan.codec, end, config.keep_raw, plan.files);
-    pump.wait_until_up(config.start_timeout).await?;
-    pump.warn(warning);
-    tasks.spawn(pump.run());
-    Ok(AgentLink { steers, ..link })
+    let mut pump = Pump::new(agent, codec, lifetime, end, &config, files);
+    match lifetime {
+        Lifetime::Session => {
+            let path = program.program.clone();
+            let mut child = spawn(program, &keeper).await.map_err(|error| spawn_failed(agent, &error))?;
+            tracing::debug!(%agent, program = %path.display(), pid = child.pid(), "spawned");
+            pump.greet(&mut child).await?;
+            pump.warn(warning);
+            tasks.spawn(pump.run(child));
+        }
+        // The first process starts with the first turn.
+        Lifetime::Turn => {
+            check_program(&program).map_err(|error| spawn_failed(agent, &error))?;
+            pump.warn(warning);
+            tasks.spawn(pump.run_turns(program, keeper));
+        }
+    }
+    Ok(AgentLink { steers: steers(agent, config.transport), ..link })
 }
 
-/// An agent that runs a process for each turn is up when its program is there.
-fn start_turns<C: Codec>(
-    spec: LaunchSpec,
-    agent: AgentType,
-    plan: TurnPlan<C>,
-    warning: Option<AgentError>,
-    tasks: &TaskTracker,
-) -> Result<AgentLink, LaunchError> {
-    let program = program(&spec, agent, Vec::new(), plan.env.clone(), StdinMode::Null)?;
+/// Whether a program could be started, without starting it.
+fn check_program(program: &Program) -> Result<(), SpawnError> {
     if which::which(&program.program).is_err() {
-        return Err(spawn_failed(agent, &SpawnError::Missing(program.program)).into());
+        return Err(SpawnError::Missing(program.program.clone()));
     }
-    if let Some(cwd) = program.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-        return Err(spawn_failed(agent, &SpawnError::NoSuchFolder(cwd.clone())).into());
+    match program.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+        Some(cwd) => Err(SpawnError::NoSuchFolder(cwd.clone())),
+        None => Ok(()),
     }
-    let LaunchSpec { config, keeper, .. } = spec;
-    let (link, end) = link();
-    let pump = TurnPump::new(agent, program, keeper, plan, end, &config).warning(warning);
-    tasks.spawn(pump.run());
-    Ok(link)
 }
 
 /// A folder as an argument or in JSON, which can only be text.
@@ -243,7 +240,6 @@ fn program(
     agent: AgentType,
     args: Vec<String>,
     env: Vec<(String, String)>,
-    stdin: StdinMode,
 ) -> Result<Program, LaunchError> {
     let own = spec.config.program.clone().unwrap_or_default();
     let program = if own.command.as_os_str().is_empty() {
@@ -259,14 +255,14 @@ fn program(
         env: env.map(|(name, value)| (name.into(), value.into())).collect(),
         env_remove: spec.hidden_env.iter().map(Into::into).collect(),
         cwd: spec.config.working_directory.clone(),
-        stdin,
+        stdin: StdinMode::Piped,
     })
 }
 
 /// Codex as the session will run it, if its sandbox matters and the program is there.
 fn probed(spec: &LaunchSpec, agent: AgentType) -> Option<Program> {
     let matters = codex::may_need_sandbox(&spec.config);
-    program(spec, agent, Vec::new(), Vec::new(), StdinMode::Null).ok().filter(|_| matters)
+    program(spec, agent, Vec::new(), Vec::new()).ok().filter(|_| matters)
 }
 
 fn missing(agent: AgentType) -> AgentError {

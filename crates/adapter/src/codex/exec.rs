@@ -13,7 +13,8 @@ use super::decode::{CodexCodec, EXEC};
 use super::sandbox::Found;
 use super::settings::{Rules, Settings, mcp_rules, sandbox_word, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
-use crate::spec::{TurnPlan, private_file_failed};
+use crate::pump::Lifetime;
+use crate::spec::{Plan, private_file_failed};
 
 /// What the turns of a session share.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub(crate) fn plan(
     config: &SessionConfig,
     files: Box<dyn Files>,
     found: Found,
-) -> Result<TurnPlan<CodexCodec>, LaunchError> {
+) -> Result<Plan<CodexCodec>, LaunchError> {
     let settings = Settings::of(config)?;
     can_run(&settings.rules)?;
     if let Resume::Session { at: Some(_), .. } = settings.resume {
@@ -68,7 +69,7 @@ pub(crate) fn plan(
     let exec = Exec { resume, options, agent_args: config.agent_args.clone(), asked_at: None };
     let codec = CodexCodec::by_process(config, settings, exec, files);
     let codec = CodexCodec { no_sandbox: found.no_sandbox, own_sandbox: found.own_sandbox, ..codec };
-    Ok(TurnPlan { env, codec, files: kept })
+    Ok(Plan { env, files: kept, lifetime: Lifetime::Turn, ..Plan::new(codec) })
 }
 
 /// Whether these rules work where nobody can be asked.

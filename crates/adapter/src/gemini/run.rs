@@ -9,7 +9,8 @@ use uuid::Uuid;
 use super::decode::StreamCodec;
 use super::{mode_option, settings, shared_arguments, unsupported};
 use crate::codec::{Encode, Files, Run, RunArg, Step};
-use crate::spec::{TurnPlan, private_file_failed};
+use crate::pump::Lifetime;
+use crate::spec::{Plan, private_file_failed};
 
 /// What the turns of a session share.
 pub(super) struct Runs {
@@ -31,7 +32,7 @@ impl Runs {
 }
 
 /// The codec for one session whose turns are processes of their own.
-pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<TurnPlan<StreamCodec>, LaunchError> {
+pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<StreamCodec>, LaunchError> {
     if let Some(mode) = &config.mode {
         can_run(mode)?;
     }
@@ -59,7 +60,7 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Turn
     };
     let native_id = resumed.unwrap_or_else(|| Uuid::new_v4().to_string());
     let codec = StreamCodec::live(runs, native_id, files);
-    Ok(TurnPlan { env: private.env, codec, files: private.files })
+    Ok(Plan { env: private.env, files: private.files, lifetime: Lifetime::Turn, ..Plan::new(codec) })
 }
 
 /// Whether a mode works where nobody can be asked.

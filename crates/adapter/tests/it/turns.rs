@@ -108,3 +108,18 @@ async fn an_end_shows_even_if_something_else_holds_the_output_open() {
     scene.send(Command::Prompt(Prompt::text("unheard"))).await;
     scene.close().await;
 }
+
+/// A process in a session of its own is in no group that ends with the turn's process.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_descendant_that_holds_the_pipes_does_not_hold_the_turn() {
+    let leaves = "setsid sleep 40 &\n";
+    let fake = program(&format!("{BEGIN}{leaves}exit 3\n"), &format!("{BEGIN}{SAY}{leaves}"));
+    let started = Instant::now();
+    let mut scene = start(&fake, Duration::from_secs(10)).await;
+    assert_eq!(scene.turn("go").await.status, TurnStatus::Failed);
+    assert_eq!(scene.turn("again").await.status, TurnStatus::Completed);
+    let told = scene.close().await;
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert_eq!(reason(&told), SessionEndReason::Completed, "{told:#?}");
+}
