@@ -1,6 +1,6 @@
 //! The loop: what happens goes to `update`, what it wants is carried out, and the screen is drawn when it rests.
 
-mod work;
+mod effects;
 
 use std::fmt;
 use std::io;
