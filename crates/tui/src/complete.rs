@@ -5,6 +5,7 @@ use multitap_event::ApprovalMode;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher};
 
+use crate::app::step;
 use crate::commands::{self, Offered};
 use crate::files::SHOWN;
 
@@ -35,6 +36,14 @@ pub(crate) struct Item {
     pub(crate) text: String,
     /// Nothing needs to follow: Enter may send it at once.
     pub(crate) is_whole: bool,
+}
+
+impl Item {
+    /// Something that is put in as it is shown.
+    pub(crate) fn new(shown: impl Into<String>, does: impl Into<String>) -> Self {
+        let shown = shown.into();
+        Self { text: shown.clone(), shown, does: does.into(), is_whole: true }
+    }
 }
 
 /// What Enter does where something is offered.
@@ -100,9 +109,8 @@ impl Completion {
     }
 
     pub(crate) fn choose(&mut self, down: bool) {
-        let count = self.items.len().max(1);
         self.moved = true;
-        self.chosen = if down { (self.chosen + 1) % count } else { (self.chosen + count - 1) % count };
+        self.chosen = step(self.chosen, down, self.items.len());
     }
 }
 
@@ -209,7 +217,7 @@ pub(crate) fn mode(mode: ApprovalMode) -> Item {
         ApprovalMode::Plan => "look and plan, change nothing",
         ApprovalMode::DontAsk => "nothing is asked; what no rule allows is denied",
     };
-    Item { shown: mode.to_string(), does: does.to_owned(), text: mode.to_string(), is_whole: true }
+    Item::new(mode.to_string(), does)
 }
 
 /// Those that match, the best first; all of them, in their own order, for an empty query.

@@ -30,6 +30,8 @@ pub(crate) enum Action {
     Suspend,
     /// From the desktop's clipboard, which has what no terminal hands over.
     Paste,
+    /// That one of the open questions.
+    GoToQuestion(usize),
     Nothing,
 }
 
@@ -118,6 +120,7 @@ pub(crate) fn action(key: KeyEvent) -> Action {
             'd' => Action::Erase(Erase::WordForward),
             'c' => Action::Copy(Copied::Answer),
             'x' => Action::Copy(Copied::Code),
+            digit @ '1'..='9' => Action::GoToQuestion(digit as usize - '1' as usize),
             _ => Action::Nothing,
         },
         KeyCode::Char(letter) => Action::Insert(letter),

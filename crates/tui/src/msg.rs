@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use crossterm::event::KeyEvent;
-use multitap_event::{Decide, Event, Image, Prompt, Timestamp};
+use multitap_event::{ClientRef, Decide, Event, Image, Prompt, Timestamp};
 use multitap_hub::State;
+use ratatui::layout::Size;
 
 use crate::around::{Address, Earlier};
 use crate::complete::Wanted;
@@ -21,7 +22,7 @@ pub(crate) enum Clipped {
 #[derive(Debug)]
 pub(crate) enum Msg {
     /// In the session.
-    Told(Box<Event>),
+    Event(Box<Event>),
     /// Events are lost between these two.
     Gap {
         after: u64,
@@ -35,16 +36,14 @@ pub(crate) enum Msg {
     Paste(String),
     /// Lines up, or down where it is positive.
     Wheel(isize),
-    Resized {
-        columns: u16,
-        rows: u16,
-    },
+    Resized(Size),
     Focused(bool),
     /// This branch is checked out.
     Branch(Option<String>),
-    /// The connection to a session that runs elsewhere is lost, and why; or it is back.
-    Lost(String),
-    Back,
+    /// The connection to a session that runs elsewhere is lost, and why.
+    ConnectionLost(String),
+    /// It is back, with this client.
+    Reconnected(ClientRef),
     /// Something that was asked for was not done.
     Refused(String),
     /// A prompt was not taken, and why.
@@ -92,12 +91,12 @@ pub(crate) enum Msg {
     Agents(Vec<String>),
     /// Where others can join now.
     Shared(Option<Address>),
-    /// Time has passed.
-    Tick,
-    /// The question on the screen has been there long enough to be read, or has been gone so long.
-    Ripe,
-    /// A turn is still at it, at that moment.
-    Beat(Timestamp),
+    /// The time to press a key again is over.
+    RepeatExpired,
+    /// A question has been open long enough to be read, or closed long enough to be noticed.
+    QuestionSeen,
+    /// The time, while a turn runs.
+    Clock(Timestamp),
     /// No more comes: the session is over, or this client was sent away.
     Over(String),
 }

@@ -14,6 +14,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use multitap_event::{ClientRef, Timestamp};
 use multitap_hub::{Feed, FeedEnd, Join, JoinError, JoinFrom, Reach, Session, Told, WhenBusy};
+use ratatui::layout::Size;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::task::TaskTracker;
@@ -28,7 +29,7 @@ use crate::preferences::Preferences;
 use crate::seat::{Seat, Taken};
 use crate::terminal;
 use crate::theme::Theme;
-use crate::view::{title, view};
+use crate::view::{Layout, title, view};
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
@@ -107,20 +108,19 @@ pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<
     if let Some(state) = joined.snapshot {
         drop(model.begin(*state));
     }
-    model.door = options.door;
-    (model.is_host, model.notice) = (options.is_host, options.greeting);
-    model.session = Some(session.id().to_string());
+    (model.session.id, model.session.address) = (Some(session.id().to_string()), options.door);
+    (model.session.is_host, model.status.notice) = (options.is_host, options.greeting);
     if let Some(file) = options.history.clone() {
         let past = tokio::task::spawn_blocking(move || history::load(&file)).await;
-        model.history = History::new(past.unwrap_or_default());
+        model.prompt.history = History::new(past.unwrap_or_default());
     }
     let taken = seat.take(options.preferences)?;
-    let size = taken.screen.size()?;
-    (model.columns, model.rows) = (size.width, size.height);
+    let layout = Layout::new(&model, taken.screen.size()?);
     let (answers, answered) = mpsc::channel(ANSWERS);
     let mut looping = Loop {
         session,
         model,
+        layout,
         taken,
         feed: joined.feed,
         answers,
@@ -149,6 +149,8 @@ pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<
 struct Loop<'a> {
     session: Session,
     model: Model,
+    /// Of the last frame.
+    layout: Layout,
     /// Who has the terminal meanwhile, and what for.
     lent: Option<(Edited, Editing)>,
     taken: &'a mut Taken,
@@ -245,26 +247,26 @@ impl Loop<'_> {
                     Err(error) => return Ok(gone(&error)),
                 },
                 reach = reaches.changed() => match reach {
-                    Reach::Lost(why) => self.on(Msg::Lost(why.to_string())),
+                    Reach::Lost(why) => self.on(Msg::ConnectionLost(why.to_string())),
                     Reach::Here => {
-                        self.model.me = reaches.client().unwrap_or_else(|| self.model.me.clone());
-                        self.on(Msg::Back);
+                        let me = reaches.client().unwrap_or_else(|| self.model.session.me.clone());
+                        self.on(Msg::Reconnected(me));
                     }
                     // The end of the feed says it.
                     Reach::Gone(_) => {}
                 },
                 () = at(again) => {
                     again = None;
-                    self.on(Msg::Tick);
+                    self.on(Msg::RepeatExpired);
                 }
                 () = sleep_until(drawn + FRAME), if dirty && self.lent.is_none() => continue,
                 () = at(ripe) => {
                     (read, ripe) = (None, None);
-                    self.on(Msg::Ripe);
+                    self.on(Msg::QuestionSeen);
                 }
-                () = sleep_until(beat), if !over && self.model.state.is_busy() => {
+                () = sleep_until(beat), if !over && self.model.session.state.is_busy() => {
                     beat = Instant::now() + BEAT;
-                    self.on(Msg::Beat(Timestamp::now()));
+                    self.on(Msg::Clock(Timestamp::now()));
                 }
             }
             dirty = true;
@@ -272,15 +274,16 @@ impl Loop<'_> {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        let model = &self.model;
-        self.taken.screen.draw(&title(model), |frame| view(model, frame))
+        self.layout = Layout::new(&self.model, self.layout.size);
+        let (model, layout) = (&self.model, &self.layout);
+        self.taken.screen.draw(&title(model), |frame| view(model, layout, frame))
     }
 
     fn on_told(&mut self, told: Told) {
         match told {
             Told::Event(entry) => {
                 if let Some(event) = entry.event() {
-                    self.on(Msg::Told(Box::new(event.clone())));
+                    self.on(Msg::Event(Box::new(event.clone())));
                 }
             }
             Told::Gap { after, next } => self.on(Msg::Gap { after, next }),
@@ -291,7 +294,11 @@ impl Loop<'_> {
         match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.on(Msg::Key(key)),
             Input::Paste(text) => self.on(Msg::Paste(text)),
-            Input::Resize(columns, rows) => self.on(Msg::Resized { columns, rows }),
+            Input::Resize(width, height) => {
+                let size = Size { width, height };
+                self.on(Msg::Resized(size));
+                self.layout = Layout::new(&self.model, size);
+            }
             Input::FocusGained => self.on(Msg::Focused(true)),
             Input::FocusLost => self.on(Msg::Focused(false)),
             Input::Mouse(mouse) => match mouse.kind {
@@ -304,7 +311,7 @@ impl Loop<'_> {
     }
 
     fn on(&mut self, msg: Msg) {
-        for effect in update(&mut self.model, msg) {
+        for effect in update(&mut self.model, &self.layout, msg) {
             self.carry_out(effect);
         }
     }

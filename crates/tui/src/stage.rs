@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use multitap_event::{ClientRef, Door, Event};
 use ratatui::backend::CrosstermBackend;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect, Size};
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use crate::app::{Model, update};
 use crate::msg::Msg;
 use crate::theme::Theme;
-use crate::view::view;
+use crate::view::{Layout, view};
 
 /// A session on a screen whose bytes are counted and thrown away.
 pub struct Stage {
     model: Model,
+    layout: Layout,
     terminal: Terminal<CrosstermBackend<Counted>>,
     bytes: Arc<AtomicU64>,
 }
@@ -31,56 +32,64 @@ impl std::fmt::Debug for Stage {
 
 impl Stage {
     pub fn new(columns: u16, rows: u16) -> io::Result<Self> {
-        let mut model = Model::new(ClientRef::new("terminal", Door::Terminal), "~/src".to_owned(), Theme::new(true));
-        (model.columns, model.rows) = (columns, rows);
+        let model = Model::new(ClientRef::new("terminal", Door::Terminal), "~/src".to_owned(), Theme::new(true));
+        let layout = Layout::new(&model, Size::new(columns, rows));
         let bytes: Arc<AtomicU64> = Arc::default();
         let viewport = Viewport::Fixed(Rect::new(0, 0, columns, rows));
         let terminal =
             Terminal::with_options(CrosstermBackend::new(Counted(bytes.clone())), TerminalOptions { viewport })?;
-        Ok(Self { model, terminal, bytes })
+        Ok(Self { model, layout, terminal, bytes })
     }
 
     /// Something happened in the session.
     pub fn tell(&mut self, event: Event) {
-        update(&mut self.model, Msg::Told(Box::new(event)));
+        self.on(Msg::Event(Box::new(event)));
     }
 
     /// Another width.
     pub fn resize(&mut self, columns: u16) -> io::Result<()> {
-        let rows = self.model.rows;
-        update(&mut self.model, Msg::Resized { columns, rows });
-        self.terminal.resize(Rect::new(0, 0, columns, rows))
+        let size = Size { width: columns, ..self.layout.size };
+        self.on(Msg::Resized(size));
+        self.layout = Layout::new(&self.model, size);
+        self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
     /// A page up.
     pub fn page_up(&mut self) {
-        update(&mut self.model, Msg::Key(KeyEvent::new(KeyCode::PageUp, KeyModifiers::NONE)));
+        self.press(KeyCode::PageUp, KeyModifiers::NONE);
     }
 
     /// To the first line there is.
     pub fn to_top(&mut self) {
-        update(&mut self.model, Msg::Key(KeyEvent::new(KeyCode::Home, KeyModifiers::CONTROL)));
+        self.press(KeyCode::Home, KeyModifiers::CONTROL);
     }
 
     /// And back to the last.
     pub fn to_latest(&mut self) {
-        update(&mut self.model, Msg::Key(KeyEvent::new(KeyCode::End, KeyModifiers::CONTROL)));
+        self.press(KeyCode::End, KeyModifiers::CONTROL);
     }
 
     /// Looks for words.
     pub fn search(&mut self, words: &str) {
-        update(&mut self.model, Msg::Key(KeyEvent::new(KeyCode::Char('f'), KeyModifiers::CONTROL)));
-        for letter in words.chars() {
-            update(&mut self.model, Msg::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE)));
-        }
-        update(&mut self.model, Msg::Key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)));
+        self.press(KeyCode::Char('f'), KeyModifiers::CONTROL);
+        words.chars().for_each(|letter| self.press(KeyCode::Char(letter), KeyModifiers::NONE));
+        self.press(KeyCode::Esc, KeyModifiers::NONE);
+    }
+
+    fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) {
+        self.on(Msg::Key(KeyEvent::new(code, modifiers)));
+    }
+
+    fn on(&mut self, msg: Msg) {
+        update(&mut self.model, &self.layout, msg);
     }
 
     /// Draws a frame, and says how long that took.
     pub fn draw(&mut self) -> io::Result<Duration> {
         let began = Instant::now();
-        let model = &self.model;
-        self.terminal.draw(|frame| view(model, frame))?;
+        self.layout = Layout::new(&self.model, self.layout.size);
+        let (model, layout) = (&self.model, &self.layout);
+        self.terminal.draw(|frame| view(model, layout, frame))?;
         Ok(began.elapsed())
     }
 

@@ -16,17 +16,19 @@ use multitap_event::{ClientRef, Door, Draft, Event, EventKind, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
+use ratatui::layout::Size;
 use serde_json::Value;
 
 use crate::app::{Model, update};
 use crate::effect::Effect;
 use crate::msg::Msg;
 use crate::theme::Theme;
-use crate::view::view;
+use crate::view::{Layout, view};
 
 /// A screen that is played on.
 struct Play {
     model: Model,
+    layout: Layout,
     seq: u64,
 }
 
@@ -34,9 +36,9 @@ impl Play {
     fn new(columns: u16, rows: u16) -> Self {
         let me = ClientRef { client_id: Some("me".into()), ..ClientRef::new("terminal", Door::Terminal) };
         let mut model = Model::new(me, "~/src/app".to_owned(), Theme::new(true));
-        model.branch = Some("main".to_owned());
-        (model.columns, model.rows) = (columns, rows);
-        Self { model, seq: 0 }
+        model.session.branch = Some("main".to_owned());
+        let layout = Layout::new(&model, Size::new(columns, rows));
+        Self { model, layout, seq: 0 }
     }
 
     fn event(&mut self, kind: EventKind) -> Event {
@@ -49,7 +51,7 @@ impl Play {
     fn tell(&mut self, event: &Value) -> Vec<Effect> {
         let effects = self.tell_now(event);
         // What is on the screen is read.
-        self.on(Msg::Ripe);
+        self.on(Msg::QuestionSeen);
         effects
     }
 
@@ -58,11 +60,19 @@ impl Play {
     fn tell_now(&mut self, event: &Value) -> Vec<Effect> {
         let kind = serde_json::from_value(event.clone()).unwrap_or_else(|error| panic!("{event}: {error}"));
         let event = self.event(kind);
-        self.on(Msg::Told(Box::new(event)))
+        self.on(Msg::Event(Box::new(event)))
+    }
+
+    /// Another number of rows.
+    fn set_rows(&mut self, rows: u16) {
+        self.on(Msg::Resized(Size { height: rows, ..self.layout.size }));
     }
 
     fn on(&mut self, msg: Msg) -> Vec<Effect> {
-        update(&mut self.model, msg)
+        let size = if let Msg::Resized(size) = msg { size } else { self.layout.size };
+        let effects = update(&mut self.model, &self.layout, msg);
+        self.layout = Layout::new(&self.model, size);
+        effects
     }
 
     fn press(&mut self, code: KeyCode) -> Vec<Effect> {
@@ -80,8 +90,8 @@ impl Play {
     }
 
     fn buffer(&self) -> Buffer {
-        let mut terminal = Terminal::new(TestBackend::new(self.model.columns, self.model.rows)).unwrap();
-        terminal.draw(|frame| view(&self.model, frame)).unwrap();
+        let mut terminal = Terminal::new(TestBackend::new(self.layout.size.width, self.layout.size.height)).unwrap();
+        terminal.draw(|frame| view(&self.model, &Layout::new(&self.model, self.layout.size), frame)).unwrap();
         terminal.backend().buffer().clone()
     }
 

@@ -1,99 +1,126 @@
-//! The model on the screen, and nothing else.
+//! Draws the model, and says where everything goes: `Layout` is computed once per frame, `view` draws by it, and `update`
+//! is given it for whatever depends on what the user sees.
 
 mod above;
 mod composer;
-mod help;
+mod keys;
 mod overlay;
 mod question;
 mod status;
 mod title;
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Rect, Size};
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
+use self::composer::Field;
+pub(crate) use self::title::title;
 use crate::app::{Model, Overlay};
 use crate::transcript::{COUNTED, Shape, mark};
-use crate::wrap::width;
+use crate::wrap::{cells, width};
 
-/// The rows under the transcript.
-pub(crate) fn below(model: &Model) -> usize {
-    let middle = match &model.asking {
-        Some(asking) => question::rows(model, asking),
-        None => above::rows(model) + composer::rows(model),
-    };
-    middle + status::rows(model)
+/// Where everything is in one frame, with the lines of whatever the layout depends on.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// The size of the screen.
+    pub(crate) size: Size,
+    /// What the lines of the transcript are made for.
+    pub(crate) shape: Shape,
+    middle: Middle,
+    status: Vec<Line<'static>>,
+    overlay: Option<overlay::Content>,
 }
 
-/// How many lines of what is asked about are not on the screen.
-pub(crate) fn hidden_details(model: &Model) -> usize {
-    model.asking.as_ref().map_or(0, |asking| question::hidden(model, asking))
+/// What is between the transcript and the status line.
+#[derive(Debug)]
+enum Middle {
+    Question(question::Content),
+    Prompt { above: Vec<Line<'static>>, field: Field },
 }
 
-/// Whether a question on this screen can be read, and so answered.
-pub(crate) fn is_readable(model: &Model) -> bool {
-    question::is_readable(model)
-}
+impl Layout {
+    pub(crate) fn new(model: &Model, size: Size) -> Self {
+        let columns = usize::from(size.width);
+        let middle = match &model.questions.shown {
+            Some(dialog) => Middle::Question(question::Content::new(model, dialog, size)),
+            None => Middle::Prompt {
+                above: above::lines(model, columns),
+                field: Field::new(&model.prompt.composer, columns),
+            },
+        };
+        let status = status::lines(model, size);
+        let rows = usize::from(size.height).saturating_sub(middle.rows() + status.len()).max(1);
+        let overlay = model.overlay.as_ref().map(|overlay| overlay::Content::new(overlay, size, model.theme));
+        Self { size, shape: Shape { columns, rows, theme: model.theme }, middle, status, overlay }
+    }
 
-/// How many lines of the help are not on the screen.
-pub(crate) fn hidden_help(model: &Model) -> usize {
-    help::hidden(model)
-}
+    /// How many lines of the overlay do not fit.
+    pub(crate) fn hidden(&self) -> usize {
+        self.overlay.as_ref().map_or(0, overlay::Content::hidden)
+    }
 
-/// How many lines of the page that lies over the screen are not on it.
-pub(crate) fn hidden_page(model: &Model) -> usize {
-    match &model.overlay {
-        Some(Overlay::Page(page)) => overlay::hidden(page, usize::from(model.columns), usize::from(model.rows)),
-        Some(Overlay::Picker(_)) | None => 0,
+    /// How many lines of what a question is about do not fit.
+    pub(crate) fn hidden_details(&self) -> usize {
+        if let Middle::Question(content) = &self.middle { content.hidden() } else { 0 }
+    }
+
+    /// Whether the screen is large enough to read a question: nobody allows what they cannot read.
+    pub(crate) fn is_question_readable(&self) -> bool {
+        question::is_readable(self.size)
     }
 }
 
-/// The title of the window.
-pub(crate) fn title(model: &Model) -> String {
-    title::title(model)
+impl Middle {
+    fn rows(&self) -> usize {
+        match self {
+            Self::Question(content) => content.rows(),
+            Self::Prompt { above, field } => above.len() + composer::rows(field),
+        }
+    }
 }
 
 /// Draws everything.
-pub(crate) fn view(model: &Model, frame: &mut Frame<'_>) {
+pub(crate) fn view(model: &Model, layout: &Layout, frame: &mut Frame<'_>) {
     let area = frame.area();
-    if model.help {
-        return help::draw(model, frame, area);
+    if let (Some(Overlay::Keys { top }), Some(content)) = (&model.overlay, &layout.overlay) {
+        return keys::draw(content, *top, model.theme, frame, area);
     }
-    let below = u16::try_from(below(model)).unwrap_or(u16::MAX).min(area.height);
-    let last = u16::try_from(status::rows(model)).unwrap_or(1).min(area.height);
+    let last = cells(layout.status.len()).min(area.height);
+    let below = cells(layout.middle.rows() + layout.status.len()).min(area.height);
     let heights = [Constraint::Min(0), Constraint::Length(below.saturating_sub(last)), Constraint::Length(last)];
-    let [above, middle, status] = Layout::vertical(heights).areas(area);
-    transcript(model, frame, above);
-    match &model.asking {
-        Some(asking) => question::draw(model, asking, frame, middle),
-        None => {
-            let rows = u16::try_from(above::rows(model)).unwrap_or(u16::MAX);
-            let [offered, typed] = Layout::vertical([Constraint::Length(rows), Constraint::Min(3)]).areas(middle);
-            above::draw(model, frame, offered);
-            composer::draw(model, frame, typed);
+    let [above, middle, status] = ratatui::layout::Layout::vertical(heights).areas(area);
+    transcript(model, layout, frame, above);
+    match (&layout.middle, &model.questions.shown) {
+        (Middle::Question(content), Some(dialog)) => question::draw(model, dialog, content, frame, middle),
+        (Middle::Prompt { above, field }, _) => {
+            let heights = [Constraint::Length(cells(above.len())), Constraint::Min(3)];
+            let [offered, typed] = ratatui::layout::Layout::vertical(heights).areas(middle);
+            frame.render_widget(Paragraph::new(above.clone()), offered);
+            composer::draw(model, field, frame, typed);
         }
+        (Middle::Question(_), None) => {}
     }
-    status::draw(model, frame, status);
-    if let Some(overlay) = &model.overlay {
+    status::draw(model, &layout.status, frame, status);
+    if let (Some(overlay), Some(content)) = (&model.overlay, &layout.overlay) {
         let area = Rect { height: area.height.saturating_sub(last), ..area };
-        overlay::draw(model, overlay, frame, area);
+        overlay::draw(overlay, content, model.theme, frame, area);
     }
 }
 
-fn transcript(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let shape = Shape { columns: usize::from(area.width), rows: usize::from(area.height), theme: model.theme };
-    let mut lines = model.transcript.visible(model.scroll, shape);
-    if let Some(search) = &model.search {
+fn transcript(model: &Model, layout: &Layout, frame: &mut Frame<'_>, area: Rect) {
+    let shape = Shape { rows: usize::from(area.height), ..layout.shape };
+    let mut lines = model.scrollback.transcript.visible(model.scrollback.scroll, shape);
+    if let Some(search) = &model.scrollback.search {
         lines.iter_mut().for_each(|line| mark(line, search.words.text(), model.theme.found()));
     }
     frame.render_widget(Paragraph::new(lines), area);
-    if let Some(left) = model.left {
-        below_hint(model, model.transcript.since(left, shape), frame, area);
+    if let Some(left) = model.scrollback.left {
+        below_hint(model, model.scrollback.transcript.since(left, shape), frame, area);
     }
 }
 
-/// Says what is under the last line, in its right corner.
+/// Says in the right corner of the transcript how much follows below it.
 fn below_hint(model: &Model, new: usize, frame: &mut Frame<'_>, area: Rect) {
     let words = match new {
         0 => " ↓ Ctrl+End ".to_owned(),
@@ -101,7 +128,7 @@ fn below_hint(model: &Model, new: usize, frame: &mut Frame<'_>, area: Rect) {
         2..=COUNTED => format!(" ↓ {new} new lines below "),
         _ => format!(" ↓ more than {COUNTED} new lines below "),
     };
-    let wide = u16::try_from(width(&words)).unwrap_or(u16::MAX).min(area.width);
+    let wide = cells(width(&words)).min(area.width);
     let at =
         Rect { x: area.right() - wide, y: area.bottom().saturating_sub(1), width: wide, height: area.height.min(1) };
     frame.render_widget(Paragraph::new(Line::styled(words, model.theme.chosen())), at);

@@ -10,6 +10,11 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
+/// A count of rows or columns as ratatui takes it.
+pub(crate) fn cells(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
 /// Cuts a line; those after the first begin with `indent` spaces.
 pub(crate) fn wrap(line: Line<'static>, columns: usize, indent: usize) -> Vec<Line<'static>> {
     let columns = columns.max(1);

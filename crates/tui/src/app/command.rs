@@ -1,11 +1,10 @@
 //! The commands of the terminal, carried out; and leaving, which may need a question first. Pure.
 
-use multitap_event::{ClientRef, ClientRole, Query};
+use multitap_event::{ClientRole, Query};
 use qrcode::{EcLevel, QrCode};
-use serde_json::{Map, Value};
 
 use super::overlay::{Overlay, Page, Pick, Picker, row};
-use super::{Model, act};
+use super::{Model, key};
 use crate::around::{Address, Earlier, Share};
 use crate::commands::{self, Own};
 use crate::complete::{self, Item};
@@ -16,7 +15,7 @@ use crate::keys::Copied;
 pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
     match (own, argument) {
         (Own::Model, "") => {
-            model.wants_models = true;
+            model.agent.wants_models = true;
             return vec![Effect::Query(Query::Models)];
         }
         (Own::Model, name) => return vec![Effect::SetModel(name.to_owned())],
@@ -24,19 +23,19 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
         (Own::Mode, mode) => return vec![Effect::SetMode(mode.to_owned())],
         (Own::Agents, _) => return vec![Effect::Agents],
         (Own::Sessions, _) => return vec![Effect::Sessions],
-        (Own::New | Own::Clear, _) if !model.is_host => {
-            model.notice = Some("this session runs elsewhere: leave, and start another with `multitap`".to_owned());
+        (Own::New | Own::Clear, _) if !model.session.is_host => {
+            model.status.show("this session runs elsewhere: leave, and start another with `multitap`");
         }
         (Own::New | Own::Clear, _) => return leave(model, Outcome::New),
         (Own::Share, words) => match share(words) {
             Ok(share) => return vec![Effect::Share(share)],
-            Err(why) => model.notice = Some(why),
+            Err(why) => model.status.show(why),
         },
         (Own::Clients, _) => model.overlay = Some(Overlay::Picker(clients(model))),
         (Own::Stats, _) => model.overlay = Some(Overlay::Page(stats(model))),
         // With a path it is a part of what is typed.
-        (Own::Image, _) => model.notice = Some("/image needs the path of a picture".to_owned()),
-        (Own::Copy, _) => return act::copy(model, Copied::Answer),
+        (Own::Image, _) => model.status.show("/image needs the path of a picture"),
+        (Own::Copy, _) => return key::copy(model, Copied::Answer),
         (Own::Help, _) => model.overlay = Some(Overlay::Page(help(model))),
         (Own::Quit, _) => return leave(model, Outcome::Left),
     }
@@ -45,8 +44,8 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
 
 /// Leaves; where that ends the session for others, whoever sits here is asked first.
 pub(super) fn leave(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
-    let others = others(model).count();
-    if !model.is_host || others == 0 || model.over.is_some() {
+    let others = model.session.others().count();
+    if !model.session.is_host || others == 0 || model.session.over.is_some() {
         return vec![Effect::Leave(outcome)];
     }
     let mut rows = Vec::new();
@@ -68,11 +67,6 @@ pub(super) fn leave(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Those who are connected beside this screen.
-pub(crate) fn others(model: &Model) -> impl Iterator<Item = &ClientRef> {
-    model.state.clients.iter().filter(|client| client.client_id != model.me.client_id)
-}
-
 fn share(words: &str) -> Result<Share, String> {
     let words: Vec<&str> = words.split_whitespace().collect();
     match words.as_slice() {
@@ -87,63 +81,47 @@ fn share(words: &str) -> Result<Share, String> {
 }
 
 fn modes(model: &Model) -> Picker {
-    let modes = model.modes();
+    let modes = model.agent.modes(&model.session);
     let rows = modes.iter().map(|mode| (complete::mode(*mode), Pick::Mode(mode.to_string())));
     let mut picker = Picker::new("what runs unasked", rows.collect());
-    picker.chosen = modes.iter().position(|mode| Some(*mode) == model.state.mode).unwrap_or_default();
+    picker.chosen = modes.iter().position(|mode| Some(*mode) == model.session.state.mode).unwrap_or_default();
     picker
-}
-
-/// The models in an agent's answer, each agent in its own way.
-pub(super) fn read_models(data: &Map<String, Value>) -> Vec<Item> {
-    let list = data.get("models").and_then(Value::as_array);
-    let item = |value: &Value| {
-        let text = |key: &str| value.get(key).and_then(Value::as_str);
-        let name = value.as_str().or_else(|| ["value", "modelId", "id", "model", "name"].into_iter().find_map(text))?;
-        let title = text("displayName").or_else(|| text("name")).filter(|title| *title != name);
-        let does = [title, text("description")].into_iter().flatten().collect::<Vec<_>>().join(" · ");
-        let hidden = value.get("hidden").and_then(Value::as_bool).unwrap_or_default();
-        (!hidden).then(|| Item { shown: name.to_owned(), does, text: name.to_owned(), is_whole: true })
-    };
-    list.into_iter().flatten().filter_map(item).collect()
 }
 
 /// The models are known: the choice that was asked for is shown.
 pub(super) fn choose_model(model: &mut Model) {
-    if !std::mem::take(&mut model.wants_models) {
+    if !std::mem::take(&mut model.agent.wants_models) {
         return;
     }
-    if model.models.is_empty() {
-        model.notice = Some("this agent names no models: say /model NAME".to_owned());
+    if model.agent.models.is_empty() {
+        model.status.show("this agent names no models: say /model NAME");
         return;
     }
-    let rows = model.models.iter().map(|item| (item.clone(), Pick::Model(item.text.clone())));
+    let models = &model.agent.models;
+    let rows = models.iter().map(|item| (item.clone(), Pick::Model(item.text.clone())));
     let mut picker = Picker::new("the model", rows.collect());
-    picker.chosen = model.models.iter().position(|item| Some(&item.text) == model.state.model.as_ref()).unwrap_or(0);
+    let now = model.session.state.model.as_ref();
+    picker.chosen = models.iter().position(|item| Some(&item.text) == now).unwrap_or(0);
     model.overlay = Some(Overlay::Picker(picker));
 }
 
-pub(super) fn sessions(model: &mut Model, sessions: Vec<Earlier>) {
+pub(super) fn show_sessions(model: &mut Model, sessions: Vec<Earlier>) {
     if sessions.is_empty() {
-        model.notice = Some("no other session of this folder is kept".to_owned());
+        model.status.show("no other session of this folder is kept");
         return;
     }
     let rows = sessions.into_iter().map(|session| {
-        let item = Item { shown: session.title, does: session.about, text: String::new(), is_whole: true };
-        // What is typed narrows by title and by id.
+        let item = Item::new(session.title, session.about);
+        // The filter matches the title and the id.
         (Item { text: format!("{} {}", item.shown, session.id), ..item }, Pick::Resume(session.id))
     });
     model.overlay = Some(Overlay::Picker(Picker::new("go on with", rows.collect())));
 }
 
-pub(super) fn agents(model: &mut Model, lines: Vec<String>) {
-    model.overlay = Some(Overlay::Page(Page { title: "Agents".to_owned(), lines, ..Page::default() }));
-}
-
-pub(super) fn shared(model: &mut Model, address: Option<Address>) {
-    model.door = address.as_ref().map(|address| address.url.clone());
+pub(super) fn show_address(model: &mut Model, address: Option<Address>) {
+    model.session.address = address.as_ref().map(|address| address.url.clone());
     let Some(address) = address else {
-        model.notice = Some("the door is closed: nobody else can join".to_owned());
+        model.status.show("the door is closed: nobody else can join");
         return;
     };
     let mut lines = vec![address.url.clone()];
@@ -152,7 +130,7 @@ pub(super) fn shared(model: &mut Model, address: Option<Address>) {
     // A token behind the sign is not sent to any server.
     let link = address.token.map_or_else(|| address.url.clone(), |token| format!("{}/#token={token}", address.url));
     let code = QrCode::with_error_correction_level(link, EcLevel::L).map(|code| half_blocks(&code)).unwrap_or_default();
-    model.overlay = Some(Overlay::Page(Page { title: "Others join here".to_owned(), lines, code, top: 0 }));
+    model.overlay = Some(Overlay::Page(Page { code, ..Page::new("Others join here", lines) }));
 }
 
 /// Two modules in a letter, dark as what is drawn, with a rim that is just wide enough for a camera: on a screen of 24
@@ -175,8 +153,8 @@ fn half_blocks(code: &QrCode) -> Vec<String> {
 }
 
 fn clients(model: &Model) -> Picker {
-    let rows = model.state.clients.iter().map(|client| {
-        let mine = client.client_id == model.me.client_id;
+    let rows = model.session.state.clients.iter().map(|client| {
+        let mine = client.client_id == model.session.me.client_id;
         let role = match client.role {
             Some(ClientRole::Observer) => "only sees",
             Some(ClientRole::Controller) => "prompts and answers",
@@ -193,13 +171,13 @@ fn clients(model: &Model) -> Picker {
 }
 
 fn stats(model: &Model) -> Page {
-    let state = &model.state;
+    let state = &model.session.state;
     let mut lines = Vec::new();
     let mut add = |name: &str, value: Option<String>| lines.extend(value.map(|value| format!("{name:16} {value}")));
     add("agent", state.start.as_ref().map(|start| start.agent_type.to_string()));
     add("model", state.model.clone());
     add("mode", state.mode.map(|mode| mode.to_string()).or_else(|| state.native_mode.clone()));
-    add("session", model.session.clone());
+    add("session", model.session.id.clone());
     add("agent's own id", state.native_id.clone());
     add("turns", Some(state.turns.to_string()));
     add("events", Some(state.seq.to_string()));
@@ -212,14 +190,14 @@ fn stats(model: &Model) -> Page {
     add("clients", Some(state.clients.len().to_string()));
     add("waiting prompts", Some(state.queue.len().to_string()));
     add("rules", Some(state.rules.len().to_string()));
-    Page { title: "This session".to_owned(), lines, ..Page::default() }
+    Page::new("This session", lines)
 }
 
 fn help(model: &Model) -> Page {
     let line = |name: &str, argument: &str, does: &str| format!("{:28} {does}", format!("/{name} {argument}"));
     let mut lines = vec!["The terminal's own (? shows the keys):".to_owned()];
     lines.extend(commands::COMMANDS.iter().map(|command| line(command.name, command.argument, command.does)));
-    let agents = model.commands.iter().flatten();
+    let agents = model.agent.commands.iter().flatten();
     let agents: Vec<_> = agents.filter(|offered| commands::find(&format!("/{}", offered.name)).is_none()).collect();
     if !agents.is_empty() {
         lines.extend([String::new(), "The agent's:".to_owned()]);
@@ -227,5 +205,5 @@ fn help(model: &Model) -> Page {
     }
     lines
         .extend([String::new(), "@ mentions a file. A line that begins with ! is a command for the shell.".to_owned()]);
-    Page { title: "Commands".to_owned(), lines, ..Page::default() }
+    Page::new("Commands", lines)
 }

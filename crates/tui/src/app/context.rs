@@ -11,8 +11,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// What an event tells of it: in our words, in those of ACP, or in Claude's.
-    pub(super) fn told(event: &Event) -> Option<Self> {
+    /// What an event reports of it: with our field names, those of ACP, or Claude's.
+    pub(super) fn of(event: &Event) -> Option<Self> {
         let EventKind::System(note) = &event.kind else { return None };
         let number = |keys: [&str; 3]| keys.iter().find_map(|key| note.data.get(*key).and_then(Value::as_u64));
         let used = number(["usedTokens", "used", "totalTokens"]).filter(|_| note.subtype == SystemSubtype::CONTEXT)?;

@@ -1,32 +1,31 @@
-//! What an agent wants to know: its questions one after the other, the answers so far, and a look at all of them before
-//! they are sent. Pure.
+//! A form of several questions: one part each, the answers so far, and an overview of them before they are sent. Pure.
 
 use std::collections::BTreeMap;
 
 use multitap_event::{AskedQuestion, Choice, Decide, Details, Question};
 use serde_json::Value;
 
-use super::ask::{allows, rejects};
+use super::dialog::{allows, rejects};
 
-/// The questions, and which of them is on the screen.
+/// The questions, and which of them is shown.
 #[derive(Debug)]
 pub(crate) struct Form {
     parts: Vec<Part>,
-    /// Behind the last one is the look at all of them.
+    /// The number of parts is the overview.
     at: usize,
 }
 
-/// One question, and what is answered to it.
+/// One question, and its answer so far.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) asked: AskedQuestion,
-    picked: Vec<usize>,
+    selected: Vec<usize>,
     pub(crate) words: String,
-    /// No answer is the answer.
+    /// The user confirmed an empty answer.
     left_empty: bool,
 }
 
-/// One thing that can be chosen.
+/// One row that can be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Row {
     Label(usize),
@@ -35,26 +34,26 @@ pub(crate) enum Row {
     Refuse,
 }
 
-/// What choosing comes to.
+/// What follows from a choice.
 #[derive(Debug)]
-pub(super) enum Chosen {
-    Nothing,
-    /// Another part is on the screen.
-    Turned,
-    /// Words are wanted.
-    Words,
+pub(super) enum FormStep {
+    Stay,
+    /// Another part is shown.
+    OtherPart,
+    /// The user types an answer.
+    TypeText,
     Decide(Decide),
-    /// Something has no answer yet, and is on the screen.
-    Missing,
+    /// A part without an answer is shown.
+    Unanswered,
 }
 
 impl Form {
-    /// The form of a question that is one.
+    /// `None` if the question is no form.
     pub(super) fn of(question: &Question) -> Option<Self> {
         let Details::Input { questions } = &question.details else { return None };
         let part = |asked: &AskedQuestion| Part {
             asked: asked.clone(),
-            picked: Vec::new(),
+            selected: Vec::new(),
             words: String::new(),
             left_empty: false,
         };
@@ -66,7 +65,7 @@ impl Form {
         &self.parts
     }
 
-    /// The one on the screen; none if all are looked at.
+    /// The part that is shown; `None` in the overview.
     pub(crate) fn part(&self) -> Option<&Part> {
         self.parts.get(self.at)
     }
@@ -79,14 +78,14 @@ impl Form {
         self.parts.iter().any(Part::is_answered)
     }
 
-    /// What can be chosen now.
+    /// The rows that can be chosen now.
     pub(crate) fn rows(&self, question: &Question) -> Vec<Row> {
         let refuse = rejects(question).map(|_| Row::Refuse);
         match self.part() {
             Some(part) => {
                 let mut rows: Vec<Row> = (0..part.asked.labels.len()).map(Row::Label).collect();
                 rows.push(Row::OwnWords);
-                // Several are refused at their end, and by Esc.
+                // A form of several parts is denied in its overview, and by Esc.
                 rows.extend(refuse.filter(|_| self.parts.len() == 1));
                 rows
             }
@@ -94,17 +93,17 @@ impl Form {
         }
     }
 
-    /// Which row is the first to be chosen.
+    /// The row that is chosen at first.
     pub(super) fn first(&self) -> usize {
-        self.part().and_then(|part| part.picked.first().copied()).unwrap_or(0)
+        self.part().and_then(|part| part.selected.first().copied()).unwrap_or(0)
     }
 
-    /// Whether only words can be the answer, and there are none yet.
-    pub(super) fn wants_words(&self) -> bool {
+    /// Whether only text can be the answer, and there is none yet.
+    pub(super) fn wants_text(&self) -> bool {
         self.part().is_some_and(|part| part.asked.labels.is_empty() && part.words.is_empty())
     }
 
-    /// The part before, or the one after; whether there is one.
+    /// Goes to the part before, or to the one after. Returns whether there is one.
     pub(super) fn turn(&mut self, forward: bool) -> bool {
         let last = if self.parts.len() > 1 { self.parts.len() } else { 0 };
         let to = if forward { Some(self.at + 1).filter(|to| *to <= last) } else { self.at.checked_sub(1) };
@@ -112,91 +111,91 @@ impl Form {
         to.is_some()
     }
 
-    /// To the look at all of them.
-    pub(super) fn turn_to_end(&mut self) {
+    /// Goes to the overview.
+    pub(super) fn go_to_end(&mut self) {
         self.at = self.parts.len();
     }
 
-    /// Takes a row, or takes it back where several may be taken.
-    pub(super) fn toggle(&mut self, row: Row, question: &Question) -> Chosen {
+    /// Selects a row, or toggles it where several may be selected.
+    pub(super) fn toggle(&mut self, row: Row, question: &Question) -> FormStep {
         match (row, self.parts.get_mut(self.at)) {
             (Row::Label(label), Some(part)) if part.asked.multi_select => {
-                match part.picked.iter().position(|picked| *picked == label) {
-                    Some(at) => drop(part.picked.remove(at)),
-                    None => part.picked.push(label),
+                match part.selected.iter().position(|selected| *selected == label) {
+                    Some(at) => drop(part.selected.remove(at)),
+                    None => part.selected.push(label),
                 }
-                part.picked.sort_unstable();
-                Chosen::Nothing
+                part.selected.sort_unstable();
+                FormStep::Stay
             }
             (Row::Label(label), Some(part)) => {
-                (part.picked, part.words, part.left_empty) = (vec![label], String::new(), false);
+                (part.selected, part.words, part.left_empty) = (vec![label], String::new(), false);
                 self.go_on(question)
             }
-            (Row::OwnWords, Some(_)) => Chosen::Words,
+            (Row::OwnWords, Some(_)) => FormStep::TypeText,
             (Row::Send, _) => self.send(question),
-            (Row::Refuse, _) => refuse(question).map_or(Chosen::Nothing, Chosen::Decide),
-            (Row::Label(_) | Row::OwnWords, None) => Chosen::Nothing,
+            (Row::Refuse, _) => refuse(question).map_or(FormStep::Stay, FormStep::Decide),
+            (Row::Label(_) | Row::OwnWords, None) => FormStep::Stay,
         }
     }
 
-    /// Takes a row and goes on.
-    pub(super) fn take(&mut self, row: Row, question: &Question) -> Chosen {
-        let several = self.part().is_some_and(|part| part.asked.multi_select);
+    /// Selects a row and goes on.
+    pub(super) fn confirm(&mut self, row: Row, question: &Question) -> FormStep {
+        let multi_select = self.part().is_some_and(|part| part.asked.multi_select);
         let Row::Label(label) = row else { return self.toggle(row, question) };
-        if !several {
+        if !multi_select {
             return self.toggle(row, question);
         }
-        // Whoever picked some goes on with those.
+        // With something selected, Enter only goes on.
         if let Some(part) = self.parts.get_mut(self.at).filter(|part| !part.is_answered()) {
-            part.picked.push(label);
+            part.selected.push(label);
         }
         self.go_on(question)
     }
 
-    /// Takes the words as the answer, and goes on.
-    pub(super) fn say(&mut self, words: &str, question: &Question) -> Chosen {
-        self.keep(words);
+    /// Takes a text as the answer, and goes on.
+    pub(super) fn submit_text(&mut self, words: &str, question: &Question) -> FormStep {
+        self.set_text(words);
         let alone = self.parts.len() == 1;
-        let Some(part) = self.parts.get_mut(self.at) else { return Chosen::Nothing };
-        part.left_empty = part.words.is_empty() && part.picked.is_empty();
-        // An only question is refused, not left empty.
+        let Some(part) = self.parts.get_mut(self.at) else { return FormStep::Stay };
+        part.left_empty = part.words.is_empty() && part.selected.is_empty();
+        // A single question is denied, not left empty.
         if part.left_empty && alone {
             part.left_empty = false;
-            return Chosen::Nothing;
+            return FormStep::Stay;
         }
         self.go_on(question)
     }
 
-    /// Keeps the words as an answer. Where only one can be given, they are it.
-    pub(super) fn keep(&mut self, words: &str) {
+    /// Stores a text as an answer. Where only one can be given, it replaces what was selected.
+    pub(super) fn set_text(&mut self, words: &str) {
         let Some(part) = self.parts.get_mut(self.at) else { return };
         part.words = words.trim().to_owned();
         if !part.words.is_empty() && !part.asked.multi_select {
-            part.picked.clear();
+            part.selected.clear();
         }
     }
 
-    fn go_on(&mut self, question: &Question) -> Chosen {
+    fn go_on(&mut self, question: &Question) -> FormStep {
         if self.parts.len() == 1 {
             return self.send(question);
         }
         let all = self.parts.iter().all(Part::is_answered);
         self.at = if all { self.parts.len() } else { self.at + 1 };
-        Chosen::Turned
+        FormStep::OtherPart
     }
 
-    fn send(&mut self, question: &Question) -> Chosen {
+    fn send(&mut self, question: &Question) -> FormStep {
         if let Some(missing) = self.parts.iter().position(|part| !part.is_answered()) {
             self.at = missing;
-            return Chosen::Missing;
+            return FormStep::Unanswered;
         }
-        self.decide(question).map_or(Chosen::Nothing, Chosen::Decide)
+        self.decide(question).map_or(FormStep::Stay, FormStep::Decide)
     }
 
     fn decide(&self, question: &Question) -> Option<Decide> {
-        // A single label may be an option of its own.
+        // A label may be an option of its own.
         let label = match self.parts.as_slice() {
-            [part] if !part.asked.multi_select => part.picked.first().and_then(|label| part.asked.labels.get(*label)),
+            [part] if !part.asked.multi_select => part.selected.first().and_then(|label| part.asked.labels.get(*label)),
             _ => None,
         };
         let is_it = |choice: &&Choice| choice.kind.allows() && Some(&choice.name) == label;
@@ -212,22 +211,22 @@ impl Form {
 
 impl Part {
     pub(crate) fn is_answered(&self) -> bool {
-        !self.picked.is_empty() || !self.words.is_empty() || self.left_empty
+        !self.selected.is_empty() || !self.words.is_empty() || self.left_empty
     }
 
-    pub(crate) fn is_picked(&self, label: usize) -> bool {
-        self.picked.contains(&label)
+    pub(crate) fn is_selected(&self, label: usize) -> bool {
+        self.selected.contains(&label)
     }
 
-    /// What is answered, in pieces.
-    pub(crate) fn said(&self) -> Vec<&str> {
-        let labels = self.picked.iter().filter_map(|label| self.asked.labels.get(*label)).map(String::as_str);
+    /// The labels and the text that are answered.
+    pub(crate) fn answers(&self) -> Vec<&str> {
+        let labels = self.selected.iter().filter_map(|label| self.asked.labels.get(*label)).map(String::as_str);
         labels.chain(Some(self.words.as_str()).filter(|words| !words.is_empty())).collect()
     }
 
     fn answer(&self) -> Value {
-        let said = self.said();
-        if self.asked.multi_select { said.into() } else { said.concat().into() }
+        let answers = self.answers();
+        if self.asked.multi_select { answers.into() } else { answers.concat().into() }
     }
 }
 

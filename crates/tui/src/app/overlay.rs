@@ -7,9 +7,14 @@ use crate::complete::{Item, matching};
 use crate::composer::{Erase, Move};
 use crate::effect::{Effect, Outcome};
 use crate::keys::Action;
+use crate::view::Layout;
 
 #[derive(Debug)]
 pub(crate) enum Overlay {
+    /// The table of keys, from that line on.
+    Keys {
+        top: usize,
+    },
     Picker(Picker),
     Page(Page),
 }
@@ -52,6 +57,12 @@ pub(crate) struct Page {
     pub(crate) top: usize,
 }
 
+impl Page {
+    pub(crate) fn new(title: impl Into<String>, lines: Vec<String>) -> Self {
+        Self { title: title.into(), lines, ..Self::default() }
+    }
+}
+
 impl Picker {
     pub(crate) fn new(title: impl Into<String>, rows: Vec<(Item, Pick)>) -> Self {
         Self { title: title.into(), filter: String::new(), chosen: 0, rows, is_numbered: false }
@@ -74,58 +85,69 @@ impl Picker {
         self.rows.iter().filter(|(row, _)| row == item).nth(before).map(|(_, pick)| pick.clone())
     }
 
-    fn go(&mut self, way: Move) {
-        let count = self.items().len().max(1);
-        self.chosen = match way {
-            Move::Up => (self.chosen + count - 1) % count,
-            Move::Down => (self.chosen + 1) % count,
-            _ => self.chosen,
-        };
+    /// What a key chooses, if it chooses anything.
+    fn pressed(&mut self, action: Action) -> Option<Pick> {
+        match action {
+            Action::Send | Action::Complete => return self.picked(),
+            Action::Insert(digit @ '1'..='9') if self.filter.is_empty() && self.is_numbered => {
+                self.chosen = digit as usize - '1' as usize;
+                return self.picked();
+            }
+            Action::Insert(letter) => {
+                self.filter.push(letter);
+                self.chosen = 0;
+            }
+            Action::Erase(Erase::Back) => {
+                self.filter.pop();
+                self.chosen = 0;
+            }
+            Action::Go(way @ (Move::Up | Move::Down)) => {
+                self.chosen = step(self.chosen, way == Move::Down, self.items().len());
+            }
+            _ => {}
+        }
+        None
     }
+}
+
+/// The row after or before that one, around the end of a list.
+pub(crate) fn step(chosen: usize, down: bool, count: usize) -> usize {
+    let count = count.max(1);
+    if down { (chosen + 1) % count } else { (chosen + count - 1) % count }
 }
 
 /// A row of a picker.
 pub(crate) fn row(shown: impl Into<String>, does: impl Into<String>, pick: Pick) -> (Item, Pick) {
-    let shown = shown.into();
-    (Item { text: shown.clone(), shown, does: does.into(), is_whole: true }, pick)
+    (Item::new(shown, does), pick)
 }
 
 /// What a key does while something lies over the screen.
-pub(super) fn pressed(model: &mut Model, action: Action) -> Vec<Effect> {
-    let rows = usize::from(model.rows).saturating_sub(4).max(1);
-    let hidden = crate::view::hidden_page(model);
-    match (&mut model.overlay, action) {
-        (_, Action::Interrupt | Action::Leave | Action::LeaveIfEmpty) => model.overlay = None,
-        (Some(Overlay::Picker(picker)), _) => return pick(model_picker(picker, action), model),
-        (Some(Overlay::Page(page)), Action::Go(Move::Up)) => page.top = page.top.min(hidden).saturating_sub(1),
-        (Some(Overlay::Page(page)), Action::PageUp) => page.top = page.top.min(hidden).saturating_sub(rows),
-        (Some(Overlay::Page(page)), Action::Go(Move::Down)) => page.top = (page.top + 1).min(hidden),
-        (Some(Overlay::Page(page)), Action::PageDown) => page.top = (page.top + rows).min(hidden),
-        (Some(Overlay::Page(_)) | None, _) => model.overlay = None,
-    }
+pub(super) fn pressed(model: &mut Model, layout: &Layout, action: Action) -> Vec<Effect> {
+    let (rows, hidden) = (usize::from(layout.size.height), layout.hidden());
+    let closes = matches!(action, Action::Interrupt | Action::Leave | Action::LeaveIfEmpty);
+    let scrolled = match &mut model.overlay {
+        Some(Overlay::Picker(picker)) if !closes => return pick(picker.pressed(action), model),
+        Some(Overlay::Page(page)) => scrolled(&mut page.top, action, rows.saturating_sub(4), hidden),
+        // Where nothing is hidden, any key closes it.
+        Some(Overlay::Keys { top }) => hidden > 0 && scrolled(top, action, rows.saturating_sub(3), hidden),
+        Some(Overlay::Picker(_)) | None => false,
+    };
+    model.overlay.take_if(|_| !scrolled);
     Vec::new()
 }
 
-fn model_picker(picker: &mut Picker, action: Action) -> Option<Pick> {
-    match action {
-        Action::Send | Action::Complete => return picker.picked(),
-        // What is numbered is chosen by its number.
-        Action::Insert(digit @ '1'..='9') if picker.filter.is_empty() && picker.is_numbered => {
-            picker.chosen = digit.to_digit(10).map_or(0, |number| number as usize - 1);
-            return picker.picked();
-        }
-        Action::Insert(letter) => {
-            picker.filter.push(letter);
-            picker.chosen = 0;
-        }
-        Action::Erase(Erase::Back) => {
-            picker.filter.pop();
-            picker.chosen = 0;
-        }
-        Action::Go(way) => picker.go(way),
-        _ => {}
-    }
-    None
+/// Moves the first line that is shown. Returns whether that key does so.
+pub(super) fn scrolled(top: &mut usize, action: Action, page: usize, hidden: usize) -> bool {
+    let (from, page) = ((*top).min(hidden), page.max(1));
+    *top = match action {
+        Action::Go(Move::Up) => from.saturating_sub(1),
+        Action::Go(Move::Down) => from + 1,
+        Action::PageUp => from.saturating_sub(page),
+        Action::PageDown => from + page,
+        _ => return false,
+    };
+    *top = (*top).min(hidden);
+    true
 }
 
 fn pick(pick: Option<Pick>, model: &mut Model) -> Vec<Effect> {

@@ -6,11 +6,13 @@ mod question;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use multitap_event::{AgentType, ClientId, Door, Image, Prompt, SessionId, Timestamp};
+use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::around::{Address, Earlier, Share};
 use crate::effect::Outcome;
+use crate::history::History;
 use crate::msg::Clipped;
 
 /// The client at this screen.
@@ -20,14 +22,16 @@ fn me() -> ClientRef {
 
 struct Screen {
     model: Model,
+    layout: Layout,
     seq: u64,
 }
 
 impl Screen {
     fn new(agent: AgentType) -> Self {
         let mut model = Model::new(me(), "~/shop".to_owned(), Theme::new(true));
-        model.is_host = true;
-        let mut screen = Self { model, seq: 0 };
+        model.session.is_host = true;
+        let layout = Layout::new(&model, Size::new(80, 24));
+        let mut screen = Self { model, layout, seq: 0 };
         screen.tell("sessionStarted", &json!({ "agentType": agent, "nativeSessionId": "n" }));
         screen.tell("clientJoined", &json!({ "client": me() }));
         screen
@@ -41,7 +45,14 @@ impl Screen {
         });
         event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         let event: Event = serde_json::from_value(event).unwrap();
-        update(&mut self.model, Msg::Told(Box::new(event)))
+        self.on(Msg::Event(Box::new(event)))
+    }
+
+    fn on(&mut self, msg: Msg) -> Vec<Effect> {
+        let size = if let Msg::Resized(size) = msg { size } else { self.layout.size };
+        let effects = update(&mut self.model, &self.layout, msg);
+        self.layout = Layout::new(&self.model, size);
+        effects
     }
 
     /// Types: letters as they are, and these keys by name between `<` and `>`.
@@ -53,14 +64,14 @@ impl Screen {
                 Some((name, after)) => (named(name), after),
                 None => (KeyEvent::from(KeyCode::Char(letter)), &rest[letter.len_utf8()..]),
             };
-            effects.extend(update(&mut self.model, Msg::Key(key)));
+            effects.extend(self.on(Msg::Key(key)));
             rest = after;
         }
         effects
     }
 
     fn typed(&self) -> &str {
-        self.model.composer.text()
+        self.model.prompt.composer.text()
     }
 
     fn join(&mut self, name: &str) {
@@ -69,7 +80,7 @@ impl Screen {
     }
 
     fn offered(&self) -> Vec<&str> {
-        let items = self.model.completion.iter().flat_map(|completion| &completion.items);
+        let items = self.model.prompt.completion.iter().flat_map(|completion| &completion.items);
         items.map(|item| item.shown.as_str()).collect()
     }
 }
@@ -94,7 +105,7 @@ fn remembered(text: &str) -> Effect {
 /// What keys come to on a fresh screen: the effects, and what is typed then.
 fn check(keys: &str, expected: &[Effect], typed: &str) {
     let mut screen = Screen::new(AgentType::Builtin);
-    screen.model.commands = Some(Vec::new());
+    screen.model.agent.commands = Some(Vec::new());
     let effects = screen.keys(keys);
     assert_eq!(effects, expected, "{keys}");
     assert_eq!(screen.typed(), typed, "{keys}");
@@ -130,7 +141,7 @@ fn keys_come_to_effects() {
 
 #[test]
 fn a_picture_is_pasted_by_its_path() {
-    let pasted = |text: &str| update(&mut Screen::new(AgentType::Claude).model, Msg::Paste(text.to_owned()));
+    let pasted = |text: &str| Screen::new(AgentType::Claude).on(Msg::Paste(text.to_owned()));
     let picture = |path: &str, text: &str| Effect::Picture { path: path.to_owned(), pasted: Some(text.to_owned()) };
     for (text, path) in [("/tmp/a\\ b.PNG", "/tmp/a b.PNG"), ("'/c d.jpg' ", "/c d.jpg"), ("file:///e.webp", "/e.webp")]
     {
@@ -141,7 +152,7 @@ fn a_picture_is_pasted_by_its_path() {
     }
     let mut screen = Screen::new(AgentType::Claude);
     let none = Msg::Picture { name: "a.png".into(), image: Err("gone".into()), pasted: Some("a.png".into()) };
-    update(&mut screen.model, none);
+    screen.on(none);
     assert_eq!(screen.typed(), "a.png", "what is no picture is text");
 }
 
@@ -157,7 +168,7 @@ fn every_agent_takes_shell_lines() {
 fn a_pasted_block_is_no_shell_line() {
     let mut screen = Screen::new(AgentType::Claude);
     let block = "![logo](logo.png)\n1\n2\n3\n4\n5";
-    update(&mut screen.model, Msg::Paste(block.to_owned()));
+    screen.on(Msg::Paste(block.to_owned()));
     let words = format!(" {block}");
     assert_eq!(screen.keys("<enter>"), [remembered(&words), Effect::Prompt(Prompt::text(&words))]);
 }
@@ -192,10 +203,10 @@ fn files_are_offered_where_they_are_still_wanted() {
         wanted: wanted.clone(),
         paths: paths.iter().map(|path| (*path).to_owned()).collect(),
     };
-    update(&mut screen.model, found(&["src/main.rs", "Makefile"]));
+    screen.on(found(&["src/main.rs", "Makefile"]));
     screen.keys("<down><enter>");
     assert_eq!(screen.typed(), "see @Makefile ");
-    update(&mut screen.model, found(&["late"]));
+    screen.on(found(&["late"]));
     assert_eq!(screen.offered(), Vec::<&str>::new(), "by now something else is typed");
 }
 
@@ -227,7 +238,7 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
     let image = || Image { media_type: "image/png".to_owned(), data: "AA==".to_owned() };
     let paste = |screen: &mut Screen, clipped: Result<Clipped, String>| {
         assert_eq!(screen.keys("<^v>"), [Effect::Paste]);
-        update(&mut screen.model, Msg::Clipped(clipped))
+        screen.on(Msg::Clipped(clipped))
     };
     let mut screen = Screen::new(AgentType::Acp);
     screen.keys("what is ");
@@ -239,7 +250,7 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
         (Err("install xclip".to_owned()), "install xclip"),
     ] {
         paste(&mut screen, clipped);
-        assert_eq!(screen.model.notice.as_deref(), Some(notice));
+        assert_eq!(screen.model.status.notice.as_deref(), Some(notice));
     }
     let can = |image: bool| json!({ "subtype": "capabilities", "data": { "agentCapabilities": { "promptCapabilities": { "image": image } } } });
     screen.tell("system", &can(true));
@@ -248,13 +259,17 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
     screen.keys("<^c>");
     screen.tell("system", &can(false));
     paste(&mut screen, Ok(Clipped::Picture(image())));
-    assert_eq!((screen.typed(), screen.model.notice.as_deref()), ("", Some("this agent takes no pictures")));
+    assert_eq!((screen.typed(), screen.model.status.notice.as_deref()), ("", Some("this agent takes no pictures")));
     let mut late = Screen::new(AgentType::Acp);
-    late.model.begin(screen.model.state.clone());
+    late.model.begin(screen.model.session.state.clone());
     paste(&mut late, Ok(Clipped::Picture(image())));
-    assert_eq!((late.typed(), late.model.notice.as_deref()), ("", Some("this agent takes no pictures")), "joined late");
+    assert_eq!(
+        (late.typed(), late.model.status.notice.as_deref()),
+        ("", Some("this agent takes no pictures")),
+        "joined late"
+    );
     paste(&mut screen, Ok(Clipped::Text("words".to_owned())));
-    assert_eq!((screen.typed(), screen.model.notice.as_deref()), ("words", None));
+    assert_eq!((screen.typed(), screen.model.status.notice.as_deref()), ("words", None));
     let dropped = Ok(Clipped::Text("/tmp/cat.png".to_owned()));
     assert!(matches!(&paste(&mut screen, dropped)[..], [Effect::Picture { .. }]), "a file that was copied");
     screen.tell("sessionStarted", &json!({ "agentType": "acp", "nativeSessionId": "n" }));
@@ -265,7 +280,7 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
 #[test]
 fn history_is_walked_searched_and_brought_back() {
     let mut screen = Screen::new(AgentType::Builtin);
-    screen.model.history = History::new(vec!["fix it".to_owned(), "explain it".to_owned()]);
+    screen.model.prompt.history = History::new(vec!["fix it".to_owned(), "explain it".to_owned()]);
     for (keys, typed) in [
         ("<up><up>", "fix it"),
         ("<down><down>", ""),
@@ -293,7 +308,7 @@ fn leaving_thinks_of_others() {
         assert_eq!(screen.keys(keys), [Effect::Leave(outcome)], "{keys}");
     }
     assert_eq!(screen.keys("<^d>3"), []);
-    screen.model.is_host = false;
+    screen.model.session.is_host = false;
     assert_eq!(screen.keys("<^d>"), [Effect::Leave(Outcome::Left)], "a screen of a session elsewhere ends nothing");
 }
 
@@ -302,10 +317,10 @@ fn an_earlier_session_is_chosen_by_what_it_was_about() {
     let mut screen = Screen::new(AgentType::Builtin);
     let earlier = |id: &str, title: &str| Earlier { id: id.to_owned(), title: title.to_owned(), about: String::new() };
     let all = vec![earlier("1a", "fix the shop"), earlier("2b", "explain main.rs")];
-    update(&mut screen.model, Msg::Sessions(all.clone()));
+    screen.on(Msg::Sessions(all.clone()));
     assert_eq!(screen.keys("expl<enter>"), [Effect::Leave(Outcome::Resume("2b".to_owned()))]);
     screen.join("phone");
-    update(&mut screen.model, Msg::Sessions(all));
+    screen.on(Msg::Sessions(all));
     assert_eq!(screen.keys("<enter>"), [], "it would end for the phone");
     assert_eq!(screen.keys("1"), [Effect::Leave(Outcome::Resume("1a".to_owned()))]);
 }
@@ -313,7 +328,7 @@ fn an_earlier_session_is_chosen_by_what_it_was_about() {
 #[test]
 fn a_model_is_chosen_among_those_the_agent_names() {
     let mut screen = Screen::new(AgentType::Claude);
-    screen.model.commands = Some(Vec::new());
+    screen.model.agent.commands = Some(Vec::new());
     let asked = screen.keys("/model<enter>");
     assert!(asked.contains(&Effect::Query(multitap_event::Query::Models)), "{asked:?}");
     let models = json!({ "subtype": "models", "data": { "models": [
@@ -343,30 +358,30 @@ fn the_door_is_shown_with_a_code_to_scan() {
     let mut screen = Screen::new(AgentType::Builtin);
     let address =
         Address { url: "http://127.0.0.1:4100".to_owned(), token: Some("secret".to_owned()), note: String::new() };
-    update(&mut screen.model, Msg::Shared(Some(address)));
+    screen.on(Msg::Shared(Some(address)));
     let Some(Overlay::Page(page)) = &screen.model.overlay else { panic!("no page") };
     assert!(page.lines.contains(&"token  secret".to_owned()));
     // The quiet zone is light, and dark is what is drawn.
     assert!(page.code.len() > 10 && page.code[0].chars().all(|c| c == ' '), "{:#?}", page.code);
-    update(&mut screen.model, Msg::Shared(None));
-    assert_eq!(screen.model.door, None);
+    screen.on(Msg::Shared(None));
+    assert_eq!(screen.model.session.address, None);
 }
 
 #[test]
 fn a_turn_tells_how_long_it_takes_and_others_stop_nothing() {
     let mut screen = Screen::new(AgentType::Builtin);
     screen.tell("turnStarted", &json!({ "turnId": "t" }));
-    assert_eq!(screen.model.beat(), None, "nothing moves before a moment has passed");
-    update(&mut screen.model, Msg::Beat(Timestamp::from_millis(2100)));
-    assert_eq!(screen.model.beat(), Some((Timestamp::from_millis(2100), Some(2100))));
+    assert_eq!(screen.model.session.working(), None, "nothing moves before a moment has passed");
+    screen.on(Msg::Clock(Timestamp::from_millis(2100)));
+    assert_eq!(screen.model.session.working(), Some((Timestamp::from_millis(2100), Some(2100))));
     assert_eq!(screen.keys("<^z>"), [Effect::Suspend]);
     screen.tell("clientJoined", &json!({ "client": { "clientId": "other", "client": "phone", "door": "a2a" } }));
     assert_eq!(screen.keys("<^z>"), []);
-    assert!(screen.model.notice.as_ref().unwrap().contains("others are connected"));
+    assert!(screen.model.status.notice.as_ref().unwrap().contains("others are connected"));
     let effects = screen.tell("turnCompleted", &json!({ "turnId": "t", "status": "completed" }));
     let called = Effect::Notify { words: "the turn is over".to_owned(), is_sure: false };
     assert_eq!(effects, [Effect::Branch, called], "nobody knows whether somebody looks");
-    assert_eq!(screen.model.beat(), None);
+    assert_eq!(screen.model.session.working(), None);
 }
 
 #[test]
@@ -380,9 +395,9 @@ fn only_who_may_look_elsewhere_is_called() {
         })
     };
     assert_eq!(end(&mut screen), Some(false));
-    update(&mut screen.model, Msg::Focused(false));
+    screen.on(Msg::Focused(false));
     assert_eq!(end(&mut screen), Some(true));
-    update(&mut screen.model, Msg::Focused(true));
+    screen.on(Msg::Focused(true));
     assert_eq!(end(&mut screen), None);
 }
 
@@ -401,22 +416,22 @@ fn of_two_clients_that_look_the_same_the_chosen_one_is_sent_away() {
 #[test]
 fn a_lost_connection_is_told_until_it_is_back() {
     let mut screen = Screen::new(AgentType::Builtin);
-    update(&mut screen.model, Msg::Lost("reset".to_owned()));
-    assert!(screen.model.notice.as_ref().unwrap().contains("reset"));
+    screen.on(Msg::ConnectionLost("reset".to_owned()));
+    assert!(screen.model.status.notice.as_ref().unwrap().contains("reset"));
     screen.keys("x");
-    assert!(screen.model.is_lost && screen.model.notice.is_none());
-    update(&mut screen.model, Msg::Back);
-    assert!(!screen.model.is_lost);
+    assert!(screen.model.session.is_lost && screen.model.status.notice.is_none());
+    screen.on(Msg::Reconnected(me()));
+    assert!(!screen.model.session.is_lost);
 }
 
 #[test]
 fn a_word_about_the_next_key_goes_when_it_is_no_longer_so() {
     let mut screen = Screen::new(AgentType::Builtin);
     screen.keys("<^c>");
-    assert!(screen.model.notice.is_some());
-    update(&mut screen.model, Msg::Tick);
-    assert_eq!(screen.model.notice, None);
-    update(&mut screen.model, Msg::Refused("no".to_owned()));
-    update(&mut screen.model, Msg::Tick);
-    assert!(screen.model.notice.is_some(), "other words stay until a key");
+    assert!(screen.model.status.notice.is_some());
+    screen.on(Msg::RepeatExpired);
+    assert_eq!(screen.model.status.notice, None);
+    screen.on(Msg::Refused("no".to_owned()));
+    screen.on(Msg::RepeatExpired);
+    assert!(screen.model.status.notice.is_some(), "other words stay until a key");
 }

@@ -19,7 +19,7 @@ const FETCH_BYTES: usize = 4 * 1024 * 1024;
 impl Loop<'_> {
     /// Carries out one effect.
     pub(super) fn carry_out(&mut self, effect: Effect) {
-        let (session, me, around) = (self.session.clone(), self.model.me.clone(), self.around.clone());
+        let (session, me, around) = (self.session.clone(), self.model.session.me.clone(), self.around.clone());
         match effect {
             Effect::Leave(outcome) => self.leaving = Some(outcome),
             Effect::Suspend => self.suspend(),

@@ -5,6 +5,7 @@ use multitap_event::Event;
 use multitap_testkit::script;
 use proptest::prelude::*;
 use proptest::sample::select;
+use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use super::Play;
@@ -155,13 +156,13 @@ proptest! {
                 Step::Tell(event) => drop(play.tell(&event)),
                 Step::Press(key) => drop(play.on(Msg::Key(key))),
                 Step::Paste(text) => drop(play.on(Msg::Paste(text))),
-                Step::Resize(columns, rows) => drop(play.on(Msg::Resized { columns, rows })),
+                Step::Resize(columns, rows) => drop(play.on(Msg::Resized(Size::new(columns, rows)))),
                 Step::Wheel(by) => drop(play.on(Msg::Wheel(by))),
             }
             play.buffer();
             for columns in [4, 12, 40] {
                 let shape = Shape { columns, rows: 1000, theme: play.model.theme };
-                let lines = play.model.transcript.visible(Scroll::Latest, shape);
+                let lines = play.model.scrollback.transcript.visible(Scroll::Latest, shape);
                 prop_assert!(lines.iter().all(|line| line.width() <= columns), "{columns}: {lines:#?}");
             }
         }
@@ -199,7 +200,7 @@ fn check_cut(events: &[Event], cut: usize) -> Result<(), TestCaseError> {
     let shown = |first: usize| {
         let mut play = Play::new(60, 2000);
         for event in &events[first..] {
-            play.on(Msg::Told(Box::new(event.clone())));
+            play.on(Msg::Event(Box::new(event.clone())));
         }
         let older: Vec<Event> = events[..first].to_vec();
         let (newer, middle) = (older.len() / 2, older.len());
@@ -208,7 +209,7 @@ fn check_cut(events: &[Event], cut: usize) -> Result<(), TestCaseError> {
             play.on(Msg::Fetched(Ok(older[..newer].to_vec())));
         }
         let shape = Shape { columns: 60, rows: 2000, theme: play.model.theme };
-        let lines = play.model.transcript.visible(Scroll::Latest, shape);
+        let lines = play.model.scrollback.transcript.visible(Scroll::Latest, shape);
         lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     prop_assert_eq!(shown(cut), shown(0));

@@ -354,7 +354,7 @@ fn an_edit_is_shown_as_what_would_be_done() {
         let mut effects = play.control('g');
         let Some(Effect::Edit { what, .. }) = effects.pop() else { panic!("no editor") };
         play.on(Msg::Edited { what, text: text.to_owned() });
-        play.on(Msg::Ripe);
+        play.on(Msg::QuestionSeen);
         play.press(KeyCode::Null);
         play.screen()
     };

@@ -34,7 +34,7 @@ fn once(play: &Play, words: &str) {
 
 #[test]
 fn a_prompt_is_shown_where_it_waits_and_then_where_it_was_sent() {
-    for (from, name) in [(json!(busy().model.me), ""), (phone(), "[A2A] phone: ")] {
+    for (from, name) in [(json!(busy().model.session.me), ""), (phone(), "[A2A] phone: ")] {
         let mut play = busy();
         play.tell(&queued("p", "fix the tests", &from));
         once(&play, &format!("waits: {name}fix the tests"));
@@ -51,8 +51,8 @@ fn whoever_joins_late_sees_what_waits_once() {
     let mut play = busy();
     play.tell(&queued("p", "fix the tests", &phone()));
     let mut late = Play::new(60, 16);
-    (late.seq, late.model.rows) = (play.seq, 16);
-    late.model.begin(play.model.state.clone());
+    late.seq = play.seq;
+    late.model.begin(play.model.session.state.clone());
     once(&late, "waits: [A2A] phone: fix the tests");
     // What came before is read, and it is still the same prompt.
     let event = play.event(serde_json::from_value(queued("p", "fix the tests", &phone())).unwrap());
@@ -66,7 +66,7 @@ fn whoever_joins_late_sees_what_waits_once() {
 #[test]
 fn what_others_take_back_is_told_and_what_one_takes_back_oneself_is_typed_again() {
     let mut play = busy();
-    let me = json!(play.model.me);
+    let me = json!(play.model.session.me);
     play.tell(&queued("p1", "fix the tests\nall of them", &me));
     play.tell(&queued("p2", "mine", &me));
     play.tell(&json!({ "type": "promptWithdrawn", "promptId": "p1", "by": phone() }));
@@ -80,7 +80,7 @@ fn what_others_take_back_is_told_and_what_one_takes_back_oneself_is_typed_again(
 #[test]
 fn a_prompt_that_is_not_taken_back_is_not_sent_twice() {
     let mut play = busy();
-    play.tell(&queued("p", "mine", &json!(play.model.me)));
+    play.tell(&queued("p", "mine", &json!(play.model.session.me)));
     play.press(KeyCode::Up);
     play.on(Msg::NotWithdrawn { prompt: mine("p"), why: Some("an observer may not".to_owned()) });
     once(&play, "still waits: an observer may not");
@@ -90,20 +90,20 @@ fn a_prompt_that_is_not_taken_back_is_not_sent_twice() {
     play.write(" too");
     play.on(Msg::NotWithdrawn { prompt: mine("p"), why: None });
     once(&play, "already sent");
-    assert_eq!(play.model.composer.text(), "mine too");
+    assert_eq!(play.model.prompt.composer.text(), "mine too");
 }
 
 #[test]
 fn a_prompt_is_still_ones_own_after_a_lost_connection() {
     let mut play = busy();
-    play.tell(&queued("p1", "mine", &json!(play.model.me)));
+    play.tell(&queued("p1", "mine", &json!(play.model.session.me)));
     play.tell(&queued("p2", "theirs", &phone()));
-    play.on(Msg::Lost("reset".to_owned()));
-    play.model.me = ClientRef { client_id: Some("me again".into()), ..ClientRef::new("terminal", Door::Terminal) };
-    play.on(Msg::Back);
+    play.on(Msg::ConnectionLost("reset".to_owned()));
+    let me = ClientRef { client_id: Some("me again".into()), ..ClientRef::new("terminal", Door::Terminal) };
+    play.on(Msg::Reconnected(me));
     once(&play, "waits: mine");
     assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw(mine("p1"))]);
-    assert_eq!(play.model.composer.text(), "mine");
+    assert_eq!(play.model.prompt.composer.text(), "mine");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn taking_back_is_offered_only_to_whoever_has_something_to_take_back() {
     play.tell(&queued("p1", "theirs", &phone()));
     assert!(!play.screen().contains("Up takes"), "{}", play.screen());
     assert_eq!(play.press(KeyCode::Up), []);
-    play.tell(&queued("p2", "mine", &json!(play.model.me)));
+    play.tell(&queued("p2", "mine", &json!(play.model.session.me)));
     once(&play, "Up takes your last one back");
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use multitap_event::{Event, EventKind};
 use multitap_testkit::script;
+use ratatui::layout::Size;
 use ratatui::style::Color;
 use serde_json::{Value, json};
 
@@ -35,16 +36,16 @@ fn scripts() {
         let events: Vec<Event> = script::events(&name).unwrap();
         check(&format!("script_{name}"), 30, |play| {
             for event in &events {
-                play.on(Msg::Told(Box::new(event.clone())));
+                play.on(Msg::Event(Box::new(event.clone())));
             }
         });
         let asked = events.iter().rposition(|event| matches!(event.kind, EventKind::PermissionAsked(_)));
         if let Some(asked) = asked {
             check(&format!("script_{name}_asks"), 30, |play| {
                 for event in &events[..=asked] {
-                    play.on(Msg::Told(Box::new(event.clone())));
+                    play.on(Msg::Event(Box::new(event.clone())));
                 }
-                play.on(Msg::Ripe);
+                play.on(Msg::QuestionSeen);
             });
         }
     }
@@ -81,7 +82,7 @@ fn a_message_of_a_client_is_marked_with_its_door() {
         play.tell(&json!({ "type": "userMessage", "content": "fix it", "from": { "client": "phone", "door": door } }));
         assert!(play.screen().contains(&format!("> {mark} phone: fix it")), "{}", play.screen());
     }
-    play.tell(&json!({ "type": "userMessage", "content": "mine", "from": play.model.me }));
+    play.tell(&json!({ "type": "userMessage", "content": "mine", "from": play.model.session.me }));
     assert!(play.screen().contains("> mine"), "{}", play.screen());
 }
 
@@ -126,7 +127,7 @@ fn a_question_from_before_the_first_event_is_asked_and_settled() {
     earlier.tell(&asked("q", "ls"));
     let mut play = Play::new(60, 20);
     play.seq = earlier.seq;
-    play.model.begin(earlier.model.state);
+    play.model.begin(earlier.model.session.state);
     assert!(play.screen().contains("1. Allow once"), "{}", play.screen());
     play.tell(&settled("q", &json!({ "client": "phone", "door": "a2a", "clientId": "x" })));
     assert!(play.screen().contains("answered by [A2A] phone: Allow once"), "{}", play.screen());
@@ -171,9 +172,9 @@ fn scrolled_up_it_says_what_came_below() {
 fn a_page_up_leads_up_also_from_where_lines_are_gone() {
     let mut play = Play::new(80, 14);
     many(&mut play);
-    play.model.scroll = Scroll::At { cell: 6, line: 1000 };
+    play.model.scrollback.scroll = Scroll::At { cell: 6, line: 1000 };
     play.press(KeyCode::PageUp);
-    assert!(matches!(play.model.scroll, Scroll::At { cell: ..6, .. }), "{:?}", play.model.scroll);
+    assert!(matches!(play.model.scrollback.scroll, Scroll::At { cell: ..6, .. }), "{:?}", play.model.scrollback.scroll);
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn who_reads_goes_on_where_they_were_in_a_terminal_of_another_width() {
     let first = |play: &Play| play.screen().split_whitespace().next().unwrap()[1..].parse::<i32>().unwrap();
     let begin = first(&play);
     for columns in [90, 50, 120, 30] {
-        play.on(Msg::Resized { columns, rows: 14 });
+        play.on(Msg::Resized(Size::new(columns, 14)));
         assert!((first(&play) - begin).abs() < 60, "{begin} at {columns}:\n{}", play.screen());
         assert!(!play.screen().contains("new line"), "{}", play.screen());
     }
@@ -229,11 +230,11 @@ fn a_slash_searches_only_when_one_reads() {
     let mut play = Play::new(80, 14);
     many(&mut play);
     play.write("/x");
-    assert_eq!(play.model.composer.text(), "/x");
+    assert_eq!(play.model.prompt.composer.text(), "/x");
     play.control('u');
     play.press(KeyCode::PageUp);
     play.write("/x");
-    assert!(play.model.composer.is_empty() && play.model.search.is_some());
+    assert!(play.model.prompt.composer.is_empty() && play.model.scrollback.search.is_some());
 }
 
 #[test]
@@ -295,7 +296,7 @@ fn the_last_answer_and_the_last_code_are_copied() {
 #[test]
 fn the_status_line_tells_what_matters_first() {
     check("status", 8, |play| {
-        play.model.door = Some("http://127.0.0.1:41241".to_owned());
+        play.model.session.address = Some("http://127.0.0.1:41241".to_owned());
         play.tell(&json!({ "type": "sessionStarted", "agentType": "claude", "config": { "agentType": "claude", "model": "claude-opus-5-5", "approvalMode": "autoEdit" } }));
         play.tell(&json!({ "type": "clientJoined", "client": { "client": "phone", "door": "a2a", "clientId": "x" } }));
         play.tell(&json!({ "type": "system", "subtype": "context", "data": { "usedTokens": 46_000, "contextWindow": 200_000 } }));
@@ -313,7 +314,7 @@ fn help_and_an_empty_screen() {
     }
     assert!(play.screen().contains("this help"), "the end is reached:\n{}", play.screen());
     play.press(KeyCode::Char('x'));
-    assert!(!play.model.help && play.model.composer.is_empty());
+    assert!(play.model.overlay.is_none() && play.model.prompt.composer.is_empty());
     check("empty", 8, |_| ());
 }
 
@@ -343,7 +344,7 @@ fn a_long_answer_is_one_though_it_comes_in_pieces() {
         pieces.tell(&json!({ "type": "textChunk", "content": paragraph(number), "isPartial": true, "messageId": "m" }));
         if number == 200 {
             // What somebody reads of it meanwhile does not move.
-            pieces.model.rows = 20;
+            pieces.set_rows(20);
             pieces.press(KeyCode::PageUp);
             read = first(&pieces.screen());
         }
@@ -353,7 +354,7 @@ fn a_long_answer_is_one_though_it_comes_in_pieces() {
     }
     assert!(read.is_some());
     assert_eq!(first(&pieces.screen()), read);
-    pieces.model.rows = 2000;
+    pieces.set_rows(2000);
     one.tell(&said(&whole));
     let below = |screen: String| screen.lines().take(900).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(below(pieces.screen()), below(one.screen()));

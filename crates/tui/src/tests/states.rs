@@ -49,12 +49,12 @@ const STATES: &[State] = &[
         play.on(Msg::Found { wanted, paths: paths.map(str::to_owned).to_vec() });
     }),
     ("history_search", 12, |play| {
-        play.model.history = History::new(vec!["fix the tests".to_owned(), "explain main.rs".to_owned()]);
+        play.model.prompt.history = History::new(vec!["fix the tests".to_owned(), "explain main.rs".to_owned()]);
         play.control('r');
         play.write("fix");
     }),
     ("history_not_found", 12, |play| {
-        play.model.history = History::new(vec!["fix the tests".to_owned()]);
+        play.model.prompt.history = History::new(vec!["fix the tests".to_owned()]);
         play.control('r');
         play.write("nothing");
     }),
@@ -115,7 +115,7 @@ const STATES: &[State] = &[
     }),
     ("leaving", 16, |play| {
         joined(play);
-        play.model.is_host = true;
+        play.model.session.is_host = true;
         play.control('d');
     }),
     ("leaving_twice", 10, |play| drop(play.control('c'))),

@@ -183,15 +183,16 @@ fn everybody_but_this_screen_is_named() {
     play.tell(&prompt(&json!({ "client": "", "door": "a2a" })));
     assert!(play.screen().contains("\n> [A2A]: fix it\n"), "{}", play.screen());
     // A connection that was lost and found.
-    play.model.me = ClientRef { client_id: Some("me again".into()), ..ClientRef::new("terminal", Door::Terminal) };
-    play.tell(&json!({ "type": "userMessage", "content": "mine", "from": play.model.me }));
+    play.model.session.me =
+        ClientRef { client_id: Some("me again".into()), ..ClientRef::new("terminal", Door::Terminal) };
+    play.tell(&json!({ "type": "userMessage", "content": "mine", "from": play.model.session.me }));
     assert!(play.screen().contains("\n> mine\n"), "{}", play.screen());
 }
 
 #[test]
 fn whoever_runs_the_session_is_not_named_to_themselves_when_it_goes_on() {
     let mut play = Play::new(60, 24);
-    play.model.is_host = true;
+    play.model.session.is_host = true;
     let prompt = |text: &str, from: &Value| json!({ "type": "userMessage", "content": text, "from": from });
     let terminal = |id: &str| json!({ "client": "terminal", "door": "terminal", "clientId": id });
     play.tell(&json!({ "type": "clientJoined", "client": terminal("yesterday") }));

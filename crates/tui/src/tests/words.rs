@@ -46,7 +46,7 @@ fn a_prompt_that_waited_comes_back_with_its_picture() {
     let mut play = Play::new(60, 12);
     play.tell(&json!({ "type": "turnStarted", "turnId": "t" }));
     let prompt = json!({ "text": "see [Image #1: cat.png]", "promptId": "p", "images": [image()] });
-    play.tell(&json!({ "type": "promptQueued", "prompt": prompt, "from": play.model.me }));
+    play.tell(&json!({ "type": "promptQueued", "prompt": prompt, "from": play.model.session.me }));
     assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw(serde_json::from_value(prompt).unwrap())]);
     assert_eq!(sent(play.press(KeyCode::Enter)), Some(with_image("see [Image #1: cat.png]")));
 }
@@ -68,17 +68,17 @@ fn what_is_refused_comes_back() {
     play.on(read("cat.png"));
     let prompt = sent(play.press(KeyCode::Enter)).unwrap();
     play.on(Msg::NotSent { prompt: prompt.clone(), why: "the connection is lost".to_owned() });
-    assert_eq!(play.model.composer.prompt(), prompt);
+    assert_eq!(play.model.prompt.composer.prompt(), prompt);
     assert!(play.screen().contains("the connection is lost"), "{}", play.screen());
     play.press(KeyCode::Enter);
     play.write("by now something else");
     play.on(Msg::NotSent { prompt: prompt.clone(), why: "the connection is lost".to_owned() });
-    assert_eq!(play.model.composer.text(), "by now something else");
+    assert_eq!(play.model.prompt.composer.text(), "by now something else");
     assert!(play.screen().contains("Up brings your prompt back: the connection is lost"), "{}", play.screen());
     play.press(KeyCode::Up);
-    assert_eq!(play.model.composer.prompt(), prompt);
+    assert_eq!(play.model.prompt.composer.prompt(), prompt);
     play.press(KeyCode::Down);
-    assert_eq!(play.model.composer.text(), "by now something else");
+    assert_eq!(play.model.prompt.composer.text(), "by now something else");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn when_all_is_over_what_is_typed_stays_and_commands_still_work() {
     play.on(Msg::Over("the session is over".to_owned()));
     play.write("one more");
     assert_eq!(play.press(KeyCode::Enter), []);
-    assert_eq!(play.model.composer.text(), "one more");
+    assert_eq!(play.model.prompt.composer.text(), "one more");
     assert!(play.screen().contains("the session is over"), "{}", play.screen());
     play.control('u');
     play.write("/agents");
@@ -133,7 +133,7 @@ fn a_path_that_is_typed_in_full_needs_one_enter() {
     play.write("/image cat.png");
     let wanted = Wanted { from: 7, query: "cat.png".to_owned(), what: What::Path };
     play.on(Msg::Found { wanted, paths: vec!["src/cat.png".to_owned(), "cat.png".to_owned()] });
-    assert!(play.model.completion.is_some());
+    assert!(play.model.prompt.completion.is_some());
     let effects = play.press(KeyCode::Enter);
     assert!(effects.contains(&Effect::Picture { path: "cat.png".to_owned(), pasted: None }), "{effects:?}");
 }

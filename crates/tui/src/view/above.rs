@@ -1,9 +1,6 @@
 //! What stands above the composer: prompts that wait, what is offered for what is typed, a search.
 
-use ratatui::Frame;
-use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
 
 use crate::app::Model;
 use crate::clean::clean_line;
@@ -20,31 +17,22 @@ const OFFERED: usize = 8;
 /// Below this there is not room for much beside a name.
 const NARROW: usize = 60;
 
-/// The rows it takes up.
-pub(super) fn rows(model: &Model) -> usize {
-    lines(model).len()
-}
-
-pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    frame.render_widget(Paragraph::new(lines(model)), area);
-}
-
-fn lines(model: &Model) -> Vec<Line<'static>> {
-    let (theme, columns) = (model.theme, usize::from(model.columns));
+pub(super) fn lines(model: &Model, columns: usize) -> Vec<Line<'static>> {
+    let theme = model.theme;
     let mut lines = queued(model, columns);
-    if let Some(search) = &model.history.search {
+    if let Some(search) = &model.prompt.history.search {
         let found = if search.is_found() { "" } else { " · nothing has these words" };
         let words =
             format!("search: {}{found} · Ctrl+R older · Enter takes it · Esc gives up", clean_line(&search.words));
         lines.push(Line::styled(fit(&words, columns), theme.accent()));
-    } else if let Some(completion) = &model.completion {
+    } else if let Some(completion) = &model.prompt.completion {
         lines.extend(items(&completion.items, completion.chosen, OFFERED, columns, theme));
     }
     lines
 }
 
 fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
-    let (theme, queue) = (model.theme, &model.state.queue);
+    let (theme, queue) = (model.theme, &model.session.state.queue);
     let first = queue.len().saturating_sub(QUEUED);
     let mut lines: Vec<Line<'static>> = Vec::new();
     if first > 0 {
@@ -57,7 +45,7 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
         let text = clean_line(&queued.prompt.text) + &figures::images(queued.prompt.images.len());
         Line::styled(fit(&format!("  waits: {whose}{text}"), columns), theme.quiet())
     }));
-    if queue.iter().any(|queued| model.is_mine(queued)) && model.composer.is_empty() {
+    if queue.iter().any(|queued| model.is_mine(queued)) && model.prompt.composer.is_empty() {
         lines.push(Line::styled(fit("  Up takes your last one back", columns), theme.quiet()));
     }
     lines

@@ -12,48 +12,62 @@ use crate::app::Model;
 use crate::clean::clean_line;
 use crate::composer::Composer;
 use crate::theme::Theme;
-use crate::wrap::width;
+use crate::wrap::{cells, width};
 
 /// How many rows of text are shown at most.
 const ROWS: usize = 10;
 const SIGN: &str = "> ";
 
 /// The rows it takes up.
-pub(super) fn rows(model: &Model) -> usize {
-    let (lines, _) = laid_out(&model.composer, usize::from(model.columns));
-    lines.len().min(ROWS) + 2
+pub(super) fn rows(field: &Field) -> usize {
+    field.lines.len().min(ROWS) + 2
 }
 
-pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+pub(super) fn draw(model: &Model, field: &Field, frame: &mut Frame<'_>, area: Rect) {
     let block = Block::new().borders(Borders::TOP | Borders::BOTTOM).border_style(model.theme.quiet());
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let hint = match (&model.over, model.state.is_busy()) {
+    let hint = match (&model.session.over, model.session.state.is_busy()) {
         (Some(_), _) => "nothing can be sent any more",
         (None, true) => "type to queue; Esc interrupts",
         (None, false) => "ask for something; ? shows the keys",
     };
-    field(&model.composer, hint, model.theme, frame, inner);
+    field.draw(hint, model.theme, frame, inner);
 }
 
-/// A field to type in, with the cursor where it is.
-pub(super) fn field(composer: &Composer, hint: &str, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
-    let (lines, (row, column)) = laid_out(composer, usize::from(area.width));
-    let rows = usize::from(area.height).max(1);
-    let first = row.saturating_sub(rows - 1);
-    let mut shown: Vec<Line<'_>> = lines.into_iter().skip(first).take(rows).map(Line::raw).collect();
-    if composer.is_empty()
-        && let Some(line) = shown.first_mut()
-    {
-        line.spans.push(Span::styled(hint.to_owned(), theme.quiet()));
+/// A field to type in.
+#[derive(Debug)]
+pub(super) struct Field {
+    lines: Vec<String>,
+    /// The row and the column of the cursor.
+    cursor: (usize, usize),
+    is_empty: bool,
+}
+
+impl Field {
+    pub(super) fn new(composer: &Composer, columns: usize) -> Self {
+        let (lines, cursor) = lay_out(composer, columns);
+        Self { lines, cursor, is_empty: composer.is_empty() }
     }
-    frame.render_widget(Paragraph::new(shown), area);
-    let at = |base: u16, offset: usize| base.saturating_add(u16::try_from(offset).unwrap_or(u16::MAX));
-    frame.set_cursor_position(Position::new(at(area.x, column), at(area.y, row - first)));
+
+    /// Draws as many rows as there is room for, the cursor among them.
+    pub(super) fn draw(&self, hint: &str, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
+        let (row, column) = self.cursor;
+        let rows = usize::from(area.height).max(1);
+        let first = row.saturating_sub(rows - 1);
+        let shown = self.lines.iter().skip(first).take(rows).map(|line| Line::raw(line.as_str()));
+        let mut shown: Vec<Line<'_>> = shown.collect();
+        if let Some(line) = shown.first_mut().filter(|_| self.is_empty) {
+            line.spans.push(Span::styled(hint, theme.quiet()));
+        }
+        frame.render_widget(Paragraph::new(shown), area);
+        let at = |base: u16, offset: usize| base.saturating_add(cells(offset));
+        frame.set_cursor_position(Position::new(at(area.x, column), at(area.y, row - first)));
+    }
 }
 
 /// The lines on the screen, and the row and column of the cursor.
-fn laid_out(composer: &Composer, columns: usize) -> (Vec<String>, (usize, usize)) {
+fn lay_out(composer: &Composer, columns: usize) -> (Vec<String>, (usize, usize)) {
     let columns = columns.max(8);
     let (mut lines, mut line, mut used) = (Vec::new(), SIGN.to_owned(), width(SIGN));
     let mut cursor = None;
@@ -109,7 +123,7 @@ mod tests {
         while composer.cursor() < cursor {
             composer.go(Move::Right);
         }
-        let (shown, place) = laid_out(&composer, 12);
+        let (shown, place) = lay_out(&composer, 12);
         assert_eq!((shown.iter().map(|line| line.trim_end()).collect::<Vec<_>>(), place), (lines.to_vec(), at));
     }
 

@@ -1,37 +1,71 @@
-//! What lies over the screen: a choice, or a page.
+//! What lies over the screen: a list to choose from, or a page to read.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Rect, Size};
 use ratatui::style::{Color, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
 use super::above::{fit, items};
-use crate::app::{Model, Overlay, Page, Picker};
+use super::keys;
+use crate::app::{Overlay, Page, Picker};
 use crate::clean::{clean, clean_line};
-use crate::wrap::{width, wrap};
+use crate::complete::Item;
+use crate::theme::Theme;
+use crate::wrap::{cells, width, wrap};
 
-/// From here on there is room for two columns.
+/// From this width on there is room for two columns.
 const BESIDE: usize = 70;
 
-/// As low as it can be, so that what was said before stays in sight.
-pub(super) fn draw(model: &Model, overlay: &Overlay, frame: &mut Frame<'_>, area: Rect) {
-    let columns = usize::from(area.width).saturating_sub(2);
-    let rows = 2 + match overlay {
-        Overlay::Picker(picker) => picker.items().len().max(1) + usize::from(!picker.filter.is_empty()),
-        Overlay::Page(page) => text(page, columns).count() + page.code.len(),
-    };
-    let height = u16::try_from(rows).unwrap_or(u16::MAX).min(area.height);
-    let area = Rect { y: area.bottom() - height, height, ..area };
-    frame.render_widget(Clear, area);
-    match overlay {
-        Overlay::Picker(picker) => draw_picker(model, picker, frame, area),
-        Overlay::Page(page) => draw_page(model, page, frame, area),
+/// What is in an overlay.
+#[derive(Debug)]
+pub(super) enum Content {
+    Items(Vec<Item>),
+    /// Lines to read, and how many of them fit.
+    Lines(Vec<Line<'static>>, usize),
+}
+
+impl Content {
+    pub(super) fn new(overlay: &Overlay, size: Size, theme: Theme) -> Self {
+        let (columns, rows) = (usize::from(size.width).saturating_sub(2), usize::from(size.height));
+        match overlay {
+            Overlay::Picker(picker) => Self::Items(picker.items()),
+            Overlay::Keys { .. } => Self::Lines(keys::lines(columns.max(1), theme), rows.saturating_sub(2)),
+            // The status line stays, and the frame takes two.
+            Overlay::Page(page) => Self::Lines(text(page, columns), rows.saturating_sub(3)),
+        }
+    }
+
+    /// How many lines do not fit.
+    pub(super) fn hidden(&self) -> usize {
+        if let Self::Lines(lines, room) = self { lines.len().saturating_sub(*room) } else { 0 }
+    }
+
+    /// The lines from that one on, or from the first with which the last ones fill the room.
+    pub(super) fn from(&self, top: usize) -> Vec<Line<'static>> {
+        let Self::Lines(lines, _) = self else { return Vec::new() };
+        lines[top.min(self.hidden())..].to_vec()
     }
 }
 
-fn draw_picker(model: &Model, picker: &Picker, frame: &mut Frame<'_>, area: Rect) {
-    let theme = model.theme;
+/// Draws it as low as it can be, so that what was said before stays in sight.
+pub(super) fn draw(overlay: &Overlay, content: &Content, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
+    let (filter, count) = match (overlay, content) {
+        (Overlay::Picker(picker), Content::Items(items)) => (!picker.filter.is_empty(), items.len().max(1)),
+        (_, Content::Items(items)) => (false, items.len()),
+        (_, Content::Lines(lines, _)) => (false, lines.len()),
+    };
+    let height = cells(2 + count + usize::from(filter)).min(area.height);
+    let area = Rect { y: area.bottom() - height, height, ..area };
+    frame.render_widget(Clear, area);
+    match (overlay, content) {
+        (Overlay::Picker(picker), Content::Items(items)) => draw_picker(picker, items, theme, frame, area),
+        (Overlay::Page(page), _) => draw_page(page, content, theme, frame, area),
+        _ => {}
+    }
+}
+
+fn draw_picker(picker: &Picker, found: &[Item], theme: Theme, frame: &mut Frame<'_>, area: Rect) {
     let hint = " Enter chooses · Esc closes · type to narrow ";
     let block = Block::bordered()
         .title(format!(" {} ", fit(&clean_line(&picker.title), usize::from(area.width).saturating_sub(4))))
@@ -43,41 +77,27 @@ fn draw_picker(model: &Model, picker: &Picker, frame: &mut Frame<'_>, area: Rect
         lines.push(Line::styled(format!("> {}", clean_line(&picker.filter)), theme.quiet()));
     }
     let (rows, columns) = (usize::from(inner.height).saturating_sub(lines.len()).max(1), usize::from(inner.width));
-    let found = picker.items();
     if found.is_empty() {
         lines.push(Line::styled("nothing like it", theme.quiet()));
     }
-    lines.extend(items(&found, picker.chosen, rows, columns, theme));
+    lines.extend(items(found, picker.chosen, rows, columns, theme));
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn draw_page(model: &Model, page: &Page, frame: &mut Frame<'_>, area: Rect) {
-    let theme = model.theme;
+fn draw_page(page: &Page, content: &Content, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
     let block = Block::bordered()
         .title(format!(" {} ", page.title))
         .title_bottom(fit(" ↑ ↓ scroll · any other key closes ", usize::from(area.width).saturating_sub(2)))
         .border_style(theme.quiet());
-    let inner = block.inner(area);
-    // Black on white whatever the theme: a camera has to read it.
-    let code = page.code.iter().map(|line| Line::styled(line.clone(), Style::new().fg(Color::Black).bg(Color::White)));
-    let lines: Vec<Line<'_>> = text(page, usize::from(inner.width))
-        .chain(code)
-        .skip(page.top.min(hidden(page, usize::from(model.columns), usize::from(model.rows))))
-        .take(usize::from(inner.height))
-        .collect();
+    let mut lines = content.from(page.top);
+    lines.truncate(usize::from(block.inner(area).height));
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);
 }
 
-/// How many lines of a page do not fit.
-pub(super) fn hidden(page: &Page, columns: usize, rows: usize) -> usize {
-    let all = text(page, columns.saturating_sub(2)).count() + page.code.len();
-    // The status line stays, and the frame takes two.
-    all.saturating_sub(rows.saturating_sub(3))
-}
-
-/// What is written in two columns goes on in the second, or below the first where there is no room for both.
-fn text(page: &Page, columns: usize) -> impl Iterator<Item = Line<'static>> {
-    page.lines.iter().flat_map(move |line| {
+/// The lines of a page. What is written in two columns goes on in the second, or below the first where there is no room
+/// for both.
+fn text(page: &Page, columns: usize) -> Vec<Line<'static>> {
+    let lines = page.lines.iter().flat_map(move |line| {
         let line = clean(line);
         let Some((name, does)) = line.split_once("  ").filter(|(name, _)| width(&line) > columns && !name.is_empty())
         else {
@@ -91,5 +111,8 @@ fn text(page: &Page, columns: usize) -> impl Iterator<Item = Line<'static>> {
         let mut lines = wrap(Line::raw(name.to_owned()), columns, 4);
         lines.extend(wrap(Line::raw(format!("    {does}")), columns, 4));
         lines
-    })
+    });
+    // Black on white whatever the theme: a camera has to read it.
+    let code = page.code.iter().map(|line| Line::styled(line.clone(), Style::new().fg(Color::Black).bg(Color::White)));
+    lines.chain(code).collect()
 }

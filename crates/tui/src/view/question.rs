@@ -4,19 +4,19 @@ mod changed;
 
 use multitap_event::{Details, Question, ToolId};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Rect, Size};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
 use self::changed::changed_lines;
 use super::above::fit;
-use super::composer::field;
-use crate::app::{Asking, Form, Model, Row};
+use super::composer::Field;
+use crate::app::{Dialog, Form, Model, Row};
 use crate::clean::{clean, clean_line};
 use crate::theme::Theme;
 use crate::transcript::diff_lines;
-use crate::wrap::{width, wrap};
+use crate::wrap::{cells, width, wrap};
 
 /// The rows that what is asked about has at least.
 const DETAIL_ROWS: usize = 3;
@@ -29,84 +29,105 @@ const EMPTY: usize = 4;
 /// The rows that the list of questions that wait has at most: four of them, and a rule.
 const LIST: usize = 5;
 
-/// The rows it takes up: as many as it needs, and two thirds of the screen at most.
-pub(super) fn rows(model: &Model, asking: &Asking) -> usize {
-    let fixed = options(model, asking).len() + list(model, asking, LIST).len() + AROUND;
-    let details = details(model, asking).len();
-    let most = (usize::from(model.rows) * 2 / 3).max(fixed + DETAIL_ROWS);
-    // The status line is seen whatever is asked.
-    (fixed + details).min(most).min(usize::from(model.rows).saturating_sub(1))
+/// What a question shows, and how many rows it takes up.
+#[derive(Debug)]
+pub(super) struct Content {
+    /// The options in lines, each with the option it belongs to.
+    options: Vec<(usize, Line<'static>)>,
+    details: Vec<Line<'static>>,
+    /// The columns within the frame.
+    columns: usize,
+    rows: usize,
+    hidden: usize,
+    is_readable: bool,
 }
 
-/// How many lines of what is asked about do not fit.
-pub(super) fn hidden(model: &Model, asking: &Asking) -> usize {
-    let fixed = options(model, asking).len() + list(model, asking, LIST).len() + AROUND;
-    let room = rows(model, asking).saturating_sub(fixed);
-    details(model, asking).len().saturating_sub(room)
+impl Content {
+    pub(super) fn new(model: &Model, dialog: &Dialog, size: Size) -> Self {
+        let (columns, rows) = (usize::from(size.width).saturating_sub(2).max(1), usize::from(size.height));
+        let (options, details) = (options(dialog, columns, model.theme), details(model, dialog, columns));
+        let fixed = options.len() + list(model, dialog, columns, LIST).len() + AROUND;
+        // As many rows as it needs, two thirds of the screen at most. The status line is seen whatever is asked.
+        let most = (rows * 2 / 3).max(fixed + DETAIL_ROWS);
+        let rows = (fixed + details.len()).min(most).min(rows.saturating_sub(1));
+        let hidden = details.len().saturating_sub(rows.saturating_sub(fixed));
+        Self { options, details, columns, rows, hidden, is_readable: is_readable(size) }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many lines of the details do not fit.
+    pub(super) fn hidden(&self) -> usize {
+        self.hidden
+    }
 }
 
-/// Whether what is asked about can be seen: nobody allows what they cannot read.
-pub(super) fn is_readable(model: &Model) -> bool {
-    const LEAST: (u16, u16) = (20, 8);
-    model.columns >= LEAST.0 && model.rows >= LEAST.1
+/// Whether a question can be read on a screen of that size.
+pub(super) fn is_readable(size: Size) -> bool {
+    size.width >= 20 && size.height >= 8
 }
 
-pub(super) fn draw(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rect) {
+pub(super) fn draw(model: &Model, dialog: &Dialog, content: &Content, frame: &mut Frame<'_>, area: Rect) {
     let theme = model.theme;
-    if !is_readable(model) {
+    if !content.is_readable {
         let words = "a question: make the screen larger to answer; Esc refuses";
         let lines = wrap(Line::styled(words, theme.warning()), usize::from(area.width).max(1), 0);
         return frame.render_widget(Paragraph::new(lines), area);
     }
-    let block = Block::new().borders(Borders::ALL).border_style(theme.warning()).title(title(model, asking));
+    let title = title(model, dialog, content.columns);
+    let block = Block::new().borders(Borders::ALL).border_style(theme.warning()).title(title);
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let options = u16::try_from(options(model, asking).len()).unwrap_or(u16::MAX);
     // On a low screen the options are what is needed, and the beginning of what they are about.
-    let beginning = u16::try_from(details(model, asking).len()).unwrap_or(u16::MAX).min(BEGINNING);
-    let options = options.min(inner.height.saturating_sub(beginning));
+    let beginning = cells(content.details.len()).min(BEGINNING);
+    let options = cells(content.options.len()).min(inner.height.saturating_sub(beginning));
     let last = inner.height.saturating_sub(options + beginning).min(1);
     let above = inner.height.saturating_sub(options + last);
-    let listed = list(model, asking, usize::from(above.saturating_sub(beginning)).min(LIST));
-    let list = u16::try_from(listed.len()).unwrap_or(u16::MAX);
+    let listed = list(model, dialog, content.columns, usize::from(above.saturating_sub(beginning)).min(LIST));
+    let list = cells(listed.len());
     let heights = [list, above - list, options, last].map(Constraint::Length);
     let [list, above, choices, last] = Layout::vertical(heights).areas(inner);
     frame.render_widget(Paragraph::new(listed), list);
-    draw_details(model, asking, frame, above);
-    draw_options(model, asking, frame, choices);
-    match &asking.words {
-        Some(words) if asking.form.is_some() => field(words, "type your answer", theme, frame, last),
-        Some(words) => {
-            let label = goes_with(asking, usize::from(last.width) / 2);
-            let wide = u16::try_from(width(&label)).unwrap_or(u16::MAX);
-            let [option, typed] = Layout::horizontal([Constraint::Length(wide), Constraint::Min(1)]).areas(last);
-            frame.render_widget(Paragraph::new(Line::styled(label, theme.warning())), option);
-            field(words, "your comment; ↑ ↓ choose another option", theme, frame, typed);
+    draw_details(content, dialog.top, theme, frame, above);
+    draw_options(content, dialog.chosen.unwrap_or(0), frame, choices);
+    match &dialog.comment {
+        Some(words) if dialog.form.is_some() => {
+            Field::new(words, usize::from(last.width)).draw("type your answer", theme, frame, last);
         }
-        None => frame.render_widget(Paragraph::new(Line::styled(hint(model, asking, last.width), theme.quiet())), last),
+        Some(words) => {
+            let label = goes_with(dialog, usize::from(last.width) / 2);
+            let widths = [Constraint::Length(cells(width(&label))), Constraint::Min(1)];
+            let [option, typed] = Layout::horizontal(widths).areas(last);
+            frame.render_widget(Paragraph::new(Line::styled(label, theme.warning())), option);
+            let hint = "your comment; ↑ ↓ choose another option";
+            Field::new(words, usize::from(typed.width)).draw(hint, theme, frame, typed);
+        }
+        None => frame.render_widget(Paragraph::new(Line::styled(hint(model, dialog, last.width), theme.quiet())), last),
     }
 }
 
 /// The option that a comment goes with.
-fn goes_with(asking: &Asking, columns: usize) -> String {
+fn goes_with(dialog: &Dialog, columns: usize) -> String {
     let chosen =
-        asking.chosen.and_then(|at| asking.names().get(at).map(|name| format!("{}. {}", at + 1, clean_line(name))));
+        dialog.chosen.and_then(|at| dialog.names().get(at).map(|name| format!("{}. {}", at + 1, clean_line(name))));
     let named = chosen.map_or_else(|| "choose an option: ↑ ↓".to_owned(), |option| format!("with {option}"));
     fit(&named, columns.saturating_sub(1)) + " "
 }
 
-fn title(model: &Model, asking: &Asking) -> String {
-    let open = model.state.questions.open();
+fn title(model: &Model, dialog: &Dialog, columns: usize) -> String {
+    let open = model.session.state.questions.open();
     let number =
-        if open.len() > 1 { format!("{} of {} · ", place(model, asking) + 1, open.len()) } else { String::new() };
-    let part = match &asking.form {
+        if open.len() > 1 { format!("{} of {} · ", place(model, dialog) + 1, open.len()) } else { String::new() };
+    let part = match &dialog.form {
         Some(form) if form.parts().len() > 1 && form.part().is_none() => " · your answers".to_owned(),
         Some(form) if form.parts().len() > 1 => format!(" · part {} of {}", form.at() + 1, form.parts().len()),
-        None if asking.edited.is_some() => " · with your edit".to_owned(),
+        None if dialog.edited.is_some() => " · with your edit".to_owned(),
         _ => String::new(),
     };
-    let room = usize::from(model.columns).saturating_sub(4 + width(&number) + width(&part));
-    format!(" {number}{}{part} ", fit(&one_line(&asking.question.title), room))
+    let room = columns.saturating_sub(2 + width(&number) + width(&part));
+    format!(" {number}{}{part} ", fit(&one_line(&dialog.question.title), room))
 }
 
 /// The first line of a text, and whether there are more.
@@ -117,15 +138,15 @@ fn one_line(text: &str) -> String {
 }
 
 /// Which of the open questions it is.
-fn place(model: &Model, asking: &Asking) -> usize {
-    let open = model.state.questions.open();
-    open.iter().position(|open| open.question_id == asking.question.question_id).unwrap_or(0)
+fn place(model: &Model, dialog: &Dialog) -> usize {
+    let open = model.session.state.questions.open();
+    open.iter().position(|open| open.question_id == dialog.question.question_id).unwrap_or(0)
 }
 
 /// The questions that wait, if there are several: as many as there is room for, the one that is shown among them, and
 /// which of them these are.
-fn list(model: &Model, asking: &Asking, rows: usize) -> Vec<Line<'static>> {
-    let (open, at, theme) = (model.state.questions.open(), place(model, asking), model.theme);
+fn list(model: &Model, dialog: &Dialog, columns: usize, rows: usize) -> Vec<Line<'static>> {
+    let (open, at, theme) = (model.session.state.questions.open(), place(model, dialog), model.theme);
     let listed = rows.saturating_sub(1).min(open.len());
     if open.len() < 2 || listed == 0 {
         return Vec::new();
@@ -135,7 +156,7 @@ fn list(model: &Model, asking: &Asking, rows: usize) -> Vec<Line<'static>> {
     let line = |(number, question): (usize, &Question)| {
         let (sign, style) = if number == at { ('›', theme.accent()) } else { (' ', theme.quiet()) };
         let words = format!("{sign} {} {}", number + 1, one_line(&question.title));
-        Line::styled(fit(&words, columns(model)), style)
+        Line::styled(fit(&words, columns), style)
     };
     let mut lines: Vec<Line<'_>> = open.iter().enumerate().skip(first).take(listed).map(line).collect();
     let which = match listed {
@@ -143,76 +164,65 @@ fn list(model: &Model, asking: &Asking, rows: usize) -> Vec<Line<'static>> {
         1 => format!("── {} of {} ", first + 1, open.len()),
         _ => format!("── {} to {} of {} ", first + 1, first + listed, open.len()),
     };
-    let rest = columns(model).saturating_sub(width(&which));
+    let rest = columns.saturating_sub(width(&which));
     lines.push(Line::styled(format!("{which}{}", "─".repeat(rest)), theme.quiet()));
     lines
 }
 
-fn draw_details(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rect) {
-    let lines = details(model, asking);
-    let room = usize::from(area.height);
-    let top = asking.top.min(lines.len().saturating_sub(room));
+fn draw_details(content: &Content, top: usize, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
+    let (lines, room) = (&content.details, usize::from(area.height));
+    let top = top.min(lines.len().saturating_sub(room));
     let mut shown: Vec<Line<'_>> = lines.iter().skip(top).take(room).cloned().collect();
     let more = lines.len().saturating_sub(top + room);
-    if more > 0
-        && let Some(line) = shown.last_mut()
-    {
-        *line = Line::styled(format!("… {} more lines (PageDown)", more + 1), model.theme.quiet());
+    if let Some(line) = shown.last_mut().filter(|_| more > 0) {
+        *line = Line::styled(format!("… {} more lines (PageDown)", more + 1), theme.quiet());
     }
     frame.render_widget(Paragraph::new(shown), area);
 }
 
-fn draw_options(model: &Model, asking: &Asking, frame: &mut Frame<'_>, area: Rect) {
-    let rows = usize::from(area.height);
-    let options = options(model, asking);
-    // The chosen one is seen, also where there is not room for all.
-    let chosen = asking.chosen.unwrap_or(0);
+/// Draws the options, the chosen one in any case.
+fn draw_options(content: &Content, chosen: usize, frame: &mut Frame<'_>, area: Rect) {
+    let (options, rows) = (&content.options, usize::from(area.height));
     let first = options.iter().position(|(at, _)| *at == chosen).unwrap_or(0);
     let end = options.iter().rposition(|(at, _)| *at == chosen).map_or(0, |last| last + 1);
     let skip = end.saturating_sub(rows).min(first);
-    let lines = options.into_iter().skip(skip).take(rows).map(|(_, line)| line);
+    let lines = options.iter().skip(skip).take(rows).map(|(_, line)| line.clone());
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
 }
 
 /// The options in lines, each with the option it belongs to: what is allowed can be read to its end on any screen.
-fn options(model: &Model, asking: &Asking) -> Vec<(usize, Line<'static>)> {
-    let columns = columns(model);
+fn options(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<(usize, Line<'static>)> {
     let mut lines = Vec::new();
-    for (at, name) in asking.names().into_iter().enumerate() {
-        let style = if Some(at) == asking.chosen { model.theme.chosen() } else { Style::new() };
-        let words = format!("{}. {}", at + 1, marked(asking, at, &clean_line(name)));
+    for (at, name) in dialog.names().into_iter().enumerate() {
+        let style = if Some(at) == dialog.chosen { theme.chosen() } else { Style::new() };
+        let words = format!("{}. {}", at + 1, marked(dialog, at, &clean_line(name)));
         lines.extend(wrap(Line::from(Span::styled(words, style)), columns, 3).into_iter().map(|line| (at, line)));
     }
     lines
 }
 
 /// What can be chosen, and whether it is.
-fn marked(asking: &Asking, at: usize, name: &str) -> String {
-    let Some((form, part)) = asking.form.as_ref().and_then(|form| Some((form, form.part()?))) else {
+fn marked(dialog: &Dialog, at: usize, name: &str) -> String {
+    let Some((form, part)) = dialog.form.as_ref().and_then(|form| Some((form, form.part()?))) else {
         return name.to_owned();
     };
-    match form.rows(&asking.question).get(at) {
+    match form.rows(&dialog.question).get(at) {
         Some(Row::Label(label)) if part.asked.multi_select => {
-            format!("[{}] {name}", if part.is_picked(*label) { 'x' } else { ' ' })
+            format!("[{}] {name}", if part.is_selected(*label) { 'x' } else { ' ' })
         }
-        Some(Row::Label(label)) if part.is_picked(*label) => format!("{name} ✓"),
+        Some(Row::Label(label)) if part.is_selected(*label) => format!("{name} ✓"),
         Some(Row::OwnWords) if !part.words.is_empty() => format!("{name}: {}", one_line(&part.words)),
         _ => name.to_owned(),
     }
 }
 
-/// The columns within the frame.
-fn columns(model: &Model) -> usize {
-    usize::from(model.columns).saturating_sub(2).max(1)
-}
-
 /// What can be done, as far as there is room to say it.
-fn hint(model: &Model, asking: &Asking, columns: u16) -> String {
-    if asking.is_fresh {
+fn hint(model: &Model, dialog: &Dialog, columns: u16) -> String {
+    if dialog.is_fresh {
         return "new: keys answer it in a moment".to_owned();
     }
-    let several = model.state.questions.open().len() > 1;
-    let mut parts = match (asking.chosen, &asking.form) {
+    let several = model.session.state.questions.open().len() > 1;
+    let mut parts = match (dialog.chosen, &dialog.form) {
         (None, _) => vec!["choose first: you were typing"],
         (Some(_), None) => vec!["1-9 or Enter answers", "Esc refuses"],
         (Some(_), Some(form)) => match form.part() {
@@ -221,16 +231,16 @@ fn hint(model: &Model, asking: &Asking, columns: u16) -> String {
             None => vec!["Enter sends", "← back", "Esc refuses"],
         },
     };
-    let has_parts = asking.form.as_ref().is_some_and(|form| form.parts().len() > 1);
+    let has_parts = dialog.form.as_ref().is_some_and(|form| form.parts().len() > 1);
     match (has_parts, several) {
-        (true, _) if asking.form.as_ref().is_some_and(|form| form.part().is_some()) => parts.push("← → other parts"),
+        (true, _) if dialog.form.as_ref().is_some_and(|form| form.part().is_some()) => parts.push("← → other parts"),
         (false, true) => parts.push("← → other questions"),
         _ => {}
     }
-    if asking.form.as_ref().is_none_or(|form| form.part().is_some()) {
-        parts.push(if asking.form.is_some() { "Tab: own words" } else { "Tab adds words" });
+    if dialog.form.as_ref().is_none_or(|form| form.part().is_some()) {
+        parts.push(if dialog.form.is_some() { "Tab: own words" } else { "Tab adds words" });
     }
-    if asking.content().is_some() {
+    if dialog.content().is_some() {
         parts.push("Ctrl+G edits first");
     }
     let mut hint = String::new();
@@ -245,16 +255,15 @@ fn hint(model: &Model, asking: &Asking, columns: u16) -> String {
 }
 
 /// What is asked about, and for whom, on the screen as it is.
-fn details(model: &Model, asking: &Asking) -> Vec<Line<'static>> {
-    let columns = columns(model);
+fn details(model: &Model, dialog: &Dialog, columns: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if let Some(parent) = asking.question.tool_id.as_ref().and_then(|tool| parent(model, tool)) {
+    if let Some(parent) = dialog.question.tool_id.as_ref().and_then(|tool| parent(model, tool)) {
         let words = format!("for the sub-agent: {}", clean_line(&parent));
         lines.extend(wrap(Line::styled(words, model.theme.accent()), columns, 2));
     }
-    match &asking.form {
-        Some(form) => lines.extend(wanted(form, &asking.question, columns, model.theme)),
-        None => lines.extend(about(&asking.question, asking.edited.as_deref(), columns, model.theme)),
+    match &dialog.form {
+        Some(form) => lines.extend(wanted(form, &dialog.question, columns, model.theme)),
+        None => lines.extend(about(&dialog.question, dialog.edited.as_deref(), columns, model.theme)),
     }
     lines
 }
@@ -271,7 +280,7 @@ fn wanted(form: &Form, question: &Question, columns: usize, theme: Theme) -> Vec
     }
     for part in form.parts() {
         lines.extend(text(&part.asked.question, columns, theme.quiet()));
-        let (said, style) = match part.said()[..] {
+        let (said, style) = match part.answers()[..] {
             [] if part.is_answered() => ("(left empty)".to_owned(), theme.quiet()),
             [] => ("(no answer yet)".to_owned(), theme.warning()),
             ref said => (said.join(", "), theme.accent()),
@@ -307,7 +316,8 @@ fn is_empty(line: &str) -> bool {
 
 /// What the sub-agent is for that called a tool.
 fn parent(model: &Model, tool: &ToolId) -> Option<String> {
-    let started = |id: &ToolId| model.state.tools.iter().map(|call| &call.started).find(|call| call.tool_id == *id);
+    let started =
+        |id: &ToolId| model.session.state.tools.iter().map(|call| &call.started).find(|call| call.tool_id == *id);
     let parent = started(started(tool)?.parent_tool_id.as_ref()?);
     Some(parent.map_or_else(|| "unknown".to_owned(), |call| call.title.clone().unwrap_or(call.tool_name.clone())))
 }

@@ -8,18 +8,18 @@ use crate::view::above::fit;
 /// How many columns of what the session is about are in it.
 const ABOUT: usize = 40;
 
-pub(super) fn title(model: &Model) -> String {
-    let state = if model.over.is_some() {
+pub(crate) fn title(model: &Model) -> String {
+    let state = if model.session.over.is_some() {
         "■ "
-    } else if !model.state.questions.open().is_empty() {
+    } else if !model.session.state.questions.open().is_empty() {
         "? "
-    } else if model.state.is_busy() {
+    } else if model.session.state.is_busy() {
         "● "
     } else {
         ""
     };
-    let folder = clean_line(model.folder.rsplit('/').next().unwrap_or_default());
-    let about = model.state.title.as_deref().map(|about| fit(&clean_line(about), ABOUT));
+    let folder = clean_line(model.session.folder.rsplit('/').next().unwrap_or_default());
+    let about = model.session.state.title.as_deref().map(|about| fit(&clean_line(about), ABOUT));
     let parts = [about, Some(folder), Some("multitap".to_owned())];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     format!("{state}{}", parts.join(" · "))

@@ -14,7 +14,7 @@ fn enter_runs_a_command_that_is_typed_and_no_other() {
     for unknown in ["/login", "/rp", "/nope", "/nope now", " /nope"] {
         let mut screen = with_commands();
         assert_eq!(screen.keys(&format!("{unknown}<enter><enter>")), [], "{unknown}");
-        let notice = screen.model.notice.clone().unwrap_or_default();
+        let notice = screen.model.status.notice.clone().unwrap_or_default();
         assert!(notice.contains("unknown command"), "{unknown}: {notice}");
         assert_eq!(screen.typed(), unknown);
     }
@@ -45,6 +45,6 @@ fn a_command_is_not_guessed_while_the_agent_has_not_listed_its_own() {
     let mut screen = Screen::new(AgentType::Claude);
     let effects = screen.keys("/compact<enter>");
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Prompt(_))), "{effects:?}");
-    assert!(screen.model.notice.as_ref().unwrap().contains("Enter again"), "{:?}", screen.model.notice);
+    assert!(screen.model.status.notice.as_ref().unwrap().contains("Enter again"), "{:?}", screen.model.status.notice);
     assert_eq!(screen.keys("<enter>"), [remembered("/compact"), Effect::Prompt(Prompt::text("/compact"))]);
 }

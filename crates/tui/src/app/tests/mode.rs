@@ -5,7 +5,7 @@ use super::*;
 /// Presses Shift+Tab, and says which mode was asked for.
 fn next_mode(screen: &mut Screen) -> Option<String> {
     let key = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
-    update(&mut screen.model, Msg::Key(key)).into_iter().find_map(|effect| match effect {
+    screen.on(Msg::Key(key)).into_iter().find_map(|effect| match effect {
         Effect::SetMode(mode) => Some(mode),
         _ => None,
     })
@@ -47,7 +47,7 @@ fn only_modes_that_work_here_are_offered() {
     // Whoever is no owner goes no further than the owner did; whoever only sees changes nothing.
     let with_role = |role| {
         let mut screen = Screen::new(AgentType::Builtin);
-        screen.model.me.role = Some(role);
+        screen.model.session.me.role = Some(role);
         screen.tell("modeChanged", &json!({ "mode": "autoEdit" }));
         screen
     };

@@ -1,0 +1,122 @@
+//! What the agent offers: its commands, models and approval modes, as far as it reports them. Pure.
+
+use multitap_event::{ApprovalMode, ClientRef, ClientRole};
+use serde_json::{Map, Value};
+
+use super::SessionView;
+use crate::commands::{self, Offered};
+use crate::complete::Item;
+
+/// The modes that Shift+Tab goes through.
+const MODES: [ApprovalMode; 4] = [ApprovalMode::Ask, ApprovalMode::AutoEdit, ApprovalMode::Plan, ApprovalMode::AutoAll];
+
+/// What the running agent offers.
+#[derive(Debug, Default)]
+pub(super) struct AgentOffer {
+    /// `None` until the agent lists them.
+    pub(super) commands: Option<Vec<Offered>>,
+    /// Whether the agent was asked for its commands.
+    pub(super) has_asked_commands: bool,
+    pub(super) models: Vec<Item>,
+    /// The user waits for the models, to choose one.
+    pub(super) wants_models: bool,
+    /// The mode that was asked for last, until the agent confirms it.
+    requested: Option<ApprovalMode>,
+    /// Modes that the agent did not take.
+    refused: Vec<ApprovalMode>,
+    /// The agent's own names for its modes, where it lists them.
+    modes: Option<Vec<String>>,
+    /// The mode that an owner chose last: other clients may not go beyond it.
+    pub(super) ceiling: Option<ApprovalMode>,
+}
+
+impl AgentOffer {
+    /// Another agent: what the last one listed does not count. Modes that were refused stay refused.
+    pub(super) fn restarted(&mut self, mode: Option<ApprovalMode>) {
+        (self.commands, self.has_asked_commands) = (None, false);
+        (self.modes, self.ceiling) = (None, mode);
+    }
+
+    pub(super) fn read_commands(&mut self, data: &Map<String, Value>) {
+        self.commands = Some(commands::read(data));
+    }
+
+    /// Whether the agent can forget the conversation by itself.
+    pub(super) fn can_clear(&self) -> bool {
+        self.commands.iter().flatten().any(|offered| offered.name == "clear")
+    }
+
+    /// Reads a list of models. Every agent names the fields in its own way.
+    pub(super) fn read_models(&mut self, data: &Map<String, Value>) {
+        let item = |value: &Value| {
+            let text = |key: &str| value.get(key).and_then(Value::as_str);
+            let names = ["value", "modelId", "id", "model", "name"];
+            let name = value.as_str().or_else(|| names.into_iter().find_map(text))?;
+            let title = text("displayName").or_else(|| text("name")).filter(|title| *title != name);
+            let does = [title, text("description")].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+            let hidden = value.get("hidden").and_then(Value::as_bool).unwrap_or_default();
+            (!hidden).then(|| Item::new(name, does))
+        };
+        let list = data.get("models").and_then(Value::as_array);
+        self.models = list.into_iter().flatten().filter_map(item).collect();
+    }
+
+    /// Reads the agent's own names for its modes from its capabilities.
+    pub(super) fn read_modes(&mut self, capabilities: &Map<String, Value>) {
+        let names = |list: &Value, key: &str| {
+            let names = list.as_array()?.iter().filter_map(|one| one.get(key)?.as_str().map(str::to_owned));
+            Some(names.collect())
+        };
+        let listed = capabilities.get("modes").and_then(|modes| names(modes.get("availableModes")?, "id"));
+        let configured = || {
+            let options = capabilities.get("configOptions")?.as_array()?;
+            let is_mode = |option: &&Value| option.get("category").is_some_and(|category| category == "mode");
+            names(options.iter().find(is_mode)?.get("options")?, "value")
+        };
+        self.modes = listed.or_else(configured).or(self.modes.take());
+    }
+
+    /// The modes that the running agent can be switched to, and that this client may choose.
+    pub(super) fn modes(&self, session: &SessionView) -> Vec<ApprovalMode> {
+        if session.me.role == Some(ClientRole::Observer) {
+            return Vec::new();
+        }
+        let Some(start) = &session.state.start else { return ApprovalMode::ALL.to_vec() };
+        let most = (!session.me.is_owner()).then(|| self.ceiling.unwrap_or(ApprovalMode::Ask));
+        let works = |mode: &ApprovalMode| {
+            mode.works_for(start, self.modes.as_deref())
+                && most.is_none_or(|most| mode.is_within(most, start.agent_type))
+        };
+        ApprovalMode::ALL.into_iter().filter(works).collect()
+    }
+
+    /// The mode that follows the current one, also when it is asked for faster than modes change.
+    pub(super) fn next_mode(&mut self, session: &SessionView) -> Option<ApprovalMode> {
+        let available = self.modes(session);
+        let now = self.requested.or(session.state.mode);
+        let place = |mode: ApprovalMode| MODES.iter().position(|known| *known == mode);
+        let modes = || MODES.into_iter().filter(|mode| available.contains(mode) && !self.refused.contains(mode));
+        let after = modes().find(|mode| now.and_then(place) < place(*mode));
+        let next = after.or_else(|| modes().next()).filter(|next| Some(*next) != now);
+        self.requested = next.or(self.requested);
+        next
+    }
+
+    pub(super) fn mode_changed(&mut self, mode: Option<ApprovalMode>, by: Option<&ClientRef>) {
+        self.requested = None;
+        if by.is_none_or(ClientRef::is_owner) {
+            self.ceiling = mode;
+        }
+    }
+
+    /// The agent did not take the mode that was asked for: it is not offered again.
+    pub(super) fn mode_refused(&mut self) {
+        self.refused.extend(self.requested.take());
+    }
+
+    /// A request was refused, and perhaps this one.
+    pub(super) fn refused(&mut self) {
+        self.wants_models = false;
+        self.mode_refused();
+    }
+}

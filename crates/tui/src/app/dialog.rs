@@ -1,0 +1,194 @@
+//! One question: which option is chosen, and what is written for the answer. Pure.
+
+use multitap_event::{Choice, ChoiceKind, ClientRef, Decide, Details, Edit, Question};
+
+use super::form::{Form, Row};
+use crate::composer::Composer;
+
+/// A question that waits for an answer.
+#[derive(Debug)]
+pub(crate) struct Dialog {
+    /// With the options that can be chosen now.
+    pub(crate) question: Question,
+    /// All options: an edit hides those that add a rule.
+    options: Vec<Choice>,
+    /// `None` while a key may still be meant for what was being typed when the question opened.
+    pub(crate) chosen: Option<usize>,
+    /// The comment on the answer, or the answer itself in the user's own words, while it is typed.
+    pub(crate) comment: Option<Composer>,
+    /// The first line that is shown of the details.
+    pub(crate) top: usize,
+    /// The answers so far, where the agent asks for information.
+    pub(crate) form: Option<Form>,
+    /// The command or file as the user edited it: sent with an option that allows.
+    pub(crate) edited: Option<String>,
+    /// The user chose the option. One that was preselected must not go with a comment.
+    is_selected: bool,
+    /// It opened just now and nobody can have read it: a key that is on its way was meant for something else.
+    pub(crate) is_fresh: bool,
+    /// The user was typing when it opened: letters may be the rest of that, so only digits and arrows choose.
+    pub(super) ignores_letters: bool,
+    /// This user answered it.
+    pub(super) is_answered: bool,
+}
+
+impl Dialog {
+    /// Without the options that only an owner may choose, unless this user is one.
+    pub(super) fn new(mut question: Question, me: &ClientRef, is_typing: bool) -> Self {
+        question.options.retain(|choice| choice.is_open_to(me));
+        let form = Form::of(&question);
+        let chosen = (!is_typing).then(|| if form.is_some() { 0 } else { allows(&question).unwrap_or(0) });
+        let mut dialog = Self {
+            options: question.options.clone(),
+            question,
+            chosen,
+            comment: None,
+            top: 0,
+            form,
+            edited: None,
+            is_selected: false,
+            is_fresh: true,
+            ignores_letters: is_typing,
+            is_answered: false,
+        };
+        if !is_typing {
+            dialog.open_comment();
+        }
+        dialog
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        if self.is_fresh {
+            return self.require_choice();
+        }
+        self.begin_comment();
+        // A line end at the end would scroll the text out of its one row.
+        self.comment.get_or_insert_default().paste(text.trim_end_matches(['\r', '\n']));
+    }
+
+    /// The user types what was meant for something else: nothing is chosen before they choose.
+    pub(super) fn require_choice(&mut self) {
+        (self.chosen, self.comment, self.ignores_letters) = (None, None, true);
+    }
+
+    /// How many rows can be chosen.
+    pub(super) fn count(&self) -> usize {
+        self.names().len()
+    }
+
+    /// The rows that can be chosen.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let option =
+            |at: Option<usize>| at.and_then(|at| self.question.options.get(at)).map_or("", |it| it.name.as_str());
+        let Some(form) = &self.form else { return self.question.options.iter().map(|it| it.name.as_str()).collect() };
+        let name = |row: Row| match row {
+            Row::Label(at) => form.part().and_then(|part| part.asked.labels.get(at)).map_or("", String::as_str),
+            Row::OwnWords => "In your own words",
+            Row::Send => "Send these answers",
+            Row::Refuse => option(rejects(&self.question)),
+        };
+        form.rows(&self.question).into_iter().map(name).collect()
+    }
+
+    /// Opens the field for the comment, with what was written before.
+    pub(super) fn begin_comment(&mut self) {
+        let written = self.form.as_ref().and_then(Form::part).map(|part| part.words.clone()).unwrap_or_default();
+        // Behind the last part there is nothing to comment on.
+        if self.comment.is_none() && self.form.as_ref().is_none_or(|form| form.part().is_some()) {
+            self.comment = Some(Composer::with(&written));
+            match &self.form {
+                Some(form) => self.chosen = form.rows(&self.question).iter().position(|row| *row == Row::OwnWords),
+                // A comment must not allow what nobody chose to allow.
+                None if !self.is_selected && self.chosen.is_some() => self.chosen = rejects(&self.question),
+                None => {}
+            }
+        }
+    }
+
+    /// Drops the comment.
+    pub(super) fn end_comment(&mut self) {
+        self.comment = None;
+        if self.form.is_none() && !self.is_selected && !self.ignores_letters {
+            self.chosen = Some(allows(&self.question).unwrap_or(0));
+        }
+    }
+
+    pub(super) fn select(&mut self, at: usize) {
+        (self.chosen, self.is_selected) = (Some(at), true);
+    }
+
+    /// Opens the field at once for a part that only text can answer.
+    fn open_comment(&mut self) {
+        if self.form.as_ref().is_some_and(Form::wants_text) {
+            self.begin_comment();
+        }
+    }
+
+    /// Another part of the form is shown.
+    pub(super) fn part_changed(&mut self) {
+        (self.comment, self.top) = (None, 0);
+        self.chosen = self.form.as_ref().map(Form::first);
+        self.open_comment();
+    }
+
+    /// The answer with that option.
+    pub(super) fn decide(&self, at: usize) -> Option<Decide> {
+        let choice = self.question.options.get(at)?;
+        let feedback = self.comment.as_ref().map(Composer::whole).filter(|words| !words.trim().is_empty());
+        let new_content = self.edited.clone().filter(|_| choice.kind.allows());
+        Some(Decide { feedback, new_content, ..Decide::new(&self.question.question_id, choice.id.clone()) })
+    }
+
+    /// Everything that the user wrote here.
+    pub(super) fn written(&self) -> String {
+        let typed = self.comment.as_ref().map(Composer::whole);
+        let parts = self.form.as_ref().map(Form::parts).unwrap_or_default();
+        let now = self.form.as_ref().map(Form::at).filter(|_| typed.is_some());
+        let others = parts.iter().enumerate().filter(|(at, _)| Some(*at) != now).map(|(_, part)| part.words.clone());
+        let written: Vec<String> = others.chain(typed).filter(|words| !words.trim().is_empty()).collect();
+        written.join("\n")
+    }
+
+    /// What the editor opens, if the answer can be edited.
+    pub(crate) fn content(&self) -> Option<String> {
+        if !self.question.edits.contains(&Edit::NewContent) || allows(&self.question).is_none() {
+            return None;
+        }
+        self.edited.clone().or_else(|| self.original())
+    }
+
+    /// The command or the file as the agent wants it.
+    fn original(&self) -> Option<String> {
+        match &self.question.details {
+            Details::Command { command, .. } => Some(command.clone()),
+            Details::FileEdit { after, .. } => after.clone(),
+            _ => None,
+        }
+    }
+
+    /// The user edited the command or the file: the question is asked again with that.
+    pub(super) fn edit(&mut self, text: String) {
+        self.edited = Some(text).filter(|text| Some(text) != self.original().as_ref());
+        // A rule is about the call as the agent wants it, so an edited answer with such an option would be refused.
+        let fits = |choice: &&Choice| self.edited.is_none() || choice.kind != ChoiceKind::AllowAlways;
+        let options: Vec<Choice> = self.options.iter().filter(fits).cloned().collect();
+        let was = self.chosen.and_then(|at| self.question.options.get(at).cloned());
+        self.question.options = options;
+        let same = |was: Choice| self.question.options.iter().position(|choice| choice.id == was.id);
+        self.chosen = was.map(|was| same(was).or_else(|| rejects(&self.question)).unwrap_or(0));
+        (self.top, self.is_fresh, self.ignores_letters) = (0, true, false);
+        if self.comment.is_none() {
+            (self.chosen, self.is_selected) = (allows(&self.question), false);
+        }
+    }
+}
+
+/// The option that allows just this once, or else one that allows for longer.
+pub(super) fn allows(question: &Question) -> Option<usize> {
+    let once = question.options.iter().position(|choice| choice.kind == ChoiceKind::AllowOnce);
+    once.or_else(|| question.options.iter().position(|choice| choice.kind.allows()))
+}
+
+pub(super) fn rejects(question: &Question) -> Option<usize> {
+    question.options.iter().position(|choice| choice.kind.rejects())
+}
