@@ -26,6 +26,4 @@ pub use model::{
     Artifact, ArtifactUpdate, Content, Map, Message, Part, Role, Sent, StatusUpdate, Task, TaskList, TaskState,
     TaskStatus, Update,
 };
-pub use request::{
-    Authentication, CommandExecute, ListTasks, PushConfig, Request, RequestId, SendConfiguration, SendMessage,
-};
+pub use request::{Authentication, CommandExecute, ListTasks, PushConfig, Request, SendConfiguration, SendMessage};

@@ -1,7 +1,6 @@
 //! What a client can ask for, whatever the dialect.
 
 mod commands;
-mod id;
 
 use serde_json::Value;
 
@@ -12,7 +11,6 @@ use crate::read::{Node, short};
 use crate::{v0_3, v1_0};
 
 pub(crate) use commands::write as write_command;
-pub use id::RequestId;
 
 /// A request, its parameters read and checked for their types.
 #[derive(Debug, Clone, PartialEq)]

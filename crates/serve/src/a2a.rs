@@ -1,6 +1,6 @@
 //! The A2A door: requests in both dialects, frames of sessions as their answers.
 //!
-//! Inward: `rpc` reads a request, `service` says what it means for which session and does it. Outward: `stage` reads
+//! Inward: `http` or `ws` reads a request, `service` says what it means for which session and does it. Outward: `stage` reads
 //! a session's log, `project` makes frames of its events, `encode` writes them, `sse` and `ws` send
 //! them.
 
@@ -12,12 +12,12 @@ mod encode;
 mod follow;
 mod frame;
 mod history;
+mod http;
 mod keep;
 mod mend;
 mod name;
 mod past;
 mod project;
-mod rpc;
 mod service;
 mod sse;
 mod stage;
@@ -33,7 +33,7 @@ use axum::routing::{get, post};
 pub(crate) use self::card::card;
 pub(crate) use self::cursor::{Cursor, NoCursor};
 pub(crate) use self::frame::Form;
-pub(crate) use self::rpc::{Envelope, envelope, error_envelope, uses_extension};
+pub(crate) use self::http::uses_extension;
 pub(crate) use self::service::Service;
 pub(crate) use self::ws::{Connection, Hello};
 use crate::http::Shared;
@@ -41,9 +41,9 @@ use crate::http::Shared;
 /// Its paths.
 pub(crate) fn routes() -> Router<Shared> {
     Router::new()
-        .route("/", post(rpc::call))
+        .route("/", post(http::call))
         .route("/.well-known/agent-card.json", get(card))
         .route("/.well-known/agent.json", get(card))
-        .route("/listCommands", get(rpc::list_commands))
-        .route("/executeCommand", post(rpc::execute_command))
+        .route("/listCommands", get(http::list_commands))
+        .route("/executeCommand", post(http::execute_command))
 }

@@ -10,6 +10,7 @@ mod error;
 mod guard;
 mod host;
 mod http;
+mod rpc;
 mod ws;
 
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};

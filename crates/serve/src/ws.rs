@@ -1,16 +1,12 @@
 //! `GET /ws`: a WebSocket, on which each text frame is one JSON-RPC object.
 //!
 //! What stands in the address is checked before anything is upgraded, and so is the session to listen to. Then the
-//! connection belongs to the protocol it named: A2A, or our own events. Both speak through a [`Socket`], which knows
-//! how long a client may be silent or leave things unread.
+//! connection belongs to the protocol it named: A2A, or our own events. Each runs on a [`Peer`] of its own.
 //!
 //! Must not come in: what frames and requests mean.
 
 mod events;
-mod incoming;
 mod query;
-mod requests;
-mod socket;
 
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
@@ -19,17 +15,15 @@ use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
-use multitap_a2a::{Error, ErrorKind};
+use multitap_a2a::Error;
 use multitap_event::Door as Way;
 use multitap_hub::Session;
 
-pub(crate) use self::incoming::Incoming;
 use self::query::{Speech, Wanted};
-pub(crate) use self::requests::{IN_FLIGHT, Requests};
-pub(crate) use self::socket::{Close, Gone, Heard, Socket};
 use crate::a2a;
 use crate::guard::{Caller, SUBPROTOCOL};
 use crate::http::{Seat, Shared, problem};
+use crate::rpc::{Peer, Socket, Transport};
 
 /// What is read from a socket at a time. A connection has this much for itself even if it is silent.
 const READ_BUFFER: usize = 8 * 1024;
@@ -73,7 +67,7 @@ async fn enter(
             let extension = a2a::uses_extension(&headers);
             let hello = a2a::Hello { caller, form, extension, after, epoch: wanted.epoch };
             match a2a::Connection::new(door, hello, session).await {
-                Ok(connection) => hand_over(upgrade, held, |socket| connection.run(socket)),
+                Ok(connection) => hand_over(upgrade, held, limit, |peer| connection.run(peer)),
                 Err(error) => refuse(&error),
             }
         }
@@ -82,7 +76,7 @@ async fn enter(
             let way = if door.guard().is_private() { way } else { Way::A2a };
             let client = caller.client(way);
             match events::Connection::new(door, client, session, after, wanted.epoch).await {
-                Ok(connection) => hand_over(upgrade, held, |socket| connection.run(socket)),
+                Ok(connection) => hand_over(upgrade, held, limit, |peer| connection.run(peer)),
                 Err(error) => refuse(&error),
             }
         }
@@ -90,16 +84,18 @@ async fn enter(
 }
 
 /// Upgrades, and serves the client; what is held is let go of when it left.
-fn hand_over<Served>(
+fn hand_over<T: Send + 'static, Served>(
     upgrade: WebSocketUpgrade,
     held: impl Send + 'static,
-    serve: impl FnOnce(Socket) -> Served + Send + 'static,
+    limit: usize,
+    serve: impl FnOnce(Peer<T>) -> Served + Send + 'static,
 ) -> Response
 where
     Served: Future<Output = ()> + Send + 'static,
 {
     upgrade.on_upgrade(move |socket| async move {
-        Box::pin(serve(Socket::new(socket))).await;
+        let transport = Transport::WebSocket(Box::new(Socket::new(socket)));
+        Box::pin(serve(Peer::new(transport, limit, None))).await;
         drop(held);
     })
 }
@@ -118,17 +114,8 @@ fn find(door: &Shared, wanted: &Wanted) -> Result<Option<Session>, String> {
     }
 }
 
-/// The seam for ACP: a first frame `initialize` is to hand the connection over to it. Until then the client is told.
-pub(crate) fn is_acp(method: &str) -> Option<Error> {
+/// What a client is told that begins to speak ACP.
+pub(crate) fn acp_refusal(method: &str) -> Option<&'static str> {
     let why = "initialize is ACP, which is not spoken on this connection yet: it is to come with `multitap acp`";
-    (method == "initialize").then(|| Error::new(ErrorKind::MethodNotFound, why))
-}
-
-pub(crate) fn no_binary() -> Error {
-    let why = "binary frames are not taken: each text frame is one JSON-RPC object";
-    Error::new(ErrorKind::InvalidRequest, why)
-}
-
-pub(crate) fn too_large(most: usize) -> Error {
-    Error::new(ErrorKind::InvalidRequest, format!("a frame has at most {most} bytes"))
+    (method == "initialize").then_some(why)
 }

@@ -1,6 +1,6 @@
 //! Errors: their codes, and their shape in each dialect and on each transport.
 
-use multitap_a2a::{Dialect, Error, ErrorKind, RequestId};
+use multitap_a2a::{Dialect, Error, ErrorKind};
 use serde_json::json;
 
 #[test]
@@ -107,19 +107,4 @@ fn errors_of_strangers_are_read_as_far_as_they_go() {
     check(json!(null), ErrorKind::Internal, "null");
     let free = Dialect::read_error(json!({ "code": -32603, "message": "m", "data": "stack" }));
     assert_eq!(free.data.get("data"), Some(&json!("stack")));
-}
-
-#[test]
-fn an_id_is_echoed_with_its_type_or_refused() {
-    for text in ["1", "-7", "18446744073709551615", "\"1\"", "\"\"", "null"] {
-        let id: RequestId = serde_json::from_str(text).unwrap();
-        assert_eq!(serde_json::to_string(&id).unwrap(), text);
-    }
-    for text in ["1.5", "1e300", "true", "[1]", "{}"] {
-        let value = serde_json::from_str(text).unwrap();
-        let error = RequestId::read(&value).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::InvalidRequest, "{text}");
-        assert!(error.message.starts_with("id: must be a string, a whole number or null, not "), "{error}");
-        assert!(serde_json::from_str::<RequestId>(text).is_err());
-    }
 }

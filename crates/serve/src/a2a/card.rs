@@ -7,7 +7,7 @@ use multitap_a2a::card::{Binding, Capabilities, Card, Extension, Form, Interface
 use multitap_a2a::{Dialect, devtool};
 use sha2::{Digest as _, Sha256};
 
-use super::rpc::VERSION;
+use super::http::VERSION;
 use crate::http::{Shared, problem};
 
 /// The WebSocket as a binding of its own: one JSON-RPC object a frame.

@@ -8,15 +8,16 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use multitap_a2a::{Dialect, Error, RequestId};
+use multitap_a2a::{Dialect, Error};
 use multitap_hub::STUCK;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::frame::Form;
-use super::rpc::{CLOSING, error_envelope, opening};
+use super::http::error_response;
 use super::service::{Item, Stream};
 use crate::http::Shared;
+use crate::rpc::{CLOSING, RequestId, opening};
 
 /// How often a silent stream shows that it is alive.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -32,7 +33,7 @@ pub(crate) fn is_streaming(method: &str) -> bool {
 
 /// A refusal, for clients that take nothing but a stream.
 pub(super) fn refuse(dialect: Dialect, id: &RequestId, error: &Error) -> Response {
-    let event = format!("data: {}\n\n", error_envelope(dialect, id, error));
+    let event = format!("data: {}\n\n", error_response(dialect, id, error));
     response(Body::from(event))
 }
 
@@ -60,7 +61,7 @@ async fn send(id: RequestId, mut frames: Stream, chunks: &mpsc::Sender<Bytes>) {
         let mut text = String::new();
         match timeout(ALIVE, frames.next()).await {
             Ok(Some(Item::Failed(error))) => {
-                writeln!(text, "data: {}\n", error_envelope(frames.form.dialect, &id, &error)).ok();
+                writeln!(text, "data: {}\n", error_response(frames.form.dialect, &id, &error)).ok();
             }
             Ok(Some(item)) => write(&mut text, &opening, frames.form, &item),
             Ok(None) => return,

@@ -6,26 +6,33 @@
 mod switch;
 mod track;
 
+use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Dialect, Error, ErrorKind, Request, RequestId};
+use multitap_a2a::{Dialect, Error, ErrorKind, Request};
 use multitap_event::ClientId;
 use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Session};
-use serde_json::Value;
 
 use self::switch::Route;
 use self::track::{Came, Over, Tracks};
 use super::cursor::Cursor;
 use super::frame::Form;
 use super::name;
-use super::rpc::{Envelope, envelope, error_envelope};
 use super::service::{Begun, Call, Opening, Prepared, shows_coder};
 use super::stage::Stage;
 use crate::error;
 use crate::guard::Caller;
 use crate::http::Shared;
-use crate::ws::{Close, Gone, Heard, IN_FLIGHT, Incoming, Requests, Socket, is_acp, no_binary, too_large};
+use crate::rpc::{self, CloseReason, Disconnected, Incoming, Invalid, Peer, RequestId};
+use crate::ws::acp_refusal;
+
+/// A frame that answers no request of the client.
+const EVENT: &str = "tasks/event";
+const STREAM_END: &str = "streamEnd";
+/// From the client: it wants no more frames of a stream.
+const CANCEL_STREAM: &str = "cancelStream";
 
 /// Who comes, and what they said in the address.
 #[derive(Debug)]
@@ -52,23 +59,14 @@ pub(crate) struct Connection {
     /// What it is told before anything else.
     first: Option<String>,
     tracks: Tracks,
-    requests: Requests<Done>,
-    pending: Vec<Pending>,
-    /// The session that is listened to is over, and everything of it was told.
+    /// Requests under way whose frames the client does not want any more.
+    unwanted: HashSet<RequestId>,
+    /// The session that is listened to is over, and everything of it was sent.
     is_over: bool,
 }
 
-/// A request that is under way.
-#[derive(Debug)]
-struct Pending {
-    id: RequestId,
-    /// The client wants no frames any more.
-    is_unwanted: bool,
-}
-
-/// What came of a request.
-struct Done {
-    id: RequestId,
+/// What came of a request, and the dialect to answer in.
+pub(crate) struct Done {
     dialect: Dialect,
     what: What,
 }
@@ -91,8 +89,7 @@ impl Connection {
             presence: None,
             first: None,
             tracks: Tracks::default(),
-            requests: Requests::new(),
-            pending: Vec::new(),
+            unwanted: HashSet::new(),
             is_over: false,
         };
         if let Some(session) = session {
@@ -112,7 +109,7 @@ impl Connection {
         if after.is_some() {
             let task = name::lasting(session.id().as_str()).into();
             let (gap, cursor) = self.door.a2a().catch_up(&self.door, &stage, &task, self.form, after, epoch).await?;
-            self.first = gap.map(|task| broadcast(cursor, &task));
+            self.first = gap.map(|task| Broadcast { cursor, json: &task }.to_string());
             from = cursor;
         }
         self.tracks.add(stage, from).is_listened_to = true;
@@ -120,40 +117,37 @@ impl Connection {
     }
 
     /// Serves its client until one of the two leaves.
-    pub(crate) async fn run(mut self, mut socket: Socket) {
-        // A client that is gone cannot be told anything.
-        if let Ok(why) = self.serve(&mut socket).await {
-            socket.close(why).await;
+    pub(crate) async fn run(mut self, mut peer: Peer<Done>) {
+        // Nothing can be sent to a client that is gone.
+        if let Ok(why) = self.serve(&mut peer).await {
+            peer.close(why).await;
         }
     }
 
-    async fn serve(&mut self, socket: &mut Socket) -> Result<Close, Gone> {
+    async fn serve(&mut self, peer: &mut Peer<Done>) -> Result<CloseReason, Disconnected> {
         let stop = self.door.stop().clone();
         if let Some(first) = self.first.take() {
-            socket.say(first).await?;
+            peer.notify(EVENT, first).await?;
         }
         loop {
-            socket.flush().await?;
-            if self.is_over && self.requests.is_empty() {
-                return Ok(Close::SESSION_OVER);
+            peer.flush().await?;
+            if self.is_over && !peer.is_working() {
+                return Ok(CloseReason::SESSION_OVER);
             }
             tokio::select! {
-                () = stop.cancelled() => return Ok(Close::SHUT_DOWN),
+                () = stop.cancelled() => return Ok(CloseReason::SHUT_DOWN),
                 end = cut(&mut self.presence) => match end {
-                    FeedEnd::CutOff { .. } => return Ok(Close::KICKED),
-                    // The frames tell when everything was told.
+                    FeedEnd::CutOff { .. } => return Ok(CloseReason::KICKED),
+                    // The frames tell when everything was sent.
                     FeedEnd::SessionOver => self.presence = None,
                 },
-                heard = socket.hear() => {
-                    if let Some(why) = self.heard(socket, heard).await? {
-                        return Ok(why);
-                    }
-                }
-                done = self.requests.next() => self.done(socket, done).await?,
+                incoming = peer.next() => if let Some(why) = self.act(peer, incoming?).await? {
+                    return Ok(why);
+                },
                 came = self.tracks.next() => match came {
-                    Came::Frame(at) => self.carry(socket, at).await?,
+                    Came::Frame(at) => self.carry(peer, at).await?,
                     Came::Over(over) => {
-                        if let Some(why) = self.over(socket, over).await? {
+                        if let Some(why) = self.over(peer, over).await? {
                             return Ok(why);
                         }
                     }
@@ -164,30 +158,30 @@ impl Connection {
 
     /// Ends the streams of a session: with an error if frames are missing. Why the connection cannot go on, if it
     /// cannot: whoever listens to all of a session would miss frames without knowing.
-    async fn over(&mut self, socket: &mut Socket, over: Over) -> Result<Option<Close>, Gone> {
+    async fn over(&mut self, peer: &mut Peer<Done>, over: Over) -> Result<Option<CloseReason>, Disconnected> {
         let Over { streams, missing, is_listened_to } = over;
         let error = missing.as_ref().map(Error::from);
         for (id, dialect) in &streams {
             if let Some(error) = &error {
-                socket.say(error_envelope(*dialect, id, error)).await?;
+                peer.refuse(id, &written(*dialect, error)).await?;
             }
-            socket.say(stream_end(id)).await?;
+            end_stream(peer, id).await?;
         }
         match error {
             None => self.is_over |= is_listened_to,
             Some(error) if is_listened_to => {
-                socket.say(error_envelope(self.form.dialect, &RequestId::Null, &error)).await?;
-                return Ok(Some(Close::LOG_UNREADABLE));
+                peer.refuse_message(&RequestId::Null, &written(self.form.dialect, &error)).await?;
+                return Ok(Some(CloseReason::LOG_UNREADABLE));
             }
             Some(_) => {}
         }
         Ok(None)
     }
 
-    /// Tells the frames that are at hand.
-    async fn carry(&mut self, socket: &mut Socket, at: usize) -> Result<(), Gone> {
+    /// Sends the frames that are at hand.
+    async fn carry(&mut self, peer: &mut Peer<Done>, at: usize) -> Result<(), Disconnected> {
         let track = self.tracks.at(at);
-        while !socket.is_full()
+        while !peer.is_full()
             && let Some(frame) = track.take()
         {
             let (to, ended) = match track.switch.route(&frame) {
@@ -198,99 +192,87 @@ impl Connection {
                 Route::Go { to, ended } => (to, ended),
             };
             match to {
-                Some((id, form)) => socket.say(envelope(&id, "result", frame.json(form))).await?,
-                None if track.is_listened_to => socket.say(broadcast(frame.cursor, frame.json(self.form))).await?,
+                Some((id, form)) => peer.respond_partly(&id, frame.json(form)).await?,
+                None if track.is_listened_to => {
+                    peer.notify(EVENT, Broadcast { cursor: frame.cursor, json: frame.json(self.form) }).await?;
+                }
                 None => {}
             }
             for id in &ended {
-                socket.say(stream_end(id)).await?;
+                end_stream(peer, id).await?;
             }
         }
         self.tracks.tidy();
         Ok(())
     }
 
-    /// Takes in what the client said. Why the connection cannot go on, if it cannot.
-    async fn heard(&mut self, socket: &mut Socket, heard: Heard) -> Result<Option<Close>, Gone> {
-        let refused = match heard {
-            Heard::Gone => return Err(Gone),
-            Heard::Text(text) => match Incoming::read(&text) {
-                Ok(Incoming::Notification { method, params }) => {
-                    self.notified(socket, &method, &params).await?;
-                    return Ok(None);
+    /// Acts on what came. Why the connection cannot go on, if it cannot.
+    async fn act(
+        &mut self,
+        peer: &mut Peer<Done>,
+        incoming: Incoming<Done>,
+    ) -> Result<Option<CloseReason>, Disconnected> {
+        match incoming {
+            Incoming::Request(request) => self.request(peer, request).await?,
+            Incoming::Notification { method, params } if method == CANCEL_STREAM => {
+                if let Some(Ok(id)) = params.get("id").map(RequestId::read) {
+                    self.cancel_stream(peer, id).await?;
                 }
-                Ok(Incoming::Request(envelope)) => match self.asked(envelope) {
-                    Ok(()) => return Ok(None),
-                    Err(refused) => refused,
-                },
-                Err(refused) => refused,
-            },
-            Heard::Binary => Box::new((RequestId::Null, no_binary())),
-            Heard::Wrong(why) => {
-                if why == Close::TOO_LARGE {
-                    let error = too_large(self.door.limits().body);
-                    socket.say(error_envelope(self.form.dialect, &RequestId::Null, &error)).await?;
-                }
-                return Ok(Some(why));
             }
-        };
-        let (id, error) = *refused;
-        socket.say(error_envelope(self.form.dialect, &id, &error)).await?;
+            // A later version may know it.
+            Incoming::Notification { .. } => {}
+            Incoming::Done(id, done) => self.done(peer, id, done).await?,
+            Incoming::Invalid(Invalid { id, fault }) => {
+                peer.refuse_message(&id, &written(self.form.dialect, &fault.into())).await?
+            }
+            Incoming::Broken { fault, close } => {
+                if let Some(fault) = fault {
+                    peer.refuse_message(&RequestId::Null, &written(self.form.dialect, &fault.into())).await?;
+                }
+                return Ok(Some(close));
+            }
+        }
         Ok(None)
     }
 
     /// Begins to answer a request.
-    fn asked(&mut self, envelope: Envelope) -> Result<(), Box<(RequestId, Error)>> {
-        let Envelope { id, method, params } = envelope;
-        if let Some(error) = is_acp(&method) {
-            return Err(Box::new((id, error)));
-        }
-        let is_taken = self.pending.iter().any(|pending| pending.id == id) || self.tracks.has_stream(&id);
-        if is_taken {
-            let why = "id: a request with this id is still being answered";
-            return Err(Box::new((id, Error::new(ErrorKind::InvalidRequest, why))));
-        }
-        if self.pending.len() + self.tracks.streams() >= IN_FLIGHT {
-            let why = format!("{IN_FLIGHT} requests are under way on this connection: wait for one, or end a stream");
-            return Err(Box::new((id, Error::internal(why))));
-        }
-        let dialect = Request::dialect_of(&method).unwrap_or(self.form.dialect);
-        let request = match Request::read(&method, params) {
-            Ok((_, request)) => request,
-            Err(error) => return Err(Box::new((id, error))),
+    async fn request(&mut self, peer: &mut Peer<Done>, request: rpc::Request) -> Result<(), Disconnected> {
+        let rpc::Request { id, method, params } = request;
+        let read = match acp_refusal(&method) {
+            Some(why) => Err(Error::new(ErrorKind::MethodNotFound, why)),
+            None => Request::read(&method, params),
         };
+        let request = match read {
+            Ok((_, request)) => request,
+            Err(error) => return peer.refuse(&id, &written(self.form.dialect, &error)).await,
+        };
+        let dialect = Request::dialect_of(&method).unwrap_or(self.form.dialect);
         if shows_coder(&request) {
             self.form.spelling = Spelling::Coder;
         }
         let (door, call) = (self.door.clone(), self.call(dialect));
-        self.pending.push(Pending { id: id.clone(), is_unwanted: false });
-        self.requests.add(async move {
+        peer.spawn(id, async move {
             let prepared = door.a2a().prepare(&door, call, request).await;
-            Done { id, dialect, what: What::Prepared(prepared) }
+            Done { dialect, what: What::Prepared(prepared) }
         });
         Ok(())
     }
 
-    async fn notified(&mut self, socket: &mut Socket, method: &str, params: &Value) -> Result<(), Gone> {
-        // Others may come to mean something one day.
-        if method != "cancelStream" {
-            return Ok(());
-        }
-        let Some(Ok(id)) = params.get("id").map(RequestId::read) else { return Ok(()) };
+    async fn cancel_stream(&mut self, peer: &mut Peer<Done>, id: RequestId) -> Result<(), Disconnected> {
         if self.tracks.close_stream(&id) {
-            return socket.say(stream_end(&id)).await;
+            return end_stream(peer, &id).await;
         }
-        if let Some(pending) = self.pending.iter_mut().find(|pending| pending.id == id) {
-            pending.is_unwanted = true;
+        if peer.is_open(&id) {
+            self.unwanted.insert(id);
         }
         Ok(())
     }
 
-    async fn done(&mut self, socket: &mut Socket, done: Done) -> Result<(), Gone> {
-        let Done { id, dialect, what } = done;
+    async fn done(&mut self, peer: &mut Peer<Done>, id: RequestId, done: Done) -> Result<(), Disconnected> {
+        let Done { dialect, what } = done;
         let answer = match what {
             What::Prepared(Ok(Prepared::Frames(opening))) => {
-                self.open(id, dialect, *opening);
+                self.open(peer, id, dialect, *opening);
                 return Ok(());
             }
             What::Prepared(Ok(Prepared::Result(result))) => Ok(result),
@@ -305,50 +287,44 @@ impl Connection {
                     }
                 }
                 match begun {
-                    Ok(Begun::Stream { first, .. }) => return self.begun(socket, id, first).await,
+                    Ok(Begun::Stream { first, .. }) => return self.begun(peer, id, first).await,
                     Ok(Begun::Result(result)) => Ok(result),
                     Err(error) => Err(error),
                 }
             }
         };
-        self.settle(&id);
+        self.unwanted.remove(&id);
         self.tracks.tidy();
         match answer {
-            Ok(result) => socket.say(envelope(&id, "result", &result)).await,
-            Err(error) => socket.say(error_envelope(dialect, &id, &error)).await,
+            Ok(result) => peer.respond(&id, &result).await,
+            Err(error) => peer.refuse(&id, &written(dialect, &error)).await,
         }
     }
 
     /// Makes room for a stream, then does what brings it about.
-    fn open(&mut self, id: RequestId, dialect: Dialect, opening: Opening) {
+    fn open(&mut self, peer: &mut Peer<Done>, id: RequestId, dialect: Dialect, opening: Opening) {
         let (stage, after) = (opening.stage.clone(), opening.after);
         let track = self.tracks.of(&stage, after);
         track.switch.hold(id.clone(), opening.follow.clone(), opening.form, after);
         let door = self.door.clone();
-        self.requests.add(async move {
+        peer.spawn(id, async move {
             let begun = opening.begin(&door).await;
-            Done { id, dialect, what: What::Begun(stage, begun) }
+            Done { dialect, what: What::Begun(stage, begun) }
         });
     }
 
     /// A stream is open: its frames come as they are at hand.
-    async fn begun(&mut self, socket: &mut Socket, id: RequestId, first: Option<String>) -> Result<(), Gone> {
+    async fn begun(&mut self, peer: &mut Peer<Done>, id: RequestId, first: Option<String>) -> Result<(), Disconnected> {
         if let Some(first) = first {
-            socket.say(envelope(&id, "result", &first)).await?;
+            peer.respond_partly(&id, &first).await?;
         }
-        let is_unwanted = self.settle(&id);
+        let is_unwanted = self.unwanted.remove(&id);
         // One that ended meanwhile with its session has no frames.
         if is_unwanted || !self.tracks.has_stream(&id) {
             self.tracks.close_stream(&id);
-            socket.say(stream_end(&id)).await?;
+            end_stream(peer, &id).await?;
         }
         Ok(())
-    }
-
-    /// The request is not under way any more. Whether its frames are unwanted.
-    fn settle(&mut self, id: &RequestId) -> bool {
-        let found = self.pending.iter().position(|pending| pending.id == *id);
-        found.map(|at| self.pending.swap_remove(at)).is_some_and(|pending| pending.is_unwanted)
     }
 
     fn call(&self, dialect: Dialect) -> Call {
@@ -370,13 +346,25 @@ async fn cut(presence: &mut Option<Feed>) -> FeedEnd {
     }
 }
 
-/// A frame that answers no request of this client.
-fn broadcast(cursor: Cursor, json: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","method":"tasks/event","params":{{"cursor":"{cursor}","event":{json}}}}}"#)
+/// An error as JSON.
+fn written(dialect: Dialect, error: &Error) -> String {
+    dialect.write_error(error).to_string()
+}
+
+/// The `params` of a frame that answers no request of the client.
+struct Broadcast<'a> {
+    cursor: Cursor,
+    json: &'a str,
+}
+
+impl fmt::Display for Broadcast<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, r#"{{"cursor":"{}","event":{}}}"#, self.cursor, self.json)
+    }
 }
 
 /// No more frames answer that request.
-fn stream_end(id: &RequestId) -> String {
-    let id = serde_json::to_string(id).unwrap_or_else(|_| "null".to_owned());
-    format!(r#"{{"jsonrpc":"2.0","method":"streamEnd","params":{{"id":{id}}}}}"#)
+async fn end_stream(peer: &mut Peer<Done>, id: &RequestId) -> Result<(), Disconnected> {
+    peer.end(id);
+    peer.notify(STREAM_END, format!(r#"{{"id":{id}}}"#)).await
 }

@@ -4,18 +4,17 @@
 
 mod ask;
 
-use multitap_a2a::{Dialect, Error, ErrorKind, RequestId};
+use multitap_a2a::{Dialect, Error, ErrorKind};
 use multitap_event::ClientRef;
 use multitap_hub::{Feed, FeedEnd, Join, Joined, STUCK, Session, Told};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use self::ask::{Ask, Joining};
-use super::requests::{IN_FLIGHT, Requests};
-use super::{Close, Gone, Heard, Incoming, Socket, is_acp};
-use crate::a2a::{Envelope, envelope, error_envelope};
+use super::acp_refusal;
 use crate::error;
 use crate::http::Shared;
+use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Request, RequestId};
 
 /// Errors are written as A2A 0.3 writes them: code, message, data.
 const FORM: Dialect = Dialect::V0_3;
@@ -28,13 +27,14 @@ pub(super) struct Connection {
     /// The session that is meant where none is named; the one that was joined, from then on.
     session: Option<Session>,
     feed: Option<Feed>,
-    /// What it is told before anything else.
-    first: Option<String>,
-    requests: Requests<(RequestId, Result<String, Error>)>,
-    pending: Vec<RequestId>,
-    /// The session that was joined is over, and everything of it was told.
+    /// What a client that joined with its address is told first.
+    joined: Option<String>,
+    /// The session that was joined is over, and everything of it was sent.
     is_over: bool,
 }
+
+/// What came of a request: the `result` as JSON, or why it was refused.
+type Answer = Result<String, Error>;
 
 impl Connection {
     /// With a place to go on from, it joins at once.
@@ -45,41 +45,31 @@ impl Connection {
         after: Option<u64>,
         epoch: Option<u64>,
     ) -> Result<Self, Error> {
-        let mut new = Self {
-            door,
-            client,
-            session,
-            feed: None,
-            first: None,
-            requests: Requests::new(),
-            pending: Vec::new(),
-            is_over: false,
-        };
+        let mut new = Self { door, client, session, feed: None, joined: None, is_over: false };
         if let Some(seq) = after {
-            let joined = new.join(&Joining::after(seq, epoch)).await?;
-            new.first = Some(notification("joined", &joined));
+            new.joined = Some(new.join(&Joining::after(seq, epoch)).await?);
         }
         Ok(new)
     }
 
     /// Serves its client until one of the two leaves.
-    pub(super) async fn run(mut self, mut socket: Socket) {
-        // A client that is gone cannot be told anything.
-        if let Ok(why) = self.serve(&mut socket).await {
-            socket.close(why).await;
+    pub(super) async fn run(mut self, mut peer: Peer<Answer>) {
+        // Nothing can be sent to a client that is gone.
+        if let Ok(why) = self.serve(&mut peer).await {
+            peer.close(why).await;
         }
     }
 
-    async fn serve(&mut self, socket: &mut Socket) -> Result<Close, Gone> {
+    async fn serve(&mut self, peer: &mut Peer<Answer>) -> Result<CloseReason, Disconnected> {
         let stop = self.door.stop().clone();
-        if let Some(first) = self.first.take() {
-            socket.say(first).await?;
+        if let Some(joined) = self.joined.take() {
+            peer.notify("joined", joined).await?;
         }
         let (mut came, mut ending) = (Instant::now(), false);
         loop {
-            socket.flush().await?;
-            if self.is_over && self.requests.is_empty() {
-                return Ok(Close::SESSION_OVER);
+            peer.flush().await?;
+            if self.is_over && !peer.is_working() {
+                return Ok(CloseReason::SESSION_OVER);
             }
             let away = std::mem::replace(&mut came, Instant::now()).elapsed();
             tokio::select! {
@@ -87,111 +77,85 @@ impl Connection {
                     // Whoever listens to a session that is over hears its end, and that it is the end.
                     ending = self.feed.is_some() && self.session.as_ref().is_some_and(Session::is_over);
                     if !ending {
-                        return Ok(Close::SHUT_DOWN);
+                        return Ok(CloseReason::SHUT_DOWN);
                     }
                 }
                 told = next(&mut self.feed) => match told {
-                    Ok(told) => self.tell(socket, told).await?,
+                    Ok(told) => self.tell(peer, told).await?,
                     Err(FeedEnd::SessionOver) => (self.feed, self.is_over) = (None, true),
-                    // Whoever took its events in time was sent away.
-                    Err(FeedEnd::CutOff { .. }) if away < STUCK => return Ok(Close::KICKED),
-                    Err(FeedEnd::CutOff { .. }) => return Ok(Close::TOO_SLOW),
+                    // A client that took its events in time was kicked.
+                    Err(FeedEnd::CutOff { .. }) if away < STUCK => return Ok(CloseReason::KICKED),
+                    Err(FeedEnd::CutOff { .. }) => return Ok(CloseReason::TOO_SLOW),
                 },
-                heard = socket.hear() => {
-                    if let Some(why) = self.heard(socket, heard).await? {
-                        return Ok(why);
-                    }
-                }
-                (id, answer) = self.requests.next() => {
-                    self.pending.retain(|pending| *pending != id);
-                    match answer {
-                        Ok(result) => socket.say(envelope(&id, "result", &result)).await?,
-                        Err(error) => socket.say(error_envelope(FORM, &id, &error)).await?,
-                    }
-                }
+                incoming = peer.next() => if let Some(why) = self.act(peer, incoming?).await? {
+                    return Ok(why);
+                },
             }
         }
     }
 
-    /// Tells what came, and what else is at hand.
-    async fn tell(&mut self, socket: &mut Socket, told: Told) -> Result<(), Gone> {
+    /// Sends what came, and what else is at hand.
+    async fn tell(&mut self, peer: &mut Peer<Answer>, told: Told) -> Result<(), Disconnected> {
         let mut told = Some(told);
         while let Some(one) = told.take() {
-            let text = match one {
+            match one {
                 Told::Event(entry) if entry.is_damaged() => {
                     let gap = gap(self.session.clone(), entry.seq().saturating_sub(1), entry.seq() + 1).await;
-                    notification("replayGap", &gap.to_string())
+                    peer.notify("replayGap", gap).await?;
                 }
-                Told::Event(entry) => notification("event", entry.json()),
+                Told::Event(entry) => peer.notify("event", entry.json()).await?,
                 Told::Gap { after, next } => {
-                    notification("replayGap", &gap(self.session.clone(), after, next).await.to_string())
+                    peer.notify("replayGap", gap(self.session.clone(), after, next).await).await?;
                 }
-            };
-            socket.say(text).await?;
-            if !socket.is_full() {
+            }
+            if !peer.is_full() {
                 told = self.feed.as_mut().and_then(Feed::try_next);
             }
         }
         Ok(())
     }
 
-    /// Takes in what the client said. Why the connection cannot go on, if it cannot.
-    async fn heard(&mut self, socket: &mut Socket, heard: Heard) -> Result<Option<Close>, Gone> {
-        let text = match heard {
-            Heard::Gone => return Err(Gone),
-            Heard::Text(text) => text,
-            Heard::Binary => {
-                socket.say(error_envelope(FORM, &RequestId::Null, &super::no_binary())).await?;
-                return Ok(None);
-            }
-            Heard::Wrong(why) => {
-                if why == Close::TOO_LARGE {
-                    let error = super::too_large(self.door.limits().body);
-                    socket.say(error_envelope(FORM, &RequestId::Null, &error)).await?;
+    /// Acts on what came. Why the connection cannot go on, if it cannot.
+    async fn act(
+        &mut self,
+        peer: &mut Peer<Answer>,
+        incoming: Incoming<Answer>,
+    ) -> Result<Option<CloseReason>, Disconnected> {
+        match incoming {
+            Incoming::Request(request) => self.request(peer, request).await?,
+            // None is known yet; a later version may know some.
+            Incoming::Notification { .. } => {}
+            Incoming::Done(id, answer) => respond(peer, &id, answer).await?,
+            Incoming::Invalid(Invalid { id, fault }) => peer.refuse_message(&id, &written(&fault.into())).await?,
+            Incoming::Broken { fault, close } => {
+                if let Some(fault) = fault {
+                    peer.refuse_message(&RequestId::Null, &written(&fault.into())).await?;
                 }
-                return Ok(Some(why));
+                return Ok(Some(close));
             }
-        };
-        let refused = match Incoming::read(&text) {
-            // None is known yet; others may come to mean something one day.
-            Ok(Incoming::Notification { .. }) => return Ok(None),
-            Ok(Incoming::Request(Envelope { id, method, params })) => match self.asked(&id, &method, params).await {
-                Ok(None) => return Ok(None),
-                Ok(Some(joined)) => {
-                    socket.say(envelope(&id, "result", &joined)).await?;
-                    return Ok(None);
-                }
-                Err(error) => Box::new((id, error)),
-            },
-            Err(refused) => refused,
-        };
-        socket.say(error_envelope(FORM, &refused.0, &refused.1)).await?;
+        }
         Ok(None)
     }
 
     /// Begins to answer a request. To join is done at once, so that its answer comes before the events.
-    async fn asked(&mut self, id: &RequestId, method: &str, params: Option<Value>) -> Result<Option<String>, Error> {
-        if let Some(error) = is_acp(method) {
-            return Err(error);
-        }
-        if self.pending.contains(id) {
-            let why = "id: a request with this id is still being answered";
-            return Err(Error::new(ErrorKind::InvalidRequest, why));
-        }
-        if self.pending.len() >= IN_FLIGHT {
-            return Err(Error::internal(format!(
-                "{IN_FLIGHT} requests are under way on this connection: wait for one"
-            )));
+    async fn request(&mut self, peer: &mut Peer<Answer>, request: Request) -> Result<(), Disconnected> {
+        let Request { id, method, params } = request;
+        if let Some(why) = acp_refusal(&method) {
+            return respond(peer, &id, Err(Error::new(ErrorKind::MethodNotFound, why))).await;
         }
         if method == "session/join" {
-            return self.join(&Joining::read(params)?).await.map(Some);
+            let joined = match Joining::read(params) {
+                Ok(joining) => self.join(&joining).await,
+                Err(error) => Err(error),
+            };
+            return respond(peer, &id, joined).await;
         }
-        let ask = Ask::read(method, params)?;
-        let session = self.session.clone().ok_or_else(no_session)?;
-        let (id, by) = (id.clone(), self.client.clone());
-        self.pending.push(id.clone());
-        self.requests.add(async move { (id, ask.of(session, by).await) });
-        Ok(None)
+        let asked = Ask::read(&method, params);
+        match asked.and_then(|ask| Ok((ask, self.session.clone().ok_or_else(no_session)?))) {
+            Ok((ask, session)) => peer.spawn(id, ask.of(session, self.client.clone())),
+            Err(error) => respond(peer, &id, Err(error)).await?,
+        }
+        Ok(())
     }
 
     /// Joins a session, and leaves the one it had joined before.
@@ -252,6 +216,13 @@ fn no_session() -> Error {
     )
 }
 
-fn notification(method: &str, params: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
+async fn respond(peer: &mut Peer<Answer>, id: &RequestId, answer: Answer) -> Result<(), Disconnected> {
+    match answer {
+        Ok(result) => peer.respond(id, &result).await,
+        Err(error) => peer.refuse(id, &written(&error)).await,
+    }
+}
+
+fn written(error: &Error) -> String {
+    FORM.write_error(error).to_string()
 }

@@ -4,11 +4,12 @@
 //! are several; else to the latest that follows its task. While it is not yet clear whether a request will have a stream,
 //! because somebody else may have answered first, the frames that would be its own wait.
 
-use multitap_a2a::{Dialect, RequestId};
+use multitap_a2a::Dialect;
 
 use crate::a2a::cursor::Cursor;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::{Form, Frame};
+use crate::rpc::RequestId;
 
 /// The streams of one connection in one session, in the order in which they came.
 #[derive(Debug, Default)]
@@ -60,10 +61,6 @@ impl Switch {
 
     pub(super) fn has_open(&self, id: &RequestId) -> bool {
         self.streams.iter().any(|stream| stream.is_open && stream.id == *id)
-    }
-
-    pub(super) fn open_streams(&self) -> impl Iterator<Item = &RequestId> {
-        self.streams.iter().filter(|stream| stream.is_open).map(|stream| &stream.id)
     }
 
     /// The open streams, and the dialect that each is answered in.

@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use multitap_a2a::{Dialect, RequestId};
+use multitap_a2a::Dialect;
 
 use super::switch::Switch;
 use crate::a2a::cursor::Cursor;
 use crate::a2a::frame::Frame;
 use crate::a2a::past::MissingFrames;
 use crate::a2a::stage::{Reader, Stage};
+use crate::rpc::RequestId;
 
 /// All of them.
 #[derive(Debug, Default)]
@@ -97,11 +98,6 @@ impl Tracks {
 
     fn position(&self, stage: &Arc<Stage>) -> Option<usize> {
         self.all.iter().position(|track| Arc::ptr_eq(&track.stage, stage))
-    }
-
-    /// The streams that are open.
-    pub(super) fn streams(&self) -> usize {
-        self.all.iter().map(|track| track.switch.open_streams().count()).sum()
     }
 
     pub(super) fn has_stream(&self, id: &RequestId) -> bool {

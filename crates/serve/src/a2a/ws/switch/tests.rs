@@ -278,6 +278,6 @@ proptest! {
         prop_assert_eq!(&told, &made);
         prop_assert_eq!(told.iter().collect::<BTreeSet<_>>().len(), told.len());
         prop_assert!(client.ends.values().all(|ends| *ends == 1));
-        prop_assert_eq!(client.switch.open_streams().count(), client.open.len());
+        prop_assert_eq!(client.switch.dialects().len(), client.open.len());
     }
 }

@@ -5,7 +5,7 @@ use axum::extract::{Extension, Query, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use multitap_a2a::devtool::Spelling;
-use multitap_a2a::{Dialect, Error, ErrorKind, Request, RequestId, devtool};
+use multitap_a2a::{Dialect, Error, ErrorKind, Request, devtool};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ use super::service::{Answer, Call, Ran};
 use super::sse;
 use crate::guard::Caller;
 use crate::http::Shared;
+use crate::rpc::{self, Fault, Invalid, RequestId, response};
 
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("a2a-version");
 static EXTENSIONS: [HeaderName; 2] =
@@ -26,51 +27,6 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(crate) struct Params {
     /// `coderAgent`: frames in the shipped spelling.
     pub(crate) ext: Option<String>,
-}
-
-/// A JSON-RPC request, taken apart.
-#[derive(Debug)]
-pub(crate) struct Envelope {
-    pub(crate) id: RequestId,
-    pub(crate) method: String,
-    pub(crate) params: Option<Value>,
-}
-
-impl Envelope {
-    /// Reads one; what can be said of its id is said in either case.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, Box<(RequestId, Error)>> {
-        let parsed: Value = serde_json::from_slice(text)
-            .map_err(|error| (RequestId::Null, Error::new(ErrorKind::Parse, format!("not valid JSON: {error}"))))
-            .map_err(Box::new)?;
-        Self::of(parsed)
-    }
-
-    /// Takes one apart.
-    pub(crate) fn of(parsed: Value) -> Result<Self, Box<(RequestId, Error)>> {
-        let invalid = |id: &RequestId, why: &str| Box::new((id.clone(), Error::new(ErrorKind::InvalidRequest, why)));
-        let Value::Object(mut object) = parsed else {
-            let why = if parsed.is_array() {
-                "batches are not taken: send one request at a time"
-            } else {
-                "a request is an object"
-            };
-            return Err(invalid(&RequestId::Null, why));
-        };
-        let Some(id) = object.get("id") else { return Err(invalid(&RequestId::Null, "id: there has to be one")) };
-        let id = RequestId::read(id).map_err(|error| Box::new((RequestId::Null, error)))?;
-        if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-            return Err(invalid(&id, "jsonrpc: must be \"2.0\""));
-        }
-        match object.remove("method") {
-            Some(Value::String(method)) => Ok(Self { id, method, params: object.remove("params") }),
-            // Whatever that is, there is no such method.
-            Some(Value::Object(_)) => {
-                Err(Box::new((id, Error::new(ErrorKind::MethodNotFound, "method: must be a name"))))
-            }
-            Some(_) => Err(invalid(&id, "method: must be a string")),
-            None => Err(invalid(&id, "method: there has to be one")),
-        }
-    }
 }
 
 /// `POST /`.
@@ -98,9 +54,9 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
         let error = Error::new(ErrorKind::ContentTypeNotSupported, why);
         return refuse(fallback, &RequestId::Null, &error);
     }
-    let Envelope { id, method, params: given } = match Envelope::read(body) {
-        Ok(envelope) => envelope,
-        Err(refused) => return refuse(fallback, &refused.0, &refused.1),
+    let rpc::Request { id, method, params: given } = match rpc::Request::read(body) {
+        Ok(request) => request,
+        Err(Invalid { id, fault }) => return refuse(fallback, &id, &fault.into()),
     };
     let dialect = Request::dialect_of(&method).unwrap_or(fallback);
     let is_stream = sse::is_streaming(&method);
@@ -129,12 +85,12 @@ async fn answer(door: &Shared, caller: Caller, params: &Params, headers: &Header
     let call =
         Call { caller, form: Form { dialect, spelling }, extension: uses_extension(headers), after, client_id: None };
     match door.a2a().answer(door, call, request).await {
-        Ok(Answer::Result(result)) => json_response(envelope(&id, "result", &result)),
+        Ok(Answer::Result(result)) => json_response(response(&id, "result", &result)),
         Ok(Answer::Stream(stream)) => sse::respond(door, id, stream),
         Ok(Answer::Command(stream)) if takes_stream(headers) => sse::respond(door, id, stream),
         Ok(Answer::Command(mut stream)) => {
             let first = stream.take_first().unwrap_or_default();
-            json_response(envelope(&id, "result", &first))
+            json_response(response(&id, "result", &first))
         }
         Err(error) => refuse(&error),
     }
@@ -220,30 +176,18 @@ fn takes_stream(headers: &HeaderMap) -> bool {
         .any(|value| value.to_str().is_ok_and(|types| types.contains("text/event-stream")))
 }
 
-/// A JSON-RPC answer around JSON that is written already.
-pub(crate) fn envelope(id: &RequestId, key: &str, json: &str) -> String {
-    let mut text = opening(id, key);
-    text.reserve_exact(json.len() + CLOSING.len());
-    text.push_str(json);
-    text.push_str(CLOSING);
-    text
+pub(super) fn error_response(dialect: Dialect, id: &RequestId, error: &Error) -> String {
+    response(id, "error", &dialect.write_error(error).to_string())
 }
 
-/// How such an answer begins: the same for all that answer one request.
-pub(super) fn opening(id: &RequestId, key: &str) -> String {
-    let id = serde_json::to_string(id).unwrap_or_else(|_| "null".to_owned());
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{key}\":")
-}
-
-/// And how it ends.
-pub(super) const CLOSING: &str = "}";
-
-pub(crate) fn error_envelope(dialect: Dialect, id: &RequestId, error: &Error) -> String {
-    envelope(id, "error", &dialect.write_error(error).to_string())
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(ErrorKind::of_code(fault.code), fault.message)
+    }
 }
 
 fn refuse(dialect: Dialect, id: &RequestId, error: &Error) -> Response {
-    json_response(error_envelope(dialect, id, error))
+    json_response(error_response(dialect, id, error))
 }
 
 fn json_response(body: String) -> Response {

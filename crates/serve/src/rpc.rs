@@ -1,0 +1,21 @@
+//! JSON-RPC 2.0 with one client: requests, responses and notifications in both directions, over a WebSocket or stdio.
+//!
+//! A protocol hands its transport to a [`Peer`] and says what methods mean; the peer has the only read loop of the
+//! connection, checks ids and limits, and answers nothing by itself: errors are in the protocol's own words.
+//!
+//! Must not come in: names of methods, errors of a protocol, sessions.
+
+#[cfg_attr(not(test), expect(dead_code, reason = "for ACP, which asks its clients"))]
+mod call;
+mod message;
+mod peer;
+mod stdio;
+#[cfg(test)]
+mod tests;
+mod transport;
+mod websocket;
+
+pub(crate) use self::message::{CLOSING, Fault, Invalid, Request, RequestId, opening, response};
+pub(crate) use self::peer::{Incoming, Peer};
+pub(crate) use self::transport::{Disconnected, Transport};
+pub(crate) use self::websocket::{CloseReason, Socket};

@@ -1,0 +1,140 @@
+//! Requests of ours to the client, and its answers.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot};
+
+use super::message::{ErrorObject, RequestId, notification, request};
+
+/// Maximum number of requests that one client has not answered.
+pub(super) const UNANSWERED: usize = 64;
+
+/// Asks one client. Cheap to clone, so the future that answers a request of the client can ask it something meanwhile.
+#[derive(Debug, Clone)]
+pub(crate) struct Calls {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to send.
+    unsent: Notify,
+    /// The notification that takes a request back.
+    cancel_method: Option<&'static str>,
+}
+
+/// Bounded by [`UNANSWERED`]: what is cancelled before it is sent leaves nothing behind.
+#[derive(Debug, Default)]
+struct State {
+    last_id: u64,
+    waiting: HashMap<u64, oneshot::Sender<Result<Value, CallError>>>,
+    /// Messages in the order they go out, and the request that each is.
+    unsent: VecDeque<(Option<u64>, String)>,
+    is_closed: bool,
+}
+
+/// The client did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum CallError {
+    #[error(transparent)]
+    Refused(#[from] ErrorObject),
+    #[error("the client has {UNANSWERED} unanswered requests")]
+    TooMany,
+    #[error("the client is gone")]
+    Disconnected,
+}
+
+impl Calls {
+    pub(super) fn new(cancel_method: Option<&'static str>) -> Self {
+        Self { shared: Arc::new(Shared { state: Mutex::default(), unsent: Notify::new(), cancel_method }) }
+    }
+
+    /// Asks the client, and waits for its answer. Dropping the future takes the request back.
+    pub(crate) async fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
+        let (pending, answer) = self.begin(method, params)?;
+        let answer = answer.await.unwrap_or(Err(CallError::Disconnected));
+        drop(pending);
+        answer
+    }
+
+    fn begin(&self, method: &str, params: &Value) -> Result<(Pending<'_>, Answer), CallError> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(CallError::Disconnected);
+        }
+        // A client that does not read has its cancellations queued as well.
+        if state.waiting.len() >= UNANSWERED || state.unsent.len() >= 2 * UNANSWERED {
+            return Err(CallError::TooMany);
+        }
+        state.last_id += 1;
+        let id = state.last_id;
+        let (sender, answer) = oneshot::channel();
+        state.waiting.insert(id, sender);
+        state.unsent.push_back((Some(id), request(id, method, params)));
+        drop(state);
+        self.shared.unsent.notify_one();
+        Ok((Pending { calls: self, id }, answer))
+    }
+
+    /// The client answered. An answer that nobody waits for is ignored: JSON-RPC has no answer to an answer.
+    pub(super) fn answered(&self, id: &RequestId, result: Result<Value, ErrorObject>) {
+        let number = if let RequestId::Number(number) = id { number.as_u64() } else { None };
+        let waiting = number.and_then(|number| self.lock().waiting.remove(&number));
+        // Whoever asked may have given up just now.
+        let is_wanted = waiting.is_some_and(|waiting| waiting.send(result.map_err(CallError::Refused)).is_ok());
+        if !is_wanted {
+            tracing::debug!(?id, "a response to no request");
+        }
+    }
+
+    /// Comes back when there may be something to send. Cancel safe.
+    pub(super) async fn has_unsent(&self) {
+        self.shared.unsent.notified().await;
+    }
+
+    pub(super) fn is_all_sent(&self) -> bool {
+        self.lock().unsent.is_empty()
+    }
+
+    pub(super) fn take_unsent(&self) -> Option<String> {
+        self.lock().unsent.pop_front().map(|(_, text)| text)
+    }
+
+    /// Nobody is asked any more: all who wait learn it.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.unsent.clear();
+        state.waiting.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+type Answer = oneshot::Receiver<Result<Value, CallError>>;
+
+/// A request that somebody waits for.
+struct Pending<'a> {
+    calls: &'a Calls,
+    id: u64,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        let mut state = self.calls.lock();
+        if state.waiting.remove(&self.id).is_none() {
+            return;
+        }
+        if let Some(at) = state.unsent.iter().position(|(id, _)| *id == Some(self.id)) {
+            state.unsent.remove(at);
+        } else if let Some(method) = self.calls.shared.cancel_method {
+            state.unsent.push_back((None, notification(method, json!({ "requestId": self.id }))));
+            self.calls.shared.unsent.notify_one();
+        }
+    }
+}
