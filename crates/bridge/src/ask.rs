@@ -15,7 +15,7 @@ use crate::remote::RemoteAgent;
 const ANSWER: &str = "answer";
 const DECISION: &str = "decision";
 const FEEDBACK: &str = "feedback";
-/// The most characters of a question that is shown.
+/// The most characters of a text that are shown. What a decision is about is shown whole.
 const SHOWN: usize = 8000;
 
 /// What a person decided.
@@ -27,19 +27,20 @@ pub(crate) enum Reply {
     Declined,
 }
 
-/// The form that a client shows.
-pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> ElicitRequestParams {
+/// The form that a client shows. None: nobody could see what it is about.
+pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> Option<ElicitRequestParams> {
     let (message, schema) = match question {
+        Question::Oversized { .. } => return None,
         Question::Text(text) => {
             let text = if text.trim().is_empty() { "It needs input to go on." } else { text };
             let message = format!("The remote agent {name} asks:\n\n{}", shown(agent, text));
             (message, ElicitationSchema::builder().required_string_property(ANSWER, |field| field.title("Answer")))
         }
         Question::Confirmation { about, options, .. } => {
-            let message = format!("The remote agent {name} wants to {}", shown(agent, about));
+            let message = format!("The remote agent {name} wants to {}", agent.clean(about));
             let choices = options.iter().enumerate();
             let choices =
-                choices.map(|(at, option)| ConstTitle::new(choice(agent, at, option), shown(agent, &option.name)));
+                choices.map(|(at, option)| ConstTitle::new(choice(agent, at, option), agent.clean(&option.name)));
             let choices = TitledSingleSelectEnumSchema::new(choices.collect());
             let choices = EnumSchema::Single(SingleSelectEnumSchema::Titled(choices));
             let feedback = StringSchema::new().title("Words for the agent (optional)");
@@ -51,7 +52,7 @@ pub(crate) fn form(name: &str, agent: &RemoteAgent, question: &Question) -> Elic
     };
     // The builder fails only for required fields that it does not have.
     let requested_schema = schema.build().unwrap_or_else(|_| ElicitationSchema::new(Default::default()));
-    ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema }
+    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
 /// The answer in a filled form. One that does not fit the question counts as declined: nothing is approved by mistake.
@@ -62,6 +63,7 @@ pub(crate) fn reply(agent: &RemoteAgent, question: &Question, result: &ElicitRes
     let field = |name: &str| result.content.as_ref()?.get(name)?.as_str().map(str::to_owned);
     let part = match question {
         Question::Text(_) => field(ANSWER).map(Part::text),
+        Question::Oversized { .. } => None,
         Question::Confirmation { tool_call_id, correlation_id, options, .. } => {
             let decided = field(DECISION);
             let mut choices = options.iter().enumerate();
@@ -92,13 +94,14 @@ pub(crate) fn data(name: &str, agent: &RemoteAgent, question: &Question) -> Valu
         Question::Text(text) => serde_json::json!({ "kind": "text", "text": shown(agent, text), "agent": name }),
         Question::Confirmation { tool_call_id, about, options, .. } => serde_json::json!({
             "kind": "confirmation",
-            "about": shown(agent, about),
+            "about": agent.clean(about),
             "toolCallId": agent.plain_id(tool_call_id),
             "options": options.iter().enumerate().map(|(at, option)| serde_json::json!({
-                "optionId": choice(agent, at, option), "name": shown(agent, &option.name),
+                "optionId": choice(agent, at, option), "name": agent.clean(&option.name),
             })).collect::<Vec<_>>(),
             "agent": name,
         }),
+        Question::Oversized { bytes, .. } => serde_json::json!({ "kind": "oversized", "bytes": bytes, "agent": name }),
     }
 }
 

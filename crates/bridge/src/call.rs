@@ -8,7 +8,7 @@ use multitap_a2a::client::{Client, ClientError};
 use multitap_a2a::{Artifact, ListTasks, Message, SendMessage, Task, Update, hops};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams, ElicitResult, InputRequest,
     InputRequiredResult, ProtocolVersion,
 };
 use rmcp::service::RequestContext;
@@ -222,13 +222,16 @@ impl Call<'_> {
                 }
                 Waited::Ended(end) => end,
             };
-            let (Some(question), RunEnd::Done) = (&collected.question, &end) else {
+            let (Some(question), RunEnd::Done) = (collected.question(), &end) else {
                 return self.result(id, &collected, returned(&collected, &end)).into();
+            };
+            let Some(form) = ask::form(&self.name, &self.agent, &question) else {
+                return self.result(id, &collected, Returned::Ended(&end)).into();
             };
             match self.elicitation() {
                 Elicitation::None => return self.result(id, &collected, Returned::Ended(&end)).into(),
-                Elicitation::Result => return self.ask_by_result(id, &collected, question).into(),
-                Elicitation::Request => match self.ask(question, &mut reporter).await {
+                Elicitation::Result => return self.ask_by_result(id, &collected, question, form).into(),
+                Elicitation::Request => match self.ask(&question, form, &mut reporter).await {
                     Some(Reply::Answer(answer)) => message = self.answer(*answer, &collected),
                     Some(Reply::Declined) => return self.result(id, &collected, Returned::Declined).into(),
                     None if self.context.ct.is_cancelled() => return self.give_up(&run).await.into(),
@@ -343,8 +346,7 @@ impl Call<'_> {
     }
 
     /// Asks a person. None: that could not be done.
-    async fn ask(&self, question: &Question, reporter: &mut Reporter) -> Option<Reply> {
-        let form = ask::form(&self.name, &self.agent, question);
+    async fn ask(&self, question: &Question, form: ElicitRequestParams, reporter: &mut Reporter) -> Option<Reply> {
         let asked = timeout(PATIENCE, self.context.peer.create_elicitation(form));
         tokio::pin!(asked);
         loop {
@@ -365,14 +367,19 @@ impl Call<'_> {
         }
     }
 
-    fn ask_by_result(&self, id: Option<&str>, collected: &Collected, question: &Question) -> InputRequiredResult {
-        let form = ask::form(&self.name, &self.agent, question);
+    fn ask_by_result(
+        &self,
+        id: Option<&str>,
+        collected: &Collected,
+        question: Question,
+        form: ElicitRequestParams,
+    ) -> InputRequiredResult {
         let handle = self.bridge.pending.put(Waiting {
             agent: self.agent.clone(),
             task_id: collected.task_id.clone(),
             context_id: collected.context_id.clone(),
             shown_id: id.map(str::to_owned),
-            question: question.clone(),
+            question,
         });
         let requests = BTreeMap::from([(INPUT.to_owned(), InputRequest::Elicitation(ElicitRequest::new(form)))]);
         InputRequiredResult::new(Some(requests), Some(handle))

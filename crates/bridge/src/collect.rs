@@ -11,9 +11,10 @@ const MOST_ARTIFACTS: usize = 256;
 const MOST_PARTS: usize = 1024;
 /// The most bytes of an id, a name, a media type.
 const LONGEST_NAME: usize = 512;
-/// The most bytes of a note, and of what is to be decided.
+/// The most bytes of a note.
 const LONGEST_NOTE: usize = 2048;
-const LONGEST_QUESTION: usize = 32 * 1024;
+/// The most bytes of what is to be decided. It is shown whole or not at all.
+const LONGEST_DECISION: usize = 16 * 1024;
 /// The most choices of one question.
 const MOST_OPTIONS: usize = 32;
 
@@ -25,12 +26,13 @@ pub(crate) struct Collected {
     pub(crate) state: TaskState,
     /// What the agent said piece by piece.
     answer: String,
+    /// Where the last line of `answer` begins.
+    last_line: usize,
     /// What came with the last state.
     status_text: String,
     pub(crate) artifacts: Vec<Artifact>,
-    pub(crate) question: Option<Question>,
-    /// The tool call that waits for a decision.
-    confirmation: Option<Question>,
+    /// The question of a task that waits, if it is not its text.
+    question: Option<Question>,
     /// The last thing worth telling while it works.
     pub(crate) note: Option<String>,
     bytes: usize,
@@ -63,6 +65,19 @@ pub(crate) enum Question {
         about: String,
         options: Vec<ConfirmationOption>,
     },
+    /// A decision on a tool call of so many bytes: too long to be shown whole, so nobody can decide.
+    Oversized { tool_call_id: String, bytes: usize },
+}
+
+impl Question {
+    /// How much memory its text takes.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Confirmation { about, .. } => about.len(),
+            Self::Oversized { tool_call_id, .. } => tool_call_id.len(),
+        }
+    }
 }
 
 impl Collected {
@@ -84,6 +99,12 @@ impl Collected {
     /// Whether nothing more comes of it.
     pub(crate) fn is_over(&self) -> bool {
         self.state.is_terminal()
+    }
+
+    /// What the agent waits for.
+    pub(crate) fn question(&self) -> Option<Question> {
+        let is_asked = self.state == TaskState::InputRequired;
+        is_asked.then(|| self.question.clone().unwrap_or_else(|| Question::Text(self.text())))
     }
 
     /// How much memory its text and files take.
@@ -146,9 +167,9 @@ impl Collected {
             self.artifact(artifact, false);
         }
         self.status(task.status, &Map::new());
-        if self.text().is_empty() && self.state.is_terminal() {
+        if self.answer.is_empty() && self.status_text.is_empty() && self.state.is_terminal() {
             let said = task.history.iter().rev().find(|message| message.role == Role::Agent);
-            self.status_text = self.bounded(said.map(Message::text).unwrap_or_default());
+            self.set_status_text(said.map(Message::text).unwrap_or_default());
         }
     }
 
@@ -159,7 +180,7 @@ impl Collected {
             self.set_context(context);
         }
         self.state = TaskState::Completed;
-        self.status_text = self.bounded(message.text());
+        self.set_status_text(message.text());
         let files: Vec<Part> =
             message.parts.iter().filter(|part| !matches!(part.content, Content::Text(_))).cloned().collect();
         if !files.is_empty() {
@@ -177,10 +198,9 @@ impl Collected {
             match kind(&message.metadata).or_else(|| kind(metadata)) {
                 Some(EventKind::TextContent) => {
                     let text = self.bounded(text);
-                    self.answer.push_str(&text);
-                    self.note = self.answer.lines().next_back().map(|line| cut(line, LONGEST_NOTE).to_owned());
+                    self.append(&text);
                 }
-                _ if !is_working => self.status_text = self.bounded(text),
+                _ if !is_working => self.set_status_text(text),
                 _ if !text.is_empty() => self.note = Some(cut(&text, LONGEST_NOTE).to_owned()),
                 _ => {}
             }
@@ -188,30 +208,49 @@ impl Collected {
                 self.tool_call(call, correlation(&message.metadata).or_else(|| correlation(metadata)));
             }
         }
-        // The question of a tool call comes before the state says that the task waits.
-        self.question = match (self.state, &self.confirmation) {
-            (TaskState::InputRequired, Some(confirmation)) => Some(confirmation.clone()),
-            (TaskState::InputRequired, None) => Some(Question::Text(self.text())),
-            _ => None,
-        };
     }
 
+    /// Adds to the answer, of which the last line is worth telling. Looks at no more than what is new.
+    fn append(&mut self, text: &str) {
+        let from = self.answer.len().saturating_sub(1);
+        self.answer.push_str(text);
+        let end = self.answer.strip_suffix('\n').unwrap_or(&self.answer).len();
+        let newline = self.answer.as_bytes()[from..end].iter().rposition(|byte| *byte == b'\n');
+        if let Some(newline) = newline {
+            self.last_line = from + newline + 1;
+        }
+        self.note = Some(cut(self.answer[self.last_line..end].trim_end(), LONGEST_NOTE).to_owned());
+    }
+
+    fn set_status_text(&mut self, text: String) {
+        self.bytes = self.bytes.saturating_sub(self.status_text.len());
+        self.status_text = self.bounded(text);
+    }
+
+    /// The question of a tool call comes before the state says that the task waits.
     fn tool_call(&mut self, mut call: ToolCall, correlation_id: Option<String>) {
         let status = format!("{:?}", call.status).to_lowercase();
         let title = cut(call.description.as_ref().unwrap_or(&call.tool_name), LONGEST_NOTE);
         self.note = Some(format!("{title}: {status}"));
         if let Some(mut request) = call.confirmation_request.take() {
             request.options.truncate(MOST_OPTIONS);
-            self.confirmation = Some(Question::Confirmation {
-                about: cut(&about(&call, request.details), LONGEST_QUESTION).to_owned(),
-                tool_call_id: call.tool_call_id,
-                correlation_id,
-                options: request.options,
+            let about = about(&call, request.details);
+            let names = request.options.iter().flat_map(|option| [&option.id, &option.name]);
+            let longest = names.chain(&correlation_id).chain([&call.tool_call_id]).map(String::len).max();
+            let is_oversized = about.len() > LONGEST_DECISION || longest > Some(LONGEST_NAME);
+            self.question = Some(if is_oversized {
+                let tool_call_id = cut(&call.tool_call_id, LONGEST_NAME).to_owned();
+                Question::Oversized { tool_call_id, bytes: about.len() }
+            } else {
+                let (tool_call_id, options) = (call.tool_call_id, request.options);
+                Question::Confirmation { tool_call_id, correlation_id, about, options }
             });
-        } else if let Some(Question::Confirmation { tool_call_id, .. }) = &self.confirmation
-            && *tool_call_id == call.tool_call_id
+        } else if let Some(
+            Question::Confirmation { tool_call_id, .. } | Question::Oversized { tool_call_id, .. },
+        ) = &self.question
+            && *tool_call_id == cut(&call.tool_call_id, LONGEST_NAME)
         {
-            self.confirmation = None;
+            self.question = None;
         }
     }
 

@@ -9,6 +9,8 @@ use crate::remote::RemoteAgent;
 
 /// The most questions that wait at a time; the oldest go first.
 const MOST_WAITING: usize = 64;
+/// The most bytes of text that they may take together.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// What waits for an answer.
 #[derive(Debug, Clone)]
@@ -29,8 +31,10 @@ impl Pending {
     pub(crate) fn put(&self, waiting: Waiting) -> String {
         let handle = uuid::Uuid::new_v4().to_string();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MOST_WAITING {
-            all.pop_front();
+        let mut bytes: usize = all.iter().map(|(_, waiting)| waiting.question.bytes()).sum();
+        while all.len() >= MOST_WAITING || bytes > MOST_BYTES {
+            let Some((_, forgotten)) = all.pop_front() else { break };
+            bytes -= forgotten.question.bytes();
         }
         all.push_back((handle.clone(), waiting));
         handle

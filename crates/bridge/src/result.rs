@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
 use crate::ask;
-use crate::collect::Collected;
+use crate::collect::{Collected, Question};
 use crate::describe::claim;
 use crate::remote::RemoteAgent;
 use crate::run::RunEnd;
@@ -71,7 +71,7 @@ pub(crate) fn of_task(
     data.insert("state".to_owned(), json!(collected.state.word()));
     data.insert("text".to_owned(), json!(text));
     data.insert("artifacts".to_owned(), json!(artifacts));
-    data.extend(collected.question.as_ref().map(|question| ("question".to_owned(), ask::data(name, agent, question))));
+    data.extend(collected.question().map(|question| ("question".to_owned(), ask::data(name, agent, &question))));
     data.extend(next.map(|next| ("next".to_owned(), json!(next))));
     let has_failed = matches!(returned, Returned::Ended(RunEnd::Failed(_)))
         || matches!(collected.state, TaskState::Failed | TaskState::Rejected);
@@ -103,11 +103,16 @@ fn next(
             "The user was asked and did not answer. The task {task} still waits; cancel it with {} if it is not needed.",
             Action::CancelTask.of(name)
         )),
-        (_, TaskState::InputRequired) => Some(match &collected.question {
-            Some(crate::collect::Question::Confirmation { tool_call_id, .. }) => format!(
+        (_, TaskState::InputRequired) => Some(match collected.question() {
+            Some(Question::Oversized { bytes, .. }) => format!(
+                "{name} wants a decision on {bytes} bytes, too long to be shown whole, so it cannot be approved here. \
+                 Tell the user, and cancel the task {task} with {}.",
+                Action::CancelTask.of(name)
+            ),
+            Some(Question::Confirmation { tool_call_id, .. }) => format!(
                 "{name} waits for a decision. Ask the user, then call {send} with taskId \"{task}\" and answer \
                  {{\"toolCallId\": \"{}\", \"optionId\": one of the options}}.",
-                agent.plain_id(tool_call_id).unwrap_or("unknown")
+                agent.plain_id(&tool_call_id).unwrap_or("unknown")
             ),
             _ => format!(
                 "{name} waits for an answer. Ask the user, then call {send} with taskId \"{task}\" and the answer as message."

@@ -62,14 +62,68 @@ fn a_question_of_a_tool_call_stays_until_it_is_settled() {
     let asked =
         call(json!({ "options": [{ "id": "proceed_once", "name": "Yes" }], "execute_details": { "command": "ls" } }));
     let mut collected = collect([status("t", TaskState::Working, asked), status("t", TaskState::InputRequired, None)]);
-    let Some(Question::Confirmation { tool_call_id, about, options, .. }) = &collected.question else {
-        panic!("{:?}", collected.question)
+    let Some(Question::Confirmation { tool_call_id, about, options, .. }) = collected.question() else {
+        panic!("{:?}", collected.question())
     };
     assert_eq!((tool_call_id.as_str(), about.as_str(), options.len()), ("1", "run this command: ls", 1));
     collected.apply(status("t", TaskState::Working, call(Value::Null)));
-    assert_eq!(collected.question, None);
+    assert_eq!(collected.question(), None);
     collected.apply(status("t", TaskState::InputRequired, said("Which one?", None)));
-    assert_eq!(collected.question, Some(Question::Text("Which one?".to_owned())));
+    assert_eq!(collected.question(), Some(Question::Text("Which one?".to_owned())));
+}
+
+#[test]
+fn what_cannot_be_shown_whole_cannot_be_approved() {
+    let ask = |id: &str, command: String, option: &str| {
+        let call = json!({ "tool_call_id": id, "status": "PENDING", "tool_name": "shell", "input_parameters": {},
+            "confirmation_request": { "options": [{ "id": "yes", "name": option }],
+                "execute_details": { "command": command } } });
+        let message = Message { role: Role::Agent, parts: vec![Part::data(call)], ..Message::default() };
+        let asks =
+            [status("t", TaskState::Working, Some(message)), status("t", TaskState::InputRequired, said("ok?", None))];
+        let mut collected = collect(asks);
+        let held = format!("{collected:?}").len();
+        assert!(held < LONGEST_DECISION + 4096, "{held} bytes are held");
+        let question = collected.question().unwrap();
+        let settled = json!({ "tool_call_id": id, "status": "EXECUTING", "tool_name": "shell", "input_parameters": {} });
+        let message = Message { role: Role::Agent, parts: vec![Part::data(settled)], ..Message::default() };
+        collected.apply(status("t", TaskState::InputRequired, Some(message)));
+        assert!(matches!(collected.question(), Some(Question::Text(_))), "it is settled");
+        question
+    };
+    let hidden = |pad: usize| format!("echo hi{}; rm -rf ~", " ".repeat(pad));
+    let Question::Confirmation { about, .. } = ask("1", hidden(15_000), "Yes") else { panic!("it fits") };
+    assert!(about.ends_with("; rm -rf ~"), "all of it is there");
+    let long = "x".repeat(1024 * 1024);
+    for (id, command, option) in
+        [("1", hidden(40_000), "Yes"), (long.as_str(), hidden(1), "Yes"), ("1", hidden(1), long.as_str())]
+    {
+        assert!(matches!(ask(id, command, option), Question::Oversized { .. }));
+    }
+}
+
+/// At a size at which a cost that grows with its square takes minutes.
+#[test]
+fn many_small_updates_after_much_text_cost_little() {
+    let mut collected = Collected::default();
+    for _ in 0..MOST_BYTES / 32 {
+        collected.apply(status("t", TaskState::Working, said(&"x".repeat(31), Some("TEXT_CONTENT"))));
+    }
+    for _ in 0..50_000 {
+        collected.apply(status("t", TaskState::InputRequired, None));
+        collected.apply(Update::Task(Task { id: "t".to_owned(), ..Task::default() }));
+    }
+    assert_eq!(collected.text().len(), MOST_BYTES / 32 * 31);
+}
+
+#[test]
+fn the_last_line_is_worth_telling() {
+    let mut collected = Collected::default();
+    let notes = ["one", " two", "\n", "thrée", "é\nfour\r\n", "", "\n", "five"].map(|piece| {
+        collected.apply(status("t", TaskState::Working, said(piece, Some("TEXT_CONTENT"))));
+        collected.note.clone().unwrap()
+    });
+    assert_eq!(notes, ["one", "one two", "one two", "thrée", "four", "four", "", "five"]);
 }
 
 #[test]

@@ -143,6 +143,41 @@ async fn a_person_answers_what_the_agent_asks() {
     }
 }
 
+/// What a person approves is shown to its end, or not put to a person at all.
+#[tokio::test]
+async fn a_decision_is_shown_whole_or_not_at_all() {
+    for era in ERAS {
+        let agent = Agent::start("padding", |asked: &Asked| {
+            let pad = " ".repeat(asked.text().parse().unwrap_or_default());
+            let call = json!({ "tool_call_id": "call", "status": "PENDING", "tool_name": "shell",
+                "input_parameters": {}, "confirmation_request": { "options": [{ "id": "proceed_once", "name": "Yes" }],
+                    "execute_details": { "command": format!("echo hi{pad}; touch /tmp/x") } } });
+            let asks = json!({ "statusUpdate": { "taskId": "t", "contextId": "c", "status": {
+                "state": "TASK_STATE_INPUT_REQUIRED",
+                "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "data": call }] } } } });
+            asked.stream(&[task("t", "WORKING"), asks])
+        })
+        .await;
+        let rig = Rig::start(options(), vec![agent.entry("padding")], era, Person::Present).await;
+        for _ in 0..2 {
+            rig.desk().answers.lock().unwrap().push_back(json!({ "decision": "proceed_once" }));
+            rig.call("padding_sendMessage", json!({ "message": "12000" })).await;
+            rig.desk().answers.lock().unwrap().clear();
+        }
+        let asked = std::mem::take(&mut *rig.desk().asked.lock().unwrap());
+        assert!(!asked.is_empty());
+        for asked in asked {
+            let words = asked["message"].as_str().unwrap();
+            assert!(words.ends_with("; touch /tmp/x"), "{}", &words[words.len() - 80..]);
+        }
+        let result = rig.call("padding_sendMessage", json!({ "message": "40000" })).await;
+        assert!(rig.desk().asked.lock().unwrap().is_empty(), "{era:?}: nobody is asked");
+        assert_eq!(result["structuredContent"]["question"]["kind"], "oversized", "{result:#}");
+        assert!(text(&result).contains("padding_cancelTask"), "{result:#}");
+        rig.end().await;
+    }
+}
+
 #[tokio::test]
 async fn a_result_that_asks_is_answered_once_and_by_its_own_tool() {
     let (agent, other) = (Agent::start("asking", asking).await, Agent::start("other", saying("hi")).await);
