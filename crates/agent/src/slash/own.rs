@@ -1,11 +1,15 @@
 //! Commands of the user's own: `commands/NAME.md` in the settings folder, and in `.multitap` of the project.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{SlashArgument, SlashCommand};
 
 /// The largest file that is taken.
 const MOST: u64 = 256 * 1024;
+/// The most commands of one folder, and the longest description of one, in characters.
+const MOST_COMMANDS: usize = 500;
+const LONGEST_DESCRIPTION: usize = 500;
 /// The largest prompt that is made of one and the words behind it, which may have many places in it.
 const LARGEST_PROMPT: usize = 16 * 1024 * 1024;
 /// Where the words behind the command go.
@@ -24,7 +28,7 @@ impl Own {
         let (head, body) = head(text);
         let described = head.and_then(|head| {
             let line = head.lines().find_map(|line| line.strip_prefix("description:"))?;
-            Some(line.trim().trim_matches('"').to_owned())
+            Some(line.trim().trim_matches('"').chars().take(LONGEST_DESCRIPTION).collect())
         });
         let first = body.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let first = first.trim_start_matches('#').trim().chars().take(80).collect();
@@ -82,13 +86,18 @@ fn head(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The commands of the user and of the project; the project's win where both have one.
+/// The commands of the user and of the project, by their names; the project's win where both have one.
 pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
-    let mut all: Vec<Own> = Vec::new();
+    let mut all = BTreeMap::new();
     let places = config.map(|config| config.join("commands")).into_iter().chain([folder.join(".multitap/commands")]);
     for place in places {
         let Ok(entries) = std::fs::read_dir(&place) else { continue };
+        let mut taken = 0;
         for entry in entries.flatten() {
+            if taken == MOST_COMMANDS {
+                tracing::warn!(folder = %place.display(), "it has more than {MOST_COMMANDS} commands; the rest is left out");
+                break;
+            }
             let file_name = entry.file_name();
             let Some(name) = file_name.to_str().and_then(|name| name.strip_suffix(".md")) else { continue };
             let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
@@ -98,12 +107,11 @@ pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
                 continue;
             }
             let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
-            all.retain(|own| own.name != name);
-            all.push(Own::new(name, &text));
+            taken += 1;
+            all.insert(name.to_owned(), Own::new(name, &text));
         }
     }
-    all.sort_by(|one, other| one.name.cmp(&other.name));
-    all
+    all.into_values().collect()
 }
 
 #[cfg(test)]
@@ -142,6 +150,23 @@ mod tests {
         assert_eq!(own.prompt(&"w".repeat(1000)).unwrap().len(), 1_000_000);
         let why = own.prompt(&"w".repeat(20_000)).unwrap_err();
         assert!(why.contains("prompt of 20010000 bytes"), "{why}");
+    }
+
+    #[test]
+    fn a_project_brings_so_many_commands_and_no_more() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let commands = project.path().join(".multitap/commands");
+        std::fs::create_dir_all(&commands).unwrap();
+        std::fs::create_dir_all(home.path().join("commands")).unwrap();
+        std::fs::write(home.path().join("commands/mine.md"), "mine").unwrap();
+        let text = format!("---\ndescription: {}\n---\nx", "d".repeat(10_000));
+        for number in 0..MOST_COMMANDS + 100 {
+            std::fs::write(commands.join(format!("c{number}.md")), &text).unwrap();
+        }
+        let own = load(Some(home.path()), project.path());
+        assert_eq!(own.len(), MOST_COMMANDS + 1);
+        assert!(own.iter().any(|own| own.name == "mine"), "the user's own are not crowded out");
+        assert!(own.iter().all(|own| own.description.chars().count() <= LONGEST_DESCRIPTION));
     }
 
     #[cfg(unix)]
