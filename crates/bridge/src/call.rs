@@ -8,8 +8,8 @@ use multitap_a2a::client::{Client, ClientError};
 use multitap_a2a::{Artifact, ListTasks, Message, SendMessage, Task, Update, hops};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams, ElicitResult, InputRequest,
-    InputRequiredResult, ProtocolVersion,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest, ElicitRequestParams,
+    ElicitResult, InputRequest, InputRequiredResult, ProtocolVersion,
 };
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};

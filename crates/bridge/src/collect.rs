@@ -245,9 +245,8 @@ impl Collected {
                 let (tool_call_id, options) = (call.tool_call_id, request.options);
                 Question::Confirmation { tool_call_id, correlation_id, about, options }
             });
-        } else if let Some(
-            Question::Confirmation { tool_call_id, .. } | Question::Oversized { tool_call_id, .. },
-        ) = &self.question
+        } else if let Some(Question::Confirmation { tool_call_id, .. } | Question::Oversized { tool_call_id, .. }) =
+            &self.question
             && *tool_call_id == cut(&call.tool_call_id, LONGEST_NAME)
         {
             self.question = None;

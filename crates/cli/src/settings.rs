@@ -253,13 +253,16 @@ impl Settings {
                 ("a2aServers", Source::Project { trusted: true }) => {
                     notes.push("'a2aServers' is ignored here: a project may not use tokenEnv".to_owned());
                 }
+                ("a2aServers", Source::Project { trusted: false }) => {
+                    notes.push(self.permissions.withhold("a2aServers"));
+                }
                 ("a2a", Source::User) => self.take_a2a(value, notes)?,
                 ("terminal", Source::User) => terminal::take(&mut self.terminal, value, notes)?,
                 ("terminal", Source::Project { .. }) => {
                     notes.push("'terminal' is ignored here: how your terminal is used is your own business".to_owned());
                 }
                 ("approvalMode" | "tools" | "trustedFolders", _) => self.permissions.take(key, value, source, notes)?,
-                ("agents" | "mcpServers" | "a2a" | "a2aServers", Source::Project { .. }) => notes.push(format!(
+                ("agents" | "mcpServers" | "a2a", Source::Project { .. }) => notes.push(format!(
                     "'{key}' is ignored here: a project may not choose programs, permissions or doors; put it into {}",
                     home().map_or_else(
                         || "your own settings".to_owned(),
@@ -462,7 +465,8 @@ mod tests {
         assert_eq!((urls, notes.len()), (vec!["http://a.example", "http://b.example"], 0));
         settings.take(project, Source::Project { trusted: false }, &mut notes).unwrap();
         assert_eq!(settings.a2a_servers.len(), 2);
-        assert!(notes[0].starts_with("'a2aServers' is ignored here"), "{notes:?}");
+        assert!(notes[0].starts_with("'a2aServers' is ignored here: this folder is not among"), "{notes:?}");
+        assert_eq!(settings.permissions.withheld, ["a2aServers"], "what is withheld is asked about on a terminal");
         let keys = r#"{"a2aServers": [{"url": "http://c.example/$HOME"}, {"url": "http://d", "tokenEnv": "HOME"}]}"#;
         settings.take(keys, Source::Project { trusted: true }, &mut notes).unwrap();
         assert_eq!(settings.a2a_servers.len(), 2, "a project names no variables");

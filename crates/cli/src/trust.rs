@@ -15,6 +15,8 @@ use crate::settings::{self, Settings};
 
 /// How many lines the list of files may take.
 const SHOWN: usize = 12;
+/// The key of a project's own settings that acts whichever agent runs: the others are about the built-in agent.
+const FOR_ALL: &str = "a2aServers";
 
 /// What somebody said about a folder.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +40,12 @@ pub(crate) async fn ask(
     let env = environment(config);
     let acts = match agent {
         AgentType::Builtin => !settings.permissions.withheld.is_empty(),
-        _ => !acting_files(agent, folder, &env).is_empty(),
+        // Without the project's remote agents it starts all the same, and a no would say that it does not.
+        AgentType::Acp => !acting_files(agent, folder, &env).is_empty(),
+        AgentType::Claude | AgentType::Codex | AgentType::Gemini => {
+            settings.permissions.withheld.iter().any(|key| key == FOR_ALL)
+                || !acting_files(agent, folder, &env).is_empty()
+        }
     };
     if settings.trusted || !acts {
         return Ok(Answer::NotTrusted);
@@ -122,9 +129,12 @@ fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settin
         .flat_map(|agent| acting_files(agent, folder, env))
         .map(|file| format!("  {:<8} {file}", file.agent.as_str()))
         .collect();
-    if !settings.permissions.withheld.is_empty() {
-        let keys = settings.permissions.withheld.join(", ");
-        found.push(format!("  {:<8} .multitap/settings.json ({keys})", AgentType::Builtin.as_str()));
+    let (for_all, own): (Vec<&str>, Vec<&str>) =
+        settings.permissions.withheld.iter().map(String::as_str).partition(|key| *key == FOR_ALL);
+    for (whose, keys) in [(AgentType::Builtin.as_str(), own), ("all", for_all)] {
+        if !keys.is_empty() {
+            found.push(format!("  {whose:<8} .multitap/settings.json ({})", keys.join(", ")));
+        }
     }
     if found.len() > SHOWN {
         let more = found.len() - SHOWN;

@@ -85,7 +85,8 @@ fn what_cannot_be_shown_whole_cannot_be_approved() {
         let held = format!("{collected:?}").len();
         assert!(held < LONGEST_DECISION + 4096, "{held} bytes are held");
         let question = collected.question().unwrap();
-        let settled = json!({ "tool_call_id": id, "status": "EXECUTING", "tool_name": "shell", "input_parameters": {} });
+        let settled =
+            json!({ "tool_call_id": id, "status": "EXECUTING", "tool_name": "shell", "input_parameters": {} });
         let message = Message { role: Role::Agent, parts: vec![Part::data(settled)], ..Message::default() };
         collected.apply(status("t", TaskState::InputRequired, Some(message)));
         assert!(matches!(collected.question(), Some(Question::Text(_))), "it is settled");

@@ -37,7 +37,7 @@ impl Permissions {
     }
 
     /// Notes that a key does not count here, and says why.
-    fn withhold(&mut self, path: &str) -> String {
+    pub(super) fn withhold(&mut self, path: &str) -> String {
         self.withheld.push(path.to_owned());
         format!("'{path}' is ignored here: this folder is not among your trustedFolders, so it cannot allow anything")
     }

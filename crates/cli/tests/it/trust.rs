@@ -2,6 +2,7 @@
 //! things that the command line must not take for granted.
 
 use std::fs;
+use std::net::TcpListener;
 
 use multitap_testkit::fake::Fake;
 use multitap_testkit::interop;
@@ -252,6 +253,39 @@ fn our_own_project_settings_are_asked_about_for_the_built_in_agent() {
     assert_eq!(terminal.ended().unwrap(), 0);
     let kept = fs::read_to_string(home.join("settings.json")).unwrap();
     assert!(kept.contains("trustedFolders"), "{kept}");
+}
+
+/// Remote agents of a project are asked for at the start of a session, whichever agent runs.
+#[test]
+fn remote_agents_of_a_project_are_asked_about_before_anything_is_sent_to_them() {
+    let fake = fake();
+    let mut scene = Scene::with(&fake);
+    let home = scene.scratch.root().join("own");
+    scene.scratch.set("MULTITAP_HOME", &home);
+    let remote = TcpListener::bind("127.0.0.1:0").unwrap();
+    remote.set_nonblocking(true).unwrap();
+    let list = json!({ "a2aServers": [{ "url": format!("http://{}", remote.local_addr().unwrap()) }] });
+    scene.scratch.write(".multitap/settings.json", &list.to_string()).unwrap();
+    let run = scene.run(&["-p", "hi"]).exits(0);
+    assert!(run.stderr.contains("'a2aServers' is ignored here: this folder is not among"), "{}", run.stderr);
+    let is_given = || fake.heard().unwrap().iter().any(|line| line.contains("--mcp-config"));
+    for agent in [&["--agent", "claude"][..], &["--agent", "builtin", "--model", "rehearsal"]] {
+        let Some(terminal) = show(&scene, agent) else { return };
+        let screen = terminal.shows(HEARS).unwrap();
+        assert!(screen.contains("all      .multitap/settings.json (a2aServers)"), "{screen}");
+        terminal.press(&["Enter"]).unwrap();
+        terminal.shows(READY).unwrap();
+        terminal.press(&["C-d"]).unwrap();
+        assert_eq!(terminal.ended().unwrap(), 0);
+        assert!(remote.accept().is_err() && !is_given(), "nobody was asked anything");
+    }
+    let terminal = show(&scene, &["--agent", "claude"]).unwrap();
+    terminal.shows(HEARS).unwrap();
+    terminal.press(&["1"]).unwrap();
+    terminal.shows(READY).unwrap();
+    assert!(is_given(), "{:?}", fake.heard());
+    terminal.press(&["C-d"]).unwrap();
+    assert_eq!(terminal.ended().unwrap(), 0);
 }
 
 #[test]
