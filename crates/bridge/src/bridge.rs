@@ -1,5 +1,7 @@
 //! The bridge as a whole: loads agents, serves clients, looks after agents that are down, and ends.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::ServiceExt as _;
@@ -22,6 +24,9 @@ use multitap_event::A2aServer;
 
 /// How often it is looked whether an agent is due to be tried again.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// The most clients over HTTP at a time. Those that say nothing for five minutes are gone.
+const MOST_CLIENTS: usize = 256;
 
 /// A tower service that speaks streamable HTTP, for a server that guards its entrance.
 pub type HttpService = StreamableHttpService<Handler, LocalSessionManager>;
@@ -132,7 +137,7 @@ impl Bridge {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let handler = Handler { bridge: self.clone() };
+        let handler = Handler::new(self.clone(), None);
         match handler.serve((read, write)).await {
             Ok(client) => client.waiting().await.map(drop).map_err(ServeError::Broken),
             // It left before it said anything.
@@ -147,11 +152,15 @@ impl Bridge {
         // Whoever listens has checked the Host header already.
         let config =
             StreamableHttpServerConfig::default().disable_allowed_hosts().with_cancellation_token(self.stop.clone());
-        StreamableHttpService::new(
-            move || Ok(Handler { bridge: bridge.clone() }),
-            LocalSessionManager::default().into(),
-            config,
-        )
+        let client = Arc::new(());
+        let handler = move || {
+            // One is our own.
+            if Arc::strong_count(&client) > MOST_CLIENTS {
+                return Err(io::Error::other(format!("there are {MOST_CLIENTS} clients already")));
+            }
+            Ok(Handler::new(bridge.clone(), Some(client.clone())))
+        };
+        StreamableHttpService::new(handler, LocalSessionManager::default().into(), config)
     }
 
     /// Ends what the bridge does. Remote tasks go on.

@@ -7,3 +7,4 @@ mod behaviour;
 mod client;
 mod hostile;
 mod list;
+mod many;
