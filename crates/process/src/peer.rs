@@ -29,7 +29,8 @@ pub struct LocalConnection {
 pub enum Connector {
     /// A program of the user that we run as. The agents of another Multitap are programs like any other here.
     User,
-    /// A process that an agent of this process started, or one that is not there any more to be looked at.
+    /// A process that an agent of this process started, this process itself, which connects for its built-in agent, or one
+    /// that is not there any more to be looked at.
     Agent,
     /// A program of another user, or the system does not say whose.
     OtherUser,
@@ -66,7 +67,7 @@ mod linux {
 
     use rustix::process::{Pid, getpid};
 
-    use super::holder::Holders;
+    use super::holder::{Holders, sockets_of};
     use super::table::{Row, Table};
     use super::{Connector, LocalConnection};
     use crate::descendants::{Kin, everyone, stat, with_all_below};
@@ -130,18 +131,25 @@ mod linux {
     pub(super) fn connectors(connections: &[LocalConnection]) -> Vec<Connector> {
         // The table first: a process that gets the socket later is on the list.
         let table = Table::read(connections);
+        // The built-in agent runs in this process and calls remote agents: it must not answer its own questions either.
+        let own = sockets_of(getpid()).unwrap_or_default();
+        let is_own = |row: &Row| own.contains(&row.inode);
         let everyone = everyone();
         let agents = of_agents(&everyone);
         // To read the files of all processes is expensive, and needless while no agent has a process.
         if agents.is_empty() {
-            return connections.iter().map(|connection| by_user(table.row(connection))).collect();
+            let judge = |connection| match table.row(connection) {
+                Some(row) if is_own(&row) => Connector::Agent,
+                row => by_user(row),
+            };
+            return connections.iter().map(judge).collect();
         }
         let sockets = connections.iter().filter_map(|connection| table.row(connection)).filter(is_visible);
         let holders = Holders::find(sockets.map(|row| row.inode).collect(), &agents, &everyone);
         let judge = |connection| match table.row(connection) {
             // Whoever sent something and closed at once cannot be looked at any more.
             None if table.is_known() => Connector::Agent,
-            Some(row) if is_visible(&row) && holders.may_be_agent(&row) => Connector::Agent,
+            Some(row) if is_own(&row) || is_visible(&row) && holders.may_be_agent(&row) => Connector::Agent,
             row => by_user(row),
         };
         connections.iter().map(judge).collect()
@@ -173,13 +181,13 @@ mod linux {
         use super::*;
 
         #[test]
-        fn our_own_connection_is_ours() {
+        fn our_own_connection_is_our_agents() {
             for place in ["127.0.0.1:0", "[::1]:0"] {
                 let Ok(listener) = TcpListener::bind(place) else { continue };
                 let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
                 let (_server, peer) = listener.accept().unwrap();
                 let connection = LocalConnection { peer, own: client.peer_addr().unwrap() };
-                assert_eq!(connectors(&[connection, connection]), [Connector::User; 2], "{place}");
+                assert_eq!(connectors(&[connection, connection]), [Connector::Agent; 2], "{place}");
                 drop(client);
                 assert_eq!(connectors(&[connection]), [Connector::OtherUser], "nobody has it any more");
             }

@@ -44,7 +44,7 @@ impl Remote {
 }
 
 impl Scene {
-    fn user_settings(&self, settings: &Value) {
+    pub(crate) fn user_settings(&self, settings: &Value) {
         let folder = self.scratch.home().join(".config/multitap");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("settings.json"), settings.to_string()).unwrap();

@@ -111,6 +111,18 @@ fn no_command_reaches_the_open_port_of_its_own_host() {
     drop(host);
 }
 
+/// The built-in agent calls remote agents from the process of its host. A list that names that host lets it answer no
+/// question of its host's sessions.
+#[test]
+fn the_built_in_agent_does_not_reach_its_own_host_as_a_remote_agent() {
+    let scene = Scene::bare();
+    let (host, port, _) = host(&scene);
+    scene.user_settings(&json!({ "a2aServers": [{ "url": format!("http://127.0.0.1:{port}"), "name": "me" }] }));
+    let said = say(port, "call a2a-server list_agents {}");
+    assert!(said.contains("unreachable") && said.contains("403"), "{said}");
+    drop(host);
+}
+
 /// Connections that arrive together share a lookup: the command's own stays refused among those of the user.
 #[test]
 fn no_command_reaches_the_port_among_many_connections_of_its_user() {

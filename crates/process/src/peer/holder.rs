@@ -105,7 +105,7 @@ fn is_ssh_server(pid: Pid) -> bool {
 }
 
 /// The sockets that a process has open; none if it does not let us look.
-fn sockets_of(pid: Pid) -> Option<HashSet<u64>> {
+pub(super) fn sockets_of(pid: Pid) -> Option<HashSet<u64>> {
     listed_sockets(Path::new(&format!("/proc/{}/fd", pid.as_raw_nonzero())))
 }
 
