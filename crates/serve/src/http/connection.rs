@@ -31,7 +31,7 @@ use super::{Limits, problem};
 use crate::host::PeerIdentity;
 
 /// From this size on the head of a request is too large, if it is not whole by then.
-const HEAD: usize = 64 * 1024;
+pub(super) const HEAD: usize = 64 * 1024;
 /// How many that are too many are told so at a time; the rest is cut off without a word.
 const TOLD: usize = 64;
 /// How long telling them may take.

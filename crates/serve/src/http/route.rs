@@ -12,6 +12,7 @@ use tower_http::timeout::TimeoutBody;
 use tracing::Instrument as _;
 
 use super::body::Deadline;
+use super::connection::HEAD;
 use super::{Entrance, Shared, problem};
 use crate::guard::{self, Caller};
 use crate::{a2a, ws};
@@ -101,9 +102,14 @@ async fn wrong_method() -> Response {
     problem(StatusCode::METHOD_NOT_ALLOWED, "this method is not for this path")
 }
 
-/// Bodies only up to a size, and only of clients that go on sending and come to an end.
+/// Heads and bodies only up to a size, and bodies only of clients that go on sending and come to an end.
 async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next) -> Response {
     let limits = entrance.limits();
+    // The server below refuses a head only while it is not whole, so up to twice as much may have come.
+    if head_size(&request) > HEAD {
+        let why = format!("the head of a request has at most {HEAD} bytes");
+        return problem(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &why);
+    }
     let length = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| length > limits.body as u64) {
         return too_large(limits.body);
@@ -112,6 +118,13 @@ async fn bounded(State(entrance): State<Entrance>, request: Request, next: Next)
     let response = next.run(request.map(in_time)).await;
     // One that did not say how long it is was cut off where it was read.
     if response.status() == StatusCode::PAYLOAD_TOO_LARGE { too_large(limits.body) } else { response }
+}
+
+/// The bytes of the path, the query and the headers.
+fn head_size(request: &Request) -> usize {
+    let uri = request.uri();
+    let path = uri.path().len() + uri.query().map_or(0, str::len);
+    request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>() + path
 }
 
 fn too_large(most: usize) -> Response {

@@ -274,6 +274,10 @@ async fn a_head_that_is_too_large_is_refused() {
     let answer = ask(port(&door), "GET /healthz", &[("Host", &host), ("X-Long", &long)]).await;
     // Who is still sending when the connection is closed may not hear why.
     assert!(matches!(answer.status, 431 | 0), "{answer:#?}");
+    for (size, status) in [(60_000, 200), (66_000, 431), (100_000, 431)] {
+        let answer = ask(port(&door), "GET /healthz", &[("Host", &host), ("X-Long", &"x".repeat(size))]).await;
+        assert_eq!(answer.status, status, "{size}");
+    }
 }
 
 #[tokio::test]
