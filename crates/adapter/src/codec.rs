@@ -11,23 +11,22 @@ use serde::Deserialize;
 
 use crate::line::{mended, unrecognized};
 
-const NO_EDITS: &str = "the agent takes no edited answers";
-
-/// One agent's dialect. May keep state, must not fail: what it does not understand it passes on as `unrecognized`.
+/// One agent's dialect. May keep state, must not fail: a line that it does not understand becomes `unrecognized`.
 pub trait Codec: Send + 'static {
-    /// The program runs: what to tell it first.
+    /// The program runs: what to send it first.
     fn begin(&mut self, now: Timestamp) -> Step;
-    /// A line from the agent. Never an empty one.
+    /// A line from the agent, never an empty one.
     fn decode(&mut self, line: &str, now: Timestamp) -> Step;
-    /// A command for the agent. What it cannot do becomes an `error` event.
+    /// A command for the agent. One that it cannot carry out becomes an `error` event.
     fn encode(&mut self, command: Command, now: Timestamp) -> Step;
     /// What an edited answer would make of the call it is about, or why the agent cannot run that. Changes nothing.
+    /// Most agents run the call that they asked about and no other.
     fn edited(&self, _decide: &Decide) -> Result<EditedCall, String> {
-        Err(NO_EDITS.to_owned())
+        Err("the agent takes no edited answers".to_owned())
     }
-    /// Nothing more comes: close what is open, end the turn and the session.
+    /// Nothing more comes: close what is open, end the turn and the session. Only the first call does something.
     fn end(&mut self, end: End<'_>, now: Timestamp) -> Step;
-    /// Of an agent that runs a process for each turn: this turn's is gone, and the session goes on.
+    /// For an agent that runs a process for each turn: the process of this turn is gone, and the session goes on.
     fn turn_process_ended(&mut self, _end: End<'_>, _now: Timestamp) -> Step {
         Step::default()
     }
@@ -38,75 +37,16 @@ pub trait Codec: Send + 'static {
     }
 }
 
-/// One of the three parts of a dialect: the agent's lines to events. Filled in `decode.rs`.
-pub(crate) trait Decode: Send + Sized + 'static {
-    /// See [`Codec::command_variable`].
-    const COMMAND_VARIABLE: Option<&'static str> = None;
-
-    /// A line from the agent, never an empty one.
-    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step);
-
-    /// Reads a line as `T` and hands it on; a line that does not read is told as such.
-    fn read<'a, T: Deserialize<'a>>(
-        &mut self,
-        line: &'a str,
-        out: &mut Step,
-        then: impl FnOnce(&mut Self, T, &mut Step),
-    ) {
-        match serde_json::from_str(line) {
-            Ok(read) => then(self, read, out),
-            Err(error) => out.events.push(unrecognized(line, error.to_string())),
-        }
-    }
-}
-
-/// Commands to the agent's lines. Filled where they are encoded.
-pub(crate) trait Encode {
-    /// The program runs: what to tell it first.
-    fn greet(&mut self, now: Timestamp, out: &mut Step);
-    /// A command for the agent. What it cannot do becomes an `error` event.
-    fn command(&mut self, command: Command, now: Timestamp, out: &mut Step);
-    /// What an edited answer would make of the call it is about. Most agents run what they asked about and nothing else.
-    fn edited_call(&self, _decide: &Decide) -> Result<EditedCall, String> {
-        Err(NO_EDITS.to_owned())
-    }
-}
-
-/// The end of it all. Filled in `turn.rs`.
-pub(crate) trait Finish {
-    /// Nothing more comes: close what is open, end the turn and the session. Once.
-    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step);
-    /// The process of one turn is gone, and the session goes on.
-    fn process_over(&mut self, _end: End<'_>, _now: Timestamp, _out: &mut Step) {}
-}
-
-impl<C: Decode + Encode + Finish> Codec for C {
-    fn begin(&mut self, now: Timestamp) -> Step {
-        Step::of(|out| self.greet(now, out))
-    }
-
-    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
-        Step::of(|out| self.line(&mended(line), now, out))
-    }
-
-    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
-        Step::of(|out| self.command(command, now, out))
-    }
-
-    fn edited(&self, decide: &Decide) -> Result<EditedCall, String> {
-        self.edited_call(decide)
-    }
-
-    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        Step::of(|out| self.ended(end, now, out))
-    }
-
-    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
-        Step::of(|out| self.process_over(end, now, out))
-    }
-
-    fn command_variable(&self) -> Option<&'static str> {
-        C::COMMAND_VARIABLE
+/// Reads a line as `T` and hands it to `then`. A line that does not parse becomes `unrecognized`.
+pub(crate) fn read<'a, C, T: Deserialize<'a>>(
+    codec: &mut C,
+    line: &'a str,
+    out: &mut Step,
+    then: impl FnOnce(&mut C, T, &mut Step),
+) {
+    match serde_json::from_str(line) {
+        Ok(value) => then(codec, value, out),
+        Err(error) => out.events.push(unrecognized(line, error.to_string())),
     }
 }
 
@@ -158,11 +98,17 @@ impl fmt::Debug for RunArg {
 }
 
 impl Step {
-    fn of(told: impl FnOnce(&mut Self)) -> Self {
-        // Most lines tell one thing, and a list that grows by itself makes room for four, which are large.
+    /// The step that `fill` makes.
+    pub(crate) fn of(fill: impl FnOnce(&mut Self)) -> Self {
+        // Most lines make one event. A list that grows by itself has room for four, and events are large.
         let mut out = Self { events: Vec::with_capacity(1), ..Self::default() };
-        told(&mut out);
+        fill(&mut out);
         out
+    }
+
+    /// The step that `fill` makes of a line, whose lone surrogates are repaired first.
+    pub(crate) fn of_line(line: &str, fill: impl FnOnce(&str, &mut Self)) -> Self {
+        Self::of(|out| fill(&mended(line), out))
     }
 
     pub fn events(events: Vec<EventKind>) -> Self {

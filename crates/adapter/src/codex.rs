@@ -1,7 +1,7 @@
 //! Codex: how it is started. Its dialects are in the files beside this one.
 
 mod answer;
-pub(crate) mod archive;
+mod archive;
 mod call;
 mod change;
 mod command;
@@ -12,6 +12,7 @@ mod form;
 pub(crate) mod history;
 mod item;
 mod notice;
+mod probe;
 pub(crate) mod project;
 mod question;
 mod rpc;
@@ -30,15 +31,15 @@ mod wire;
 
 use multitap_event::{LaunchError, SandboxMode, SessionConfig};
 
+pub(crate) use archive::{ARGS as ARCHIVE_ARGS, archive};
 pub use decode::CodexCodec;
-pub(crate) use sandbox::{Found, OwnSandbox, own_sandbox_in, own_sandbox_question};
+pub use probe::sandbox_trouble;
+pub(crate) use probe::{no_sandbox, probe_turns};
+pub(crate) use sandbox::Found;
 pub(crate) use sign_in::{SIGN_IN, says_sign_in};
 
 use crate::codec::Files;
 use crate::spec::Plan;
-
-/// The arguments that run nothing in Codex's sandbox, to see whether it works.
-pub(crate) const PROBE: [&str; 3] = ["sandbox", "--", "true"];
 
 /// The arguments and the codec for one session over the app-server. `no_sandbox` says why no sandbox works here.
 pub(crate) fn plan(

@@ -6,7 +6,6 @@
 //! Must not come in: clients, doors, the hub, anything that owns a log.
 
 mod acp;
-mod any;
 mod base64;
 mod claude;
 mod codec;
@@ -17,7 +16,6 @@ mod glance;
 mod history;
 mod line;
 mod mcp;
-mod probe;
 mod project;
 mod pump;
 mod sign_in;
@@ -26,16 +24,14 @@ mod track;
 mod words;
 
 pub use acp::{AcpCodec, program as acp_program};
-pub use any::AnyCodec;
 pub use claude::ClaudeCodec;
 pub use codec::{Codec, DiskFiles, End, Files, NoFiles, Run, RunArg, Step};
-pub use codex::CodexCodec;
+pub use codex::{CodexCodec, sandbox_trouble as codex_sandbox_trouble};
 pub use gemini::{GeminiCodec, StreamCodec as GeminiStreamCodec};
 pub use history::{History, HistoryError, Reading, StoredSession, read};
 pub use mcp::left_out as mcp_left_out;
 /// Whoever starts an agent says who keeps its children.
 pub use multitap_process::Keeper;
-pub use probe::codex_sandbox_trouble;
 pub use project::{ActingFile, acting_files, acting_files_of_added, left_out as project_left_out};
 pub use pump::drafts;
 pub use sign_in::{SignIn, sign_in};

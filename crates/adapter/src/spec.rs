@@ -12,10 +12,9 @@ use tempfile::TempPath;
 use tokio_util::task::TaskTracker;
 
 use crate::acp::{AcpCodec, Flavor};
-use crate::any::AnyCodec;
 use crate::codec::{Codec, DiskFiles};
 use crate::pump::{Lifetime, Pump};
-use crate::{acp, claude, codex, gemini, mcp, probe, project};
+use crate::{acp, claude, codex, gemini, mcp, project};
 
 /// What it takes to start an agent.
 #[derive(Debug)]
@@ -78,12 +77,12 @@ pub fn find_program(agent: AgentType) -> Option<PathBuf> {
 }
 
 /// The codec that reads a recorded stream of that agent.
-pub fn recorded(agent: AgentType) -> Option<AnyCodec> {
+pub fn recorded(agent: AgentType) -> Option<Box<dyn Codec>> {
     match agent {
-        AgentType::Claude => Some(AnyCodec::Claude(Box::new(claude::ClaudeCodec::recorded()))),
-        AgentType::Codex => Some(AnyCodec::Codex(Box::new(codex::CodexCodec::recorded()))),
-        AgentType::Gemini => Some(AnyCodec::Gemini(Box::new(gemini::GeminiCodec::recorded()))),
-        AgentType::Acp => Some(AnyCodec::Acp(Box::new(AcpCodec::recorded(Flavor::Plain)))),
+        AgentType::Claude => Some(Box::new(claude::ClaudeCodec::recorded())),
+        AgentType::Codex => Some(Box::new(codex::CodexCodec::recorded())),
+        AgentType::Gemini => Some(Box::new(gemini::GeminiCodec::recorded())),
+        AgentType::Acp => Some(Box::new(AcpCodec::recorded(Flavor::Plain))),
         AgentType::Builtin => None,
     }
 }
@@ -126,7 +125,7 @@ pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLi
             // What cannot be honoured is said before anything is started.
             codex::plan(&spec.config, Box::new(DiskFiles), None)?;
             let no_sandbox = match probed(&spec, agent) {
-                Some(codex) => probe::no_sandbox(codex, &spec.keeper).await,
+                Some(codex) => codex::no_sandbox(codex, &spec.keeper).await,
                 None => None,
             };
             let plan = codex::plan(&spec.config, Box::new(DiskFiles), no_sandbox)?;
@@ -135,7 +134,7 @@ pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLi
         (AgentKind::Codex, Transport::OneShot) => {
             codex::exec::plan(&spec.config, Box::new(DiskFiles), codex::Found::default())?;
             let found = match probed(&spec, agent) {
-                Some(codex) => probe::codex_turns(codex, &spec.config.agent_args, &spec.keeper).await,
+                Some(codex) => codex::probe_turns(codex, &spec.config.agent_args, &spec.keeper).await,
                 None => codex::Found::default(),
             };
             let plan = codex::exec::plan(&spec.config, Box::new(DiskFiles), found)?;
@@ -178,10 +177,10 @@ pub async fn archive(spec: LaunchSpec, native_id: &str) -> Result<(), LaunchErro
         let why = "it has no way to put a conversation away".to_owned();
         return Err(Unsupported { agent, setting: "archive".to_owned(), why }.into());
     }
-    let args = codex::archive::ARGS.map(str::to_owned).to_vec();
+    let args = codex::ARCHIVE_ARGS.map(str::to_owned).to_vec();
     let program = program(&spec, agent, args, Vec::new())?;
     let child = spawn(program, &spec.keeper).await.map_err(|error| spawn_failed(agent, &error))?;
-    Ok(codex::archive::archive(child, native_id).await?)
+    Ok(codex::archive(child, native_id).await?)
 }
 
 async fn start<C: Codec>(

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use multitap_adapter::{AnyCodec, Codec as _, recorded};
+use multitap_adapter::{Codec, recorded};
 use multitap_event::{AgentType, EventKind, Timestamp};
 
 use crate::corpus::{self, Session};
@@ -17,7 +17,7 @@ fn now() -> Timestamp {
     Timestamp::from_millis(1_794_722_846_000)
 }
 
-fn codec(agent: AgentType) -> AnyCodec {
+fn codec(agent: AgentType) -> Box<dyn Codec> {
     recorded(agent).unwrap()
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use multitap_event::{EventKind, SystemNote, Timestamp};
+use multitap_event::{Command, EventKind, SystemNote, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ use super::session::{Session, Wishes};
 use super::tools::More;
 use super::turn::Spent;
 use super::wire::{Call, CancelRequest, Head, Update, Updated};
-use crate::codec::{Decode, Files, NoFiles, Step};
+use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::line::unrecognized;
 use crate::track::{Questions, Tools, Turns};
 
@@ -66,16 +66,32 @@ impl AcpCodec {
     }
 }
 
-impl Decode for AcpCodec {
-    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
-        if !line.trim_start().starts_with('{') {
-            out.events.push(unrecognized(line, "not a JSON object"));
-            return;
-        }
-        match Head::glance(line) {
-            Some(piece) => self.message(piece, line, now, out),
-            None => self.read(line, out, |codec, head, out| codec.message(head, line, now, out)),
-        }
+impl Codec for AcpCodec {
+    fn begin(&mut self, _now: Timestamp) -> Step {
+        Step::of(|out| {
+            out.lines.push(self.initialize());
+        })
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        Step::of_line(line, |line, out| {
+            if !line.trim_start().starts_with('{') {
+                out.events.push(unrecognized(line, "not a JSON object"));
+                return;
+            }
+            match Head::glance(line) {
+                Some(piece) => self.message(piece, line, now, out),
+                None => read(self, line, out, |codec, head, out| codec.message(head, line, now, out)),
+            }
+        })
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        Step::of(|out| self.command(command, now, out))
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        Step::of(|out| self.ended(end, now, out))
     }
 }
 
@@ -93,7 +109,7 @@ impl AcpCodec {
                 self.session_update(update, line, now, out);
             }
             (Some("session/request_permission"), Some(id)) => self.request_permission(&id, line, now, out),
-            (Some("$/cancel_request"), _) => self.read(line, out, |codec, call: Call<CancelRequest>, out| {
+            (Some("$/cancel_request"), _) => read(self, line, out, |codec, call: Call<CancelRequest>, out| {
                 codec.request_taken_back(&call.params.request_id, out);
             }),
             (Some(method), Some(id)) => {
@@ -112,7 +128,7 @@ impl AcpCodec {
 
     /// Reads the line again, as that sort of update, and hands it on.
     fn update<U: DeserializeOwned>(&mut self, line: &str, out: &mut Step, then: impl FnOnce(&mut Self, U, &mut Step)) {
-        self.read(line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
+        read(self, line, out, |codec, call: Call<Updated<U>>, out| then(codec, call.params.update, out));
     }
 
     fn session_update(&mut self, mut update: Update<'_>, line: &str, now: Timestamp, out: &mut Step) {
@@ -150,7 +166,7 @@ impl AcpCodec {
 
     /// A `system` event with the parameters of a line that says something we do not act on.
     fn note_line(&mut self, method: &str, message: Option<&str>, line: &str, out: &mut Step) {
-        self.read(line, out, |_, mut call: Map<String, Value>, out| {
+        read(self, line, out, |_, mut call: Map<String, Value>, out| {
             let data = match call.shift_remove("params") {
                 Some(Value::Object(data)) => data,
                 Some(Value::Null) | None => Map::new(),

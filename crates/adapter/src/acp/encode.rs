@@ -8,14 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::decode::{AcpCodec, note};
 use super::rpc::{self, Asked};
-use crate::codec::{Encode, Step};
+use crate::codec::Step;
 
-impl Encode for AcpCodec {
-    fn greet(&mut self, _now: Timestamp, out: &mut Step) {
-        out.lines.push(self.initialize());
-    }
-
-    fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
+impl AcpCodec {
+    pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => {
                 self.session.prompts.push_back(prompt);
@@ -58,9 +54,7 @@ impl Encode for AcpCodec {
             Command::Query { what } => self.query(what, out),
         }
     }
-}
 
-impl AcpCodec {
     /// Hands over the next prompt, unless a turn runs: a second one in it would end the first with some agents.
     pub(super) fn prompt_next(&mut self, now: Timestamp, out: &mut Step) {
         if self.turns.is_open() {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::decode::AcpCodec;
 use super::open::said;
 use super::wire::{PromptDone, Quota, RpcError, Usage};
-use crate::codec::{End, Finish, Step};
+use crate::codec::{End, Step};
 use crate::track::{Forgotten, Known};
 
 /// What the session has used and cost so far.
@@ -119,10 +119,8 @@ impl AcpCodec {
         self.questions.withdraw("the turn is over", |_| true, out);
         self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
     }
-}
 
-impl Finish for AcpCodec {
-    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if self.turns.is_over() {
             return;
         }

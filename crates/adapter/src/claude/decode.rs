@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use multitap_event::{EventKind, PermissionPath, SessionConfig, SystemNote, Timestamp};
+use multitap_event::{Command, Decide, EditedCall, EventKind, PermissionPath, SessionConfig, SystemNote, Timestamp};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
@@ -17,7 +17,7 @@ use super::todo::Todos;
 use super::tools::Tools;
 use super::turn::Turns;
 use super::wire::{self, Block, Stream};
-use crate::codec::{Decode, Files, NoFiles, Step};
+use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::line::{typed, unrecognized};
 use crate::track::Questions;
 
@@ -68,78 +68,98 @@ impl ClaudeCodec {
     }
 }
 
-impl Decode for ClaudeCodec {
-    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
-        let Some(kind) = typed(line, out) else { return };
-        // A recording may lack its beginning. The result of a session that could not begin is none of it.
-        if !self.session.has_started()
-            && matches!(
-                kind.as_ref(),
-                "stream_event"
-                    | "assistant"
-                    | "user"
-                    | "tool_progress"
-                    | "auth_status"
-                    | "message"
-                    | "tool_use"
-                    | "tool_result"
-                    | "error"
-            )
-        {
-            let head: Option<wire::SessionHead> = serde_json::from_str(line).ok();
-            self.session.under_way(head.and_then(|head| head.session_id).as_deref(), out);
-        }
-        match kind.as_ref() {
-            "stream_event" => match Stream::glance(line) {
-                Some(piece) => self.stream_event(piece, out),
-                None => self.read(line, out, Self::stream_event),
-            },
-            "assistant" => self.read(line, out, |codec, read, out| codec.assistant(read, now, out)),
-            "user" => self.read(line, out, |codec, read, out| codec.user(read, now, out)),
-            // How much was thought so far: with every piece of a thought, and the result says it too.
-            "system" if self.session.has_started() && line.starts_with(THINKING_TOKENS) => {
-                self.read(line, out, |_, _: IgnoredAny, _| {});
+impl Codec for ClaudeCodec {
+    fn begin(&mut self, _now: Timestamp) -> Step {
+        Step::of(|out| {
+            out.lines.push(self.initialize());
+        })
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        Step::of_line(line, |line, out| {
+            let Some(kind) = typed(line, out) else { return };
+            // A recording may lack its beginning. The result of a session that could not begin is none of it.
+            if !self.session.has_started()
+                && matches!(
+                    kind.as_ref(),
+                    "stream_event"
+                        | "assistant"
+                        | "user"
+                        | "tool_progress"
+                        | "auth_status"
+                        | "message"
+                        | "tool_use"
+                        | "tool_result"
+                        | "error"
+                )
+            {
+                let head: Option<wire::SessionHead> = serde_json::from_str(line).ok();
+                self.session.under_way(head.and_then(|head| head.session_id).as_deref(), out);
             }
-            "system" => self.read(line, out, Self::system),
-            "result" => self.read(line, out, |codec, read, out| codec.result(read, now, out)),
-            "tool_progress" => self.read(line, out, Self::tool_progress),
-            "control_request" => self.read(line, out, Self::control_request),
-            "control_response" => self.read(line, out, Self::control_response),
-            "control_cancel_request" => self.read(line, out, |codec, read, out| codec.control_cancel(&read, out)),
-            "auth_status" => self.read(line, out, |codec, read, out| codec.auth_status(&read, out)),
-            // Older shapes, and those of other descriptions of this stream.
-            "init" => self.read(line, out, Self::plain_init),
-            "message" => self.read(line, out, |codec, read, out| codec.plain_message(read, now, out)),
-            "tool_use" => self.read(line, out, |codec, block: Block, out| match (&block.id, &block.name) {
-                (Some(_), Some(_)) => codec.tool_use(block, None, now, out),
-                _ => out.events.push(unrecognized(line, "a tool call without an id or a name")),
-            }),
-            "tool_result" => self.read(line, out, |codec, block: Block, out| match block.tool_use_id {
-                Some(_) => codec.plain_tool_result(block, now, out),
-                None => out.events.push(unrecognized(line, "a tool result that names no call")),
-            }),
-            "error" => self.read(line, out, |codec, read, out| codec.plain_error(&read, out)),
-            // The model's work behind the scenes, told by other lines as well.
-            "keep_alive" | "api_metrics" | "stream_mode" | "stream_request_start" | "transcript_mirror" => {}
-            "command_lifecycle"
-            | "conversation_reset"
-            | "rate_limit_event"
-            | "prompt_suggestion"
-            | "tool_use_summary"
-            | "active_goal"
-            | "autocompact_state"
-            | "compact_progress"
-            | "os_notification"
-            | "session_notice"
-            | "queued_notification"
-            | "attachment" => {
-                self.read(line, out, |codec, data: Map<String, Value>, out| {
-                    codec.session.under_way(data.get("session_id").and_then(Value::as_str), out);
-                    out.events.push(note(&kind, None, data));
-                });
+            match kind.as_ref() {
+                "stream_event" => match Stream::glance(line) {
+                    Some(piece) => self.stream_event(piece, out),
+                    None => read(self, line, out, Self::stream_event),
+                },
+                "assistant" => read(self, line, out, |codec, read, out| codec.assistant(read, now, out)),
+                "user" => read(self, line, out, |codec, read, out| codec.user(read, now, out)),
+                // How much was thought so far: with every piece of a thought, and the result says it too.
+                "system" if self.session.has_started() && line.starts_with(THINKING_TOKENS) => {
+                    read(self, line, out, |_, _: IgnoredAny, _| {});
+                }
+                "system" => read(self, line, out, Self::system),
+                "result" => read(self, line, out, |codec, read, out| codec.result(read, now, out)),
+                "tool_progress" => read(self, line, out, Self::tool_progress),
+                "control_request" => read(self, line, out, Self::control_request),
+                "control_response" => read(self, line, out, Self::control_response),
+                "control_cancel_request" => read(self, line, out, |codec, read, out| codec.control_cancel(&read, out)),
+                "auth_status" => read(self, line, out, |codec, read, out| codec.auth_status(&read, out)),
+                // Older shapes, and those of other descriptions of this stream.
+                "init" => read(self, line, out, Self::plain_init),
+                "message" => read(self, line, out, |codec, read, out| codec.plain_message(read, now, out)),
+                "tool_use" => read(self, line, out, |codec, block: Block, out| match (&block.id, &block.name) {
+                    (Some(_), Some(_)) => codec.tool_use(block, None, now, out),
+                    _ => out.events.push(unrecognized(line, "a tool call without an id or a name")),
+                }),
+                "tool_result" => read(self, line, out, |codec, block: Block, out| match block.tool_use_id {
+                    Some(_) => codec.plain_tool_result(block, now, out),
+                    None => out.events.push(unrecognized(line, "a tool result that names no call")),
+                }),
+                "error" => read(self, line, out, |codec, read, out| codec.plain_error(&read, out)),
+                // The model's work behind the scenes, told by other lines as well.
+                "keep_alive" | "api_metrics" | "stream_mode" | "stream_request_start" | "transcript_mirror" => {}
+                "command_lifecycle"
+                | "conversation_reset"
+                | "rate_limit_event"
+                | "prompt_suggestion"
+                | "tool_use_summary"
+                | "active_goal"
+                | "autocompact_state"
+                | "compact_progress"
+                | "os_notification"
+                | "session_notice"
+                | "queued_notification"
+                | "attachment" => {
+                    read(self, line, out, |codec, data: Map<String, Value>, out| {
+                        codec.session.under_way(data.get("session_id").and_then(Value::as_str), out);
+                        out.events.push(note(&kind, None, data));
+                    });
+                }
+                _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
             }
-            _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
-        }
+        })
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        Step::of(|out| self.command(command, now, out))
+    }
+
+    fn edited(&self, decide: &Decide) -> Result<EditedCall, String> {
+        self.edit(decide)
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        Step::of(|out| self.ended(end, now, out))
     }
 }
 

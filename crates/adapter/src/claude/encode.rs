@@ -1,22 +1,17 @@
 //! Commands to Claude's lines.
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Command, Decide, EditedCall, EventKind, Image, Mode, Prompt, Query, Setting,
-    Timestamp,
+    AgentError, AgentErrorKind, AgentType, Command, EventKind, Image, Mode, Prompt, Query, Setting, Timestamp,
 };
 use serde_json::{Map, Value, json};
 
 use super::control::{Asked, query_word};
 use super::decode::{ClaudeCodec, note};
 use super::native_mode;
-use crate::codec::{Encode, Step};
+use crate::codec::Step;
 
-impl Encode for ClaudeCodec {
-    fn greet(&mut self, _now: Timestamp, out: &mut Step) {
-        out.lines.push(self.initialize());
-    }
-
-    fn command(&mut self, command: Command, _now: Timestamp, out: &mut Step) {
+impl ClaudeCodec {
+    pub(super) fn command(&mut self, command: Command, _now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => {
                 self.turns.prompted();
@@ -46,12 +41,6 @@ impl Encode for ClaudeCodec {
         }
     }
 
-    fn edited_call(&self, decide: &Decide) -> Result<EditedCall, String> {
-        self.edit(decide)
-    }
-}
-
-impl ClaudeCodec {
     fn query(&mut self, what: Query, out: &mut Step) {
         let known = match what {
             Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(query_word(what)),

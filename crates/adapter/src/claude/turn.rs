@@ -13,7 +13,7 @@ use super::decode::ClaudeCodec;
 use super::message::api_error;
 use super::tools::Forgotten;
 use super::wire::{OneModelUsage, TurnResult, Usage};
-use crate::codec::{End, Finish, Step};
+use crate::codec::{End, Step};
 use crate::track::{self, Known};
 
 /// The turn that runs, and what Claude has that others have not.
@@ -171,10 +171,8 @@ impl ClaudeCodec {
         let gone = |tool: &ToolId| which == Forgotten::All || tools.find(tool.as_str()).is_none();
         self.questions.withdraw("the turn is over", |open| open.question.tool_id.as_ref().is_none_or(gone), out);
     }
-}
 
-impl Finish for ClaudeCodec {
-    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if self.turns.books.is_over() {
             return;
         }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use multitap_event::{SandboxMode, SessionConfig, Timestamp, Unsupported};
+use multitap_event::{Command, SandboxMode, SessionConfig, Timestamp, Unsupported};
 use serde::de::IgnoredAny;
 
 use super::exec::Exec;
@@ -24,7 +24,7 @@ use super::tools::Tools;
 use super::turn::{Over, Turns, failure};
 use super::usage::tokens;
 use super::wire::{self, Call, Delta, Fields, Head, Reply};
-use crate::codec::{Decode, Files, NoFiles, Step};
+use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::line::unrecognized;
 use crate::track::Questions;
 
@@ -144,20 +144,46 @@ impl CodexCodec {
     }
 }
 
-impl Decode for CodexCodec {
-    /// An interrupted turn's commands run on as "background terminals". MCP servers do not get this variable.
-    const COMMAND_VARIABLE: Option<&'static str> = Some("CODEX_THREAD_ID");
-
-    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
-        match wire::head(line) {
-            Ok(Head::Method(method)) => self.call(&method, line, now, out),
-            Ok(Head::Reply) => self.read(line, out, |codec, reply: Reply, out| codec.reply(reply, now, out)),
-            Ok(Head::Type(kind)) => {
-                self.read(line, out, |codec, event, out| codec.event(&kind, &event, line, now, out));
+impl Codec for CodexCodec {
+    fn begin(&mut self, _now: Timestamp) -> Step {
+        Step::of(|out| {
+            if self.exec.is_some() {
+                self.begin_turns(out);
+            } else {
+                out.lines.push(self.initialize());
             }
-            Err(reason) => out.events.push(unrecognized(line, reason)),
-        }
-        self.session.hold(out);
+        })
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        Step::of_line(line, |line, out| {
+            match wire::head(line) {
+                Ok(Head::Method(method)) => self.call(&method, line, now, out),
+                Ok(Head::Reply) => read(self, line, out, |codec, reply: Reply, out| codec.reply(reply, now, out)),
+                Ok(Head::Type(kind)) => {
+                    read(self, line, out, |codec, event, out| codec.event(&kind, &event, line, now, out));
+                }
+                Err(reason) => out.events.push(unrecognized(line, reason)),
+            }
+            self.session.hold(out);
+        })
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        Step::of(|out| self.command(command, now, out))
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        Step::of(|out| self.ended(end, now, out))
+    }
+
+    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        Step::of(|out| self.process_over(end, now, out))
+    }
+
+    // An interrupted turn's commands run on as "background terminals". MCP servers do not get this variable.
+    fn command_variable(&self) -> Option<&'static str> {
+        Some("CODEX_THREAD_ID")
     }
 }
 
@@ -183,7 +209,7 @@ impl CodexCodec {
         if is_silent(method) && serde_json::from_str::<Call<IgnoredAny>>(line).is_ok_and(|call| call.id.is_none()) {
             return;
         }
-        self.read(line, out, |codec, call: Call<Fields>, out| match call.id.filter(|id| !id.is_null()) {
+        read(self, line, out, |codec, call: Call<Fields>, out| match call.id.filter(|id| !id.is_null()) {
             Some(id) => codec.request(method, id, call.params, out),
             None => codec.notification(method, call.params, line, now, out),
         });

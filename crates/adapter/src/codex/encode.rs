@@ -10,23 +10,15 @@ use super::decode::CodexCodec;
 use super::notice::note;
 use super::rpc::{Asked, Steered};
 use super::settings::{Rules, sandbox_policy};
-use crate::codec::{Encode, Step};
+use crate::codec::Step;
 
 /// A command that cannot be carried out.
 pub(super) fn refused(why: impl Into<String>) -> AgentError {
     AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Codex)
 }
 
-impl Encode for CodexCodec {
-    fn greet(&mut self, _now: Timestamp, out: &mut Step) {
-        if self.exec.is_some() {
-            self.begin_turns(out);
-        } else {
-            out.lines.push(self.initialize());
-        }
-    }
-
-    fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
+impl CodexCodec {
+    pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => self.prompt(&prompt, now, out),
             Command::Steer(prompt) => match self.steer(&input(&prompt).into(), Steered::Prompt(prompt.clone())) {
@@ -52,9 +44,7 @@ impl Encode for CodexCodec {
             Command::Query { what } => self.query(what, out),
         }
     }
-}
 
-impl CodexCodec {
     pub(super) fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
         if self.exec.is_some() {
             self.prompt_by_process(prompt, now, out);

@@ -55,7 +55,7 @@ fn settings_request(cwd: Option<&str>) -> (&'static str, Value) {
 }
 
 /// The lines that ask an app-server of which nothing else is wanted.
-pub(crate) fn own_sandbox_question(cwd: Option<&str>) -> [String; 3] {
+pub(super) fn own_sandbox_question(cwd: Option<&str>) -> [String; 3] {
     let (method, params) = settings_request(cwd);
     [
         json!({ "id": 1, "method": "initialize", "params": greeting() }).to_string(),
@@ -65,7 +65,7 @@ pub(crate) fn own_sandbox_question(cwd: Option<&str>) -> [String; 3] {
 }
 
 /// Its answer, if this line is it.
-pub(crate) fn own_sandbox_in(line: &str) -> Option<OwnSandbox> {
+pub(super) fn own_sandbox_in(line: &str) -> Option<OwnSandbox> {
     let reply: Reply = serde_json::from_str(line).ok().filter(|reply: &Reply| reply.id == 2)?;
     Some(OwnSandbox::read(&Fields::of(reply.result.as_ref())))
 }

@@ -11,7 +11,7 @@ use super::decode::CodexCodec;
 use super::tools::Forgotten;
 use super::usage::Usage;
 use super::wire::Fields;
-use crate::codec::{End, Finish, Step};
+use crate::codec::{End, Step};
 use crate::track::{self, Known};
 
 /// The turn that runs, and what Codex has that others have not.
@@ -258,10 +258,8 @@ impl CodexCodec {
             self.turns.books.failed_for_good(message.to_owned());
         }
     }
-}
 
-impl Finish for CodexCodec {
-    fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if !self.turns.is_busy() {
             return;
         }
@@ -276,7 +274,7 @@ impl Finish for CodexCodec {
         self.turn_over(Over { status: status.to_owned(), error, ..Over::default() }, now, out);
     }
 
-    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if self.turns.books.is_over() {
             return;
         }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use multitap_event::{
-    AgentType, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, SystemNote, SystemSubtype, TextChunk,
-    Timestamp,
+    AgentType, Command, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, SystemNote, SystemSubtype,
+    TextChunk, Timestamp,
 };
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use super::run::Runs;
 use super::tools::More;
 use super::turn::Spent;
 use super::wire::{Content, Init, Message, Retried};
-use crate::codec::{Decode, Files, NoFiles, Step};
+use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::line::{typed, unrecognized};
 use crate::track::{Tools, Turns};
 
@@ -74,25 +74,47 @@ impl StreamCodec {
     }
 }
 
-impl Decode for StreamCodec {
-    fn line(&mut self, line: &str, now: Timestamp, out: &mut Step) {
-        let Some(kind) = typed(line, out) else { return };
-        match kind.as_ref() {
-            "init" => self.read(line, out, |codec, init, out| codec.init(init, now, out)),
-            "message" => self.read(line, out, |codec, message, out| codec.message(message, now, out)),
-            "tool_use" => self.read(line, out, |codec, call, out| codec.tool_use(call, now, out)),
-            "tool_result" => self.read(line, out, |codec, result, out| codec.tool_result(result, now, out)),
-            "result" => self.read(line, out, |codec, done, out| codec.result(done, now, out)),
-            "error" => self.read(line, out, |codec, trouble, out| codec.trouble(trouble, now, out)),
-            // Of older versions.
-            "content" => self.read(line, out, |codec, content: Content, out| {
-                let text = content.value.as_str().map_or_else(|| content.value.to_string(), str::to_owned);
-                codec.speech(text, true, now, out);
-            }),
-            "tool_call" => self.read(line, out, |codec, call, out| codec.whole_call(call, now, out)),
-            "retry" => self.read(line, out, |codec, retried, out| codec.retry(retried, now, out)),
-            _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
-        }
+impl Codec for StreamCodec {
+    fn begin(&mut self, _now: Timestamp) -> Step {
+        Step::of(|out| {
+            out.ready = true;
+            self.start(out);
+            self.warn(out);
+        })
+    }
+
+    fn decode(&mut self, line: &str, now: Timestamp) -> Step {
+        Step::of_line(line, |line, out| {
+            let Some(kind) = typed(line, out) else { return };
+            match kind.as_ref() {
+                "init" => read(self, line, out, |codec, init, out| codec.init(init, now, out)),
+                "message" => read(self, line, out, |codec, message, out| codec.message(message, now, out)),
+                "tool_use" => read(self, line, out, |codec, call, out| codec.tool_use(call, now, out)),
+                "tool_result" => read(self, line, out, |codec, result, out| codec.tool_result(result, now, out)),
+                "result" => read(self, line, out, |codec, done, out| codec.result(done, now, out)),
+                "error" => read(self, line, out, |codec, trouble, out| codec.trouble(trouble, now, out)),
+                // Of older versions.
+                "content" => read(self, line, out, |codec, content: Content, out| {
+                    let text = content.value.as_str().map_or_else(|| content.value.to_string(), str::to_owned);
+                    codec.speech(text, true, now, out);
+                }),
+                "tool_call" => read(self, line, out, |codec, call, out| codec.whole_call(call, now, out)),
+                "retry" => read(self, line, out, |codec, retried, out| codec.retry(retried, now, out)),
+                _ => out.events.push(unrecognized(line, format!("unknown type '{kind}'"))),
+            }
+        })
+    }
+
+    fn encode(&mut self, command: Command, now: Timestamp) -> Step {
+        Step::of(|out| self.command(command, now, out))
+    }
+
+    fn end(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        Step::of(|out| self.ended(end, now, out))
+    }
+
+    fn turn_process_ended(&mut self, end: End<'_>, now: Timestamp) -> Step {
+        Step::of(|out| self.process_over(end, now, out))
     }
 }
 

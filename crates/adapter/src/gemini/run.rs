@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::decode::StreamCodec;
 use super::{mode_option, settings, shared_arguments, unsupported};
-use crate::codec::{Encode, Files, Run, RunArg, Step};
+use crate::codec::{Files, Run, RunArg, Step};
 use crate::pump::Lifetime;
 use crate::spec::{Plan, private_file_failed};
 
@@ -75,7 +75,7 @@ fn can_run(mode: &Mode) -> Result<(), Unsupported> {
 
 impl StreamCodec {
     /// Says what nobody would expect of such a session.
-    fn warn(&mut self, out: &mut Step) {
+    pub(super) fn warn(&mut self, out: &mut Step) {
         if self.runs.as_ref().is_some_and(|runs| runs.mode.is_none()) {
             let why = "gemini is run turn by turn and cannot ask: unless its own settings allow them, tools that \
                 change something are left out";
@@ -83,16 +83,8 @@ impl StreamCodec {
             out.events.push(EventKind::Error(warning.warning()));
         }
     }
-}
 
-impl Encode for StreamCodec {
-    fn greet(&mut self, _now: Timestamp, out: &mut Step) {
-        out.ready = true;
-        self.start(out);
-        self.warn(out);
-    }
-
-    fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
+    pub(super) fn command(&mut self, command: Command, now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => self.prompt(&prompt, now, out),
             // Never asked: the link says that it cannot.
@@ -130,9 +122,7 @@ impl Encode for StreamCodec {
             }
         }
     }
-}
 
-impl StreamCodec {
     /// Begins a turn by starting its process. The prompt goes to its stdin: it may be longer than an argument can be.
     fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
         self.turns.begin(now, out);

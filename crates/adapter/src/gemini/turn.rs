@@ -9,7 +9,7 @@ use multitap_process::Exit;
 
 use super::decode::{StreamCodec, text_of};
 use super::wire::{Done, Tokens, Trouble};
-use crate::codec::{End, Finish, Step};
+use crate::codec::{End, Step};
 use crate::track::{Forgotten, Known};
 
 /// What the session has used so far, and the trouble of the turn that runs.
@@ -80,11 +80,8 @@ impl StreamCodec {
         let turn = TurnEnd { denials: self.tools.take_denials(), ..turn };
         self.turns.complete(turn, self.clock(now), out);
     }
-}
 
-impl Finish for StreamCodec {
-    /// The process of a turn is gone. Most often its result has told how the turn ended.
-    fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if !self.turns.is_open() {
             return;
         }
@@ -108,7 +105,7 @@ impl Finish for StreamCodec {
         self.turn_over(TurnEnd { error: why, ..TurnEnd::of(status) }, now, out);
     }
 
-    fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
+    pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
         if self.turns.is_over() {
             return;
         }

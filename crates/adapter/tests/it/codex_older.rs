@@ -12,7 +12,7 @@ use crate::shown::shown;
 
 /// The events of some lines, and the end that follows them.
 fn told(lines: &[&str]) -> Vec<EventKind> {
-    let events = events(play_as(CodexCodec::recorded(), lines.iter().copied(), false));
+    let events = events(play_as(&mut CodexCodec::recorded(), lines.iter().copied(), false));
     Schemas::new().check(&lines.join("\n"), &events);
     events.into_iter().map(|event| event.kind).collect()
 }
@@ -56,7 +56,7 @@ fn the_flow_of_the_description() {
         r#"{"type":"item.completed","item":{"id":"4","type":"agent_message","text":"I've refactored the login function to be async."}}"#,
         r#"{"type":"turn.completed","usage":{"input_tokens":1250,"cached_input_tokens":500,"output_tokens":487}}"#,
     ];
-    insta::assert_snapshot!(shown(&events(play_as(CodexCodec::recorded(), lines, false))));
+    insta::assert_snapshot!(shown(&events(play_as(&mut CodexCodec::recorded(), lines, false))));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_stored_session_reads_like_a_live_one() {
         r#"{"timestamp":"","type":"response_item","payload":{"type":"message","id":"m1","role":"assistant","content":[{"type":"output_text","text":"done"}]}}"#,
         r#"{"timestamp":"","type":"event_msg","payload":{"type":"task_complete","turn_id":"t1","last_agent_message":"done","duration_ms":361}}"#,
     ];
-    insta::assert_snapshot!(shown(&events(play_as(CodexCodec::recorded(), lines, false))));
+    insta::assert_snapshot!(shown(&events(play_as(&mut CodexCodec::recorded(), lines, false))));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::recording::{events, play_as, recordings};
 use crate::shown::shown;
 
 fn played(lines: &[String], keep_raw: bool) -> Vec<Draft> {
-    play_as(CodexCodec::recorded(), lines.iter().map(String::as_str), keep_raw)
+    play_as(&mut CodexCodec::recorded(), lines.iter().map(String::as_str), keep_raw)
 }
 
 #[test]

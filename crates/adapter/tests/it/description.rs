@@ -1,7 +1,7 @@
 //! The published description of the three streams: each of its samples, the types it lists, and the one table that says
 //! which native lines mean the same (R002-93, R002-94, R002-118 to R002-120).
 
-use multitap_adapter::{AnyCodec, recorded};
+use multitap_adapter::{Codec, recorded};
 use multitap_event::{AgentType, Draft, EventKind};
 use serde_json::{Value, json};
 
@@ -11,12 +11,12 @@ use crate::schema::Schemas;
 
 const CLIS: [AgentType; 3] = [AgentType::Claude, AgentType::Codex, AgentType::Gemini];
 
-fn codec(agent: AgentType) -> AnyCodec {
+fn codec(agent: AgentType) -> Box<dyn Codec> {
     recorded(agent).unwrap()
 }
 
 fn play(agent: AgentType, lines: &[&str]) -> Vec<Draft> {
-    play_as(codec(agent), lines.iter().copied(), true)
+    play_as(codec(agent).as_mut(), lines.iter().copied(), true)
 }
 
 /// The samples of the description, with the heading each stands under.

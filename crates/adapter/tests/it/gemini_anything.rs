@@ -121,7 +121,7 @@ proptest! {
         lines in prop::collection::vec(any_line(), 0..40),
         agent in prop::sample::select(&[AgentType::Gemini, AgentType::Acp][..]),
     ) {
-        let told = play_as(recorded(agent).unwrap(), lines.iter().map(String::as_str), true);
+        let told = play_as(recorded(agent).unwrap().as_mut(), lines.iter().map(String::as_str), true);
         check("anything", &lines, &told);
     }
 }

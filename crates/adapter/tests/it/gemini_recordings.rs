@@ -1,6 +1,6 @@
 //! Every recording of the real Gemini CLI, over ACP and not, and what became of it.
 
-use multitap_adapter::{AnyCodec, recorded};
+use multitap_adapter::{Codec, recorded};
 use multitap_event::{AgentType, Draft, EventKind};
 
 use crate::invariants::check;
@@ -8,12 +8,12 @@ use crate::recording::{Recording, events, play_as, recordings};
 use crate::schema::Schemas;
 use crate::shown::shown;
 
-fn codec() -> AnyCodec {
+fn codec() -> Box<dyn Codec> {
     recorded(AgentType::Gemini).unwrap()
 }
 
 fn play(recording: &Recording, keep_raw: bool) -> Vec<Draft> {
-    play_as(codec(), recording.lines.iter().map(String::as_str), keep_raw)
+    play_as(codec().as_mut(), recording.lines.iter().map(String::as_str), keep_raw)
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::schema::{Schemas, instances, schema, validator};
 
 /// The events of some lines, and the end that follows them.
 fn told(lines: &[&str]) -> Vec<EventKind> {
-    let codec = recorded(AgentType::Gemini).unwrap();
-    let events = events(play_as(codec, lines.iter().copied(), false));
+    let mut codec = recorded(AgentType::Gemini).unwrap();
+    let events = events(play_as(codec.as_mut(), lines.iter().copied(), false));
     Schemas::new().check(&lines.join("\n"), &events);
     events.into_iter().map(|event| event.kind).collect()
 }

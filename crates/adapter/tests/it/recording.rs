@@ -29,12 +29,12 @@ pub(crate) fn now() -> Timestamp {
 
 /// The events of a recorded stream, with its lines kept if wished.
 pub(crate) fn play<'a>(lines: impl IntoIterator<Item = &'a str>, keep_raw: bool) -> Vec<Draft> {
-    play_as(ClaudeCodec::recorded(), lines, keep_raw)
+    play_as(&mut ClaudeCodec::recorded(), lines, keep_raw)
 }
 
 /// The same for a stream of any agent.
 pub(crate) fn play_as<'a>(
-    mut codec: impl Codec,
+    codec: &mut dyn Codec,
     lines: impl IntoIterator<Item = &'a str>,
     keep_raw: bool,
 ) -> Vec<Draft> {

@@ -64,7 +64,7 @@ fn every_recording_fits_both_schemas() {
     }
     for recording in recordings("codex") {
         let lines = recording.lines.iter().map(String::as_str);
-        schemas.check(&recording.name, &events(play_as(CodexCodec::recorded(), lines, true)));
+        schemas.check(&recording.name, &events(play_as(&mut CodexCodec::recorded(), lines, true)));
     }
 }
 
@@ -168,5 +168,5 @@ fn every_line_of_the_published_claude_schema_is_understood() {
 
 #[test]
 fn every_line_of_the_published_codex_schema_is_understood() {
-    check_lines("codex-event.schema.json", 50, |line| play_as(CodexCodec::recorded(), [line], false));
+    check_lines("codex-event.schema.json", 50, |line| play_as(&mut CodexCodec::recorded(), [line], false));
 }

@@ -34,13 +34,13 @@ pub(crate) fn decode(args: &DecodeArgs) -> Result<Exit, Problem> {
     }
 }
 
-struct Decoder<C> {
-    codec: C,
+struct Decoder {
+    codec: Box<dyn Codec>,
     keep_raw: bool,
     log: Log,
 }
 
-impl<C: Codec> Decoder<C> {
+impl Decoder {
     fn run(&mut self) -> io::Result<()> {
         let mut stdin = io::stdin().lock();
         let mut lines = LineBuffer::new(MAX_LINE);

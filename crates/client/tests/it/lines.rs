@@ -1,6 +1,6 @@
 //! A codec is tested with lists of lines, without a process.
 
-use multitap_adapter::{Codec as _, End, recorded};
+use multitap_adapter::{End, recorded};
 use multitap_client::{AgentType, EventKind, Timestamp};
 
 /// R002-131: the four lines of the description, and what it says of them.

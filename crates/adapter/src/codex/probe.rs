@@ -1,6 +1,6 @@
-//! What is found out about an agent before a session with it, by starting its program for a moment.
+//! What Codex says about its sandbox before a session, found by starting the program for a moment.
 //!
-//! A probe that does not work out says nothing, and is not an error: the session itself shows what is wrong.
+//! A failed probe is no error: the session itself shows what is wrong.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,14 +8,17 @@ use std::time::Duration;
 use multitap_process::{Child, Keeper, Line, Patience, Program, StdinMode, spawn};
 use tokio::time::timeout;
 
-use crate::codex::{Found, OwnSandbox, PROBE, own_sandbox_in, own_sandbox_question};
+use super::sandbox::{Found, OwnSandbox, own_sandbox_in, own_sandbox_question};
 
-/// How long a probe may take; what takes longer is not told of.
+/// How long a probe may take. One that takes longer has no result.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why Codex cannot set up its sandbox on this machine; nothing if it can, or if that could not be found out.
+/// The arguments that run nothing in Codex's sandbox, to see whether it works.
+const RUN_NOTHING: [&str; 3] = ["sandbox", "--", "true"];
+
+/// Why Codex cannot set up its sandbox on this machine. `None`: it can, or the probe failed.
 /// `hidden_env` are variables that it must not see.
-pub async fn codex_sandbox_trouble(codex: PathBuf, hidden_env: &[&str], keeper: &Keeper) -> Option<String> {
+pub async fn sandbox_trouble(codex: PathBuf, hidden_env: &[&str], keeper: &Keeper) -> Option<String> {
     let program = Program {
         program: codex,
         args: Vec::new(),
@@ -28,9 +31,9 @@ pub async fn codex_sandbox_trouble(codex: PathBuf, hidden_env: &[&str], keeper: 
     no_sandbox(program, keeper).await
 }
 
-/// The same of a Codex that is run like this.
+/// The same for a Codex that is started like this.
 pub(crate) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<String> {
-    codex.args.extend(PROBE.map(Into::into));
+    codex.args.extend(RUN_NOTHING.map(Into::into));
     codex.stdin = StdinMode::Null;
     let mut child = spawn(codex, keeper).await.ok()?;
     let Ok(exit) = timeout(PATIENCE, child.wait()).await else {
@@ -41,8 +44,8 @@ pub(crate) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<St
     (!exit.success()).then(|| said.map_or_else(|| exit.to_string(), |line| line.trim().to_owned()))
 }
 
-/// What there is to know of a Codex whose turns are processes, which tell nothing of it.
-pub(crate) async fn codex_turns(codex: Program, agent_args: &[String], keeper: &Keeper) -> Found {
+/// What `codex exec` does not say of its sandbox.
+pub(crate) async fn probe_turns(codex: Program, agent_args: &[String], keeper: &Keeper) -> Found {
     let mut server = codex.clone();
     server.args.push("app-server".into());
     server.args.extend(agent_args.iter().map(Into::into));
