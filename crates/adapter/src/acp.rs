@@ -5,6 +5,7 @@ mod content;
 mod decode;
 mod encode;
 mod flavor;
+mod info;
 mod message;
 mod open;
 mod question;
@@ -20,22 +21,38 @@ mod wire;
 use std::path::PathBuf;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentProgram, AgentType, LaunchError, PermissionPath, Resume, SessionConfig,
-    Unsupported,
+    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentProgram, AgentType, LaunchError, PermissionPath, Resume,
+    SessionConfig, Transport, Unsupported,
 };
 
 pub use decode::AcpCodec;
 pub(crate) use flavor::Flavor;
+pub(crate) use info::INFO;
 pub(crate) use session::Wishes;
 
-use crate::codec::Files;
-use crate::spec::{Plan, folder_text};
+use crate::codec::{DiskFiles, Files};
+use crate::spec::{Plan, Start, folder_text};
+
+pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchError> {
+    let config = &mut start.spec.config;
+    if config.transport == Transport::OneShot {
+        return Err(unsupported("one-shot transport", "ACP needs one process for all turns").into());
+    }
+    if let AgentKind::Acp { command } = &config.agent {
+        config.program = Some(program(command)?);
+    }
+    let plan = plan(config, Box::new(DiskFiles))?;
+    start.by(plan).await
+}
+
+fn unsupported(setting: &str, why: &str) -> Unsupported {
+    Unsupported { agent: AgentType::Acp, setting: setting.to_owned(), why: why.to_owned() }
+}
 
 /// The codec for one session; the program is told everything in the protocol itself.
-pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
+fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
     if let Some((setting, why)) = cannot(config) {
-        let why = why.to_owned();
-        return Err(Unsupported { agent: AgentType::Acp, setting: setting.to_owned(), why }.into());
+        return Err(unsupported(setting, why).into());
     }
     let folder = |folder: &PathBuf| folder_text(AgentType::Acp, "added directories", folder);
     let wishes = Wishes {

@@ -6,14 +6,14 @@ mod change;
 mod control;
 mod decode;
 mod encode;
-pub(crate) mod history;
+mod history;
+mod info;
 mod message;
 mod name;
 mod plain;
-pub(crate) mod project;
+mod project;
 mod question;
 mod session;
-mod sign_in;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -25,19 +25,19 @@ mod wire;
 use std::io::{self, Write as _};
 
 use multitap_event::{
-    AgentType, ApprovalMode, LaunchError, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode,
-    SessionConfig, Unsupported,
+    AgentLink, AgentType, ApprovalMode, LaunchError, McpReach, McpServer, Mode, PermissionPath, Resume, SandboxMode,
+    SessionConfig, Transport, Unsupported,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempPath;
 use uuid::Uuid;
 
 pub use decode::ClaudeCodec;
-pub(crate) use sign_in::{SIGN_IN, says_sign_in};
+pub(crate) use info::INFO;
 
-use crate::codec::Files;
+use crate::codec::{DiskFiles, Files};
 use crate::mcp;
-use crate::spec::{Plan, folder_text, private_file_failed};
+use crate::spec::{Plan, Start, folder_text, private_file_failed};
 
 /// What every session is started with: one long-lived process, JSON lines both ways, text as it comes.
 const ALWAYS: [&str; 7] = [
@@ -50,8 +50,18 @@ const ALWAYS: [&str; 7] = [
     "--include-partial-messages",
 ];
 
+pub(crate) async fn launch(start: Start<'_>) -> Result<AgentLink, LaunchError> {
+    if start.spec.config.transport == Transport::OneShot {
+        return Err(
+            unsupported("one-shot transport", "it is driven in one process, and needs none for each turn").into()
+        );
+    }
+    let plan = plan(&start.spec.config, Box::new(DiskFiles))?;
+    start.by(plan).await
+}
+
 /// The arguments and the codec for one session.
-pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<ClaudeCodec>, LaunchError> {
+fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<ClaudeCodec>, LaunchError> {
     let native_id = native_id(config);
     let mut args = arguments(config, native_id.as_deref())?;
     let mut kept = Vec::new();

@@ -7,19 +7,19 @@ mod change;
 mod command;
 mod decode;
 mod encode;
-pub(crate) mod exec;
+mod exec;
 mod form;
-pub(crate) mod history;
+mod history;
+mod info;
 mod item;
 mod notice;
 mod probe;
-pub(crate) mod project;
+mod project;
 mod question;
 mod rpc;
 mod sandbox;
 mod session;
 mod settings;
-mod sign_in;
 mod stored;
 mod text;
 mod threads;
@@ -29,20 +29,46 @@ mod turn;
 mod usage;
 mod wire;
 
-use multitap_event::{LaunchError, SandboxMode, SessionConfig};
+use multitap_event::{AgentLink, LaunchError, SandboxMode, SessionConfig, Transport};
 
 pub(crate) use archive::{ARGS as ARCHIVE_ARGS, archive};
 pub use decode::CodexCodec;
+pub(crate) use info::INFO;
 pub use probe::sandbox_trouble;
-pub(crate) use probe::{no_sandbox, probe_turns};
-pub(crate) use sandbox::Found;
-pub(crate) use sign_in::{SIGN_IN, says_sign_in};
+use probe::{no_sandbox, probe_turns};
+use sandbox::Found;
 
-use crate::codec::Files;
-use crate::spec::Plan;
+use crate::codec::{DiskFiles, Files};
+use crate::spec::{Plan, Start};
+
+pub(crate) async fn launch(start: Start<'_>) -> Result<AgentLink, LaunchError> {
+    let (config, keeper) = (&start.spec.config, &start.spec.keeper);
+    let probed = start.program().filter(|_| may_need_sandbox(config));
+    match config.transport {
+        Transport::Default => {
+            // Unsupported settings are refused before anything is started.
+            plan(config, Box::new(DiskFiles), None)?;
+            let no_sandbox = match probed {
+                Some(codex) => no_sandbox(codex, keeper).await,
+                None => None,
+            };
+            let plan = plan(config, Box::new(DiskFiles), no_sandbox)?;
+            start.by(plan).await
+        }
+        Transport::OneShot => {
+            exec::plan(config, Box::new(DiskFiles), Found::default())?;
+            let found = match probed {
+                Some(codex) => probe_turns(codex, &config.agent_args, keeper).await,
+                None => Found::default(),
+            };
+            let plan = exec::plan(config, Box::new(DiskFiles), found)?;
+            start.by(plan).await
+        }
+    }
+}
 
 /// The arguments and the codec for one session over the app-server. `no_sandbox` says why no sandbox works here.
-pub(crate) fn plan(
+fn plan(
     config: &SessionConfig,
     files: Box<dyn Files>,
     no_sandbox: Option<String>,
@@ -54,6 +80,6 @@ pub(crate) fn plan(
 }
 
 /// Whether a session needs a sandbox that may not work here. Unless it goes without one, it may.
-pub(crate) fn may_need_sandbox(config: &SessionConfig) -> bool {
+fn may_need_sandbox(config: &SessionConfig) -> bool {
     !matches!(config.sandbox, Some(SandboxMode::None | SandboxMode::FullAccess))
 }

@@ -1,13 +1,13 @@
 //! Gemini CLI: how it is started. It speaks ACP; the way it does so in is `acp`, and its other form beside this file.
 
 mod decode;
-pub(crate) mod history;
+mod history;
+mod info;
 pub(crate) mod name;
 pub(crate) mod project;
 mod recorded;
 mod run;
 mod settings;
-mod sign_in;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -16,22 +16,41 @@ mod turn;
 mod wire;
 
 use multitap_event::{
-    AgentType, ApprovalMode, LaunchError, Mode, PermissionPath, Resume, SandboxMode, SessionConfig, Unsupported,
+    AgentLink, AgentType, ApprovalMode, LaunchError, Mode, PermissionPath, Resume, SandboxMode, SessionConfig,
+    Transport, Unsupported,
 };
 
 pub use decode::StreamCodec;
+pub(crate) use info::INFO;
 pub use recorded::GeminiCodec;
-pub(crate) use run::plan as plan_turns;
 pub(crate) use settings::without_comments;
-pub(crate) use sign_in::{SIGN_IN, says_sign_in};
-pub(crate) use stored::{find, take_up};
+use stored::{find, take_up};
 
 use crate::acp::{self, AcpCodec, Flavor};
-use crate::codec::Files;
-use crate::spec::{Plan, folder_text, private_file_failed};
+use crate::codec::{DiskFiles, Files};
+use crate::spec::{Plan, Start, folder_text, private_file_failed};
+
+pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchError> {
+    let config = &mut start.spec.config;
+    // Unsupported settings are refused before the conversation is looked for.
+    shared_arguments(config, &mut Vec::new())?;
+    match config.transport {
+        Transport::Default => {
+            // Held until Gemini is up, or until nobody waits for that any more.
+            let _resumed = take_up(config)?;
+            let plan = plan(config, Box::new(DiskFiles))?;
+            start.by(plan).await
+        }
+        Transport::OneShot => {
+            find(config)?;
+            let plan = run::plan(config, Box::new(DiskFiles))?;
+            start.by(plan).await
+        }
+    }
+}
 
 /// The arguments, private settings and codec for one session.
-pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
+fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<AcpCodec>, LaunchError> {
     let mut args = arguments(config)?;
     let private = settings::private(config, settings::Form::Acp)
         .map_err(|error| private_file_failed(AgentType::Gemini, &error))?;
@@ -40,11 +59,6 @@ pub(crate) fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan
     args.splice(at..at, private.args);
     let codec = AcpCodec::live(Flavor::Gemini, acp::wishes(config)?, files);
     Ok(Plan { args, env: private.env, files: private.files, ..Plan::new(codec) })
-}
-
-/// What cannot be honoured is said before anything is looked for.
-pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
-    shared_arguments(config, &mut Vec::new())
 }
 
 /// What a session over ACP is started with.

@@ -19,7 +19,7 @@ use serde::Serialize;
 pub(crate) use reading::{Entries, Told};
 pub use reading::{Reading, read};
 
-use crate::{claude, codex, gemini};
+use crate::info::{AgentInfo, Store};
 
 /// The word for the newest conversation.
 const LATEST: &str = "latest";
@@ -75,7 +75,8 @@ impl StoredSession {
 pub enum HistoryError {
     #[error(
         "multitap does not know where agents of kind {0} keep their conversations; \
-         it can list those of claude, codex and gemini"
+         it can list those of {with_stores}",
+        with_stores = agents_with_stores()
     )]
     NoStore(AgentType),
     #[error("cannot tell where {0} keeps its conversations: there is no home folder")]
@@ -90,28 +91,29 @@ pub enum HistoryError {
     Unreadable { path: PathBuf, source: io::Error },
 }
 
+fn agents_with_stores() -> String {
+    let with_stores = AgentInfo::all().into_iter().filter(|info| info.has_store());
+    let names: Vec<&str> = with_stores.map(|info| info.agent.as_str()).collect();
+    match names.as_slice() {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        names => names.concat(),
+    }
+}
+
 /// One agent's own store of conversations.
 #[derive(Debug, Clone)]
 pub struct History {
     agent: AgentType,
+    store: &'static Store,
     home: PathBuf,
 }
 
 impl History {
     /// The store of that agent as a process with these variables would find it; the others are those of this one.
     pub fn of(agent: AgentType, env: &BTreeMap<String, String>) -> Result<Self, HistoryError> {
-        let variable = |name: &str| {
-            let own = env.get(name).map(Into::into).or_else(|| std::env::var_os(name));
-            own.filter(|value| !value.is_empty()).map(PathBuf::from)
-        };
-        let user = || variable("HOME").or_else(std::env::home_dir);
-        let home = match agent {
-            AgentType::Claude => variable("CLAUDE_CONFIG_DIR").or_else(|| Some(user()?.join(".claude"))),
-            AgentType::Codex => variable("CODEX_HOME").or_else(|| Some(user()?.join(".codex"))),
-            AgentType::Gemini => variable("GEMINI_CLI_HOME").or_else(user).map(|home| home.join(".gemini")),
-            AgentType::Acp | AgentType::Builtin => return Err(HistoryError::NoStore(agent)),
-        };
-        Ok(Self { agent, home: home.ok_or(HistoryError::NoHome(agent))? })
+        let info = AgentInfo::of(agent).ok_or(HistoryError::NoStore(agent))?;
+        let store = info.store.as_ref().ok_or(HistoryError::NoStore(agent))?;
+        Ok(Self { agent, store, home: info.home(env).ok_or(HistoryError::NoHome(agent))? })
     }
 
     pub fn agent(&self) -> AgentType {
@@ -126,12 +128,7 @@ impl History {
     /// The conversations, newest first: those of one folder, or all. What cannot be read is left out.
     pub fn list(&self, folder: Option<&Path>) -> Vec<StoredSession> {
         let here = folder.map(Here::new);
-        let mut sessions = match self.agent {
-            AgentType::Claude => claude::history::list(&self.home, here.as_ref()),
-            AgentType::Codex => codex::history::list(&self.home, here.as_ref()),
-            AgentType::Gemini => gemini::history::list(&self.home, here.as_ref()),
-            AgentType::Acp | AgentType::Builtin => Vec::new(),
-        };
+        let mut sessions = (self.store.list)(&self.home, here.as_ref());
         sessions.sort_by_cached_key(|session| Reverse((session.updated, session.started, session.id.clone())));
         sessions
     }
@@ -144,9 +141,7 @@ impl History {
             let newest = here.into_iter().find(|session| !session.archived);
             return newest.ok_or_else(|| HistoryError::NoneHere { agent: self.agent, folder: folder.to_owned() });
         }
-        if self.agent == AgentType::Gemini
-            && let Some(session) = gemini::history::numbered(&here, wanted)
-        {
+        if let Some(session) = self.store.numbered.and_then(|numbered| numbered(&here, wanted)) {
             return Ok(session.clone());
         }
         match self.choose(here, wanted) {

@@ -6,45 +6,42 @@ use std::path::Path;
 
 use multitap_event::{AgentType, McpReach, McpServer, SessionConfig, Unsupported};
 
-/// Which settings of a server an agent can be told.
-struct Known {
-    timeout: bool,
-    trust: bool,
-    include: bool,
-    exclude: bool,
-    cwd: bool,
-}
+use crate::info::{AgentInfo, McpAbilities};
 
-/// For a server of that name.
-fn known(agent: AgentType, name: &str) -> Known {
-    // Gemini's rules misread a server with an underscore, and would not hold.
-    let by_rule = !name.contains('_');
-    let (timeout, trust, include, exclude) = match agent {
-        AgentType::Claude => (true, true, false, true),
-        AgentType::Codex | AgentType::Builtin => (true, true, true, true),
-        AgentType::Gemini => (false, by_rule, false, by_rule),
-        AgentType::Acp => (false, false, false, false),
+/// The settings that an agent can be given for a server of that name. The built-in agent takes all.
+fn abilities(agent: AgentType, name: &str) -> McpAbilities {
+    let all = McpAbilities {
+        timeout: true,
+        trust: true,
+        include_tools: true,
+        exclude_tools: true,
+        cwd: true,
+        rules_misread_underscores: false,
     };
-    // The others start servers in their own folder, and a shell is needed to go elsewhere.
-    let cwd = cfg!(unix) || matches!(agent, AgentType::Codex | AgentType::Builtin);
-    Known { timeout, trust, include, exclude, cwd }
+    let known = AgentInfo::of(agent).map_or(all, |info| info.mcp);
+    let by_rule = !(known.rules_misread_underscores && name.contains('_'));
+    McpAbilities {
+        trust: known.trust && by_rule,
+        exclude_tools: known.exclude_tools && by_rule,
+        cwd: known.cwd || cfg!(unix),
+        ..known
+    }
 }
 
 /// Refuses by name what would be something else if it were left out.
 pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let agent = config.agent.agent_type();
     for (name, server) in &config.mcp_servers {
-        let known = known(agent, name);
-        let no_rule = match agent {
-            AgentType::Gemini => "its rules do not hold for a server with an underscore in its name",
-            AgentType::Claude | AgentType::Codex | AgentType::Acp | AgentType::Builtin => {
-                "it takes all tools of a server"
-            }
+        let known = abilities(agent, name);
+        let no_rule = if known.rules_misread_underscores {
+            "its rules do not hold for a server with an underscore in its name"
+        } else {
+            "it takes all tools of a server"
         };
         let elsewhere = matches!(&server.reach, McpReach::Stdio { cwd: Some(_), .. });
         let given = [
-            ("includeTools", !known.include && server.include_tools.is_some(), "it takes all tools of a server"),
-            ("excludeTools", !known.exclude && !server.exclude_tools.is_empty(), no_rule),
+            ("includeTools", !known.include_tools && server.include_tools.is_some(), "it takes all tools of a server"),
+            ("excludeTools", !known.exclude_tools && !server.exclude_tools.is_empty(), no_rule),
             ("cwd", !known.cwd && elsewhere, "it starts servers in its own folder"),
         ];
         if let Some((key, _, why)) = given.into_iter().find(|(_, given, _)| *given) {
@@ -60,7 +57,7 @@ pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
 pub fn left_out(config: &SessionConfig) -> Vec<String> {
     let agent = config.agent.agent_type();
     let of = |(name, server): (&String, &McpServer)| {
-        let known = known(agent, name);
+        let known = abilities(agent, name);
         let left = [
             ("timeout", !known.timeout && server.timeout.is_some(), "waits as its own settings say"),
             ("trust", !known.trust && server.trust, "asks as its own settings say"),

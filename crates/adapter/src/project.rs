@@ -9,11 +9,11 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use multitap_event::{AgentError, AgentErrorKind, AgentKind, AgentType, LaunchError, SessionConfig, Transport};
+use multitap_event::{AgentError, AgentErrorKind, AgentType, LaunchError, SessionConfig};
 use serde_json::{Map, Value};
 
-use crate::history::History;
-use crate::{claude, codex, gemini};
+use crate::gemini;
+use crate::info::AgentInfo;
 
 /// A larger file is not read, and counts as one that acts.
 const MOST_BYTES: u64 = 512 * 1024;
@@ -47,32 +47,31 @@ impl std::fmt::Display for ActingFile {
 /// What of a folder acts when that agent starts there. An agent behind ACP may read the files of any of them.
 /// `env` is the environment that the agent is given beside our own.
 pub fn acting_files(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Vec<ActingFile> {
-    let agents: &[AgentType] = match agent {
-        AgentType::Acp => &[AgentType::Claude, AgentType::Codex, AgentType::Gemini],
-        AgentType::Builtin => &[],
-        _ => &[agent],
-    };
     let mut found = Vec::new();
-    for &agent in agents {
-        let mut project = Project::new(agent, folder, env);
-        match agent {
-            AgentType::Claude => claude::project::look(&mut project),
-            AgentType::Codex => codex::project::look(&mut project),
-            AgentType::Gemini => gemini::project::look(&mut project),
-            AgentType::Acp | AgentType::Builtin => {}
+    for info in read_by(agent) {
+        let mut project = Project::new(info, folder, env);
+        if let Some(look) = info.project.look {
+            look(&mut project);
         }
         found.append(&mut project.found);
     }
     found
 }
 
-/// What of a folder that is added to a session acts there. Claude Code loads skills, agents and plugins from added
-/// folders, and may be the agent behind ACP. Codex and Gemini read no settings there.
-pub fn acting_files_of_added(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Vec<ActingFile> {
-    if !matches!(agent, AgentType::Claude | AgentType::Acp) {
-        return Vec::new();
+/// The agents that may read the files of a folder when that one starts.
+fn read_by(agent: AgentType) -> Vec<&'static AgentInfo> {
+    match AgentInfo::of(agent) {
+        None => Vec::new(),
+        Some(info) if info.project.look.is_none() => AgentInfo::programs().map(|(info, _)| info).collect(),
+        Some(info) => vec![info],
     }
-    let mut found = acting_files(AgentType::Claude, folder, env);
+}
+
+/// What of a folder that is added to a session acts there: some agents load skills, agents and plugins from added
+/// folders.
+pub fn acting_files_of_added(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Vec<ActingFile> {
+    let agents = read_by(agent).into_iter().filter(|info| info.project.acts_in_added);
+    let mut found: Vec<ActingFile> = agents.flat_map(|info| acting_files(info.agent, folder, env)).collect();
     for file in &mut found {
         file.path = real(folder).join(&file.path);
     }
@@ -107,14 +106,14 @@ fn judge(config: &mut SessionConfig) -> Result<Option<AgentError>, LaunchError> 
         None => std::env::current_dir().unwrap_or_default(),
     };
     let agent = config.agent.agent_type();
+    let Some(info) = AgentInfo::of(agent) else { return Ok(None) };
     let own = config.program.as_ref().map(|program| program.env.clone()).unwrap_or_default();
     let env = own.into_iter().chain(config.environment.clone()).collect();
     let mut found = acting_files(agent, &folder, &env);
     let mut which = "the folder";
     if config.trusted {
-        // The others believe whoever drives them.
-        if agent == AgentType::Codex && !found.is_empty() {
-            codex::project::mark(config.program.get_or_insert_default(), &folder, codex::project::TRUSTED);
+        if let (Some(trust), false) = (info.project.trust, found.is_empty()) {
+            trust(config, &folder);
         }
         found.clear();
     }
@@ -127,24 +126,14 @@ fn judge(config: &mut SessionConfig) -> Result<Option<AgentError>, LaunchError> 
         return Ok(None);
     }
     let files = found.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let refused = |why: &str| {
+    let refused = |why: &'static str| {
         let message = format!(
             "{agent} was not started: {which} is not trusted, {why}, and the folder has {files}. \
              To trust it, use --trust or `trustedFolders` in your settings"
         );
         LaunchError::from(AgentError::new(AgentErrorKind::PermissionDenied, message).of(agent))
     };
-    let program = config.program.get_or_insert_default();
-    match (&config.agent, config.transport) {
-        (AgentKind::Claude, _) => claude::project::leave_out(program, &mut config.environment),
-        (AgentKind::Codex, _) => codex::project::mark(program, &folder, codex::project::UNTRUSTED),
-        (AgentKind::Gemini, Transport::Default) => gemini::project::leave_out(&mut config.environment),
-        (AgentKind::Gemini, Transport::OneShot) => {
-            return Err(refused("its one-shot form does not start in such a folder"));
-        }
-        (AgentKind::Acp { .. }, _) => return Err(refused("an agent behind ACP cannot leave out project files")),
-        (AgentKind::Builtin, _) => return Ok(None),
-    }
+    (info.project.leave_out)(config, &folder).map_err(refused)?;
     let message = format!(
         "{which} is not trusted: {agent} runs without the project's settings, and without {files}. \
          To use them, use --trust or `trustedFolders` in your settings"
@@ -175,10 +164,10 @@ pub(crate) enum Contents {
 }
 
 impl Project {
-    fn new(agent: AgentType, folder: &Path, env: &BTreeMap<String, String>) -> Self {
-        let home = History::of(agent, env).ok().and_then(|history| history.home().canonicalize().ok());
+    fn new(info: &AgentInfo, folder: &Path, env: &BTreeMap<String, String>) -> Self {
+        let home = info.home(env).and_then(|home| home.canonicalize().ok());
         let (bytes_left, files_left) = (MOST_BYTES_IN_ALL, MOST_FILES);
-        Self { agent, folder: real(folder), home, found: Vec::new(), bytes_left, files_left }
+        Self { agent: info.agent, folder: real(folder), home, found: Vec::new(), bytes_left, files_left }
     }
 
     /// The folder of the session.

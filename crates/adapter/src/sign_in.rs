@@ -1,12 +1,11 @@
-//! Whether somebody is signed in with an agent, as far as files and variables show it. Nothing is started or asked.
+//! Whether somebody is signed in with an agent, by files and variables. Nothing is started or asked.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use multitap_event::AgentType;
 
-use crate::history::History;
-use crate::{claude, codex, gemini};
+use crate::info::AgentInfo;
 
 /// What is known about an agent's sign-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,23 +18,10 @@ pub enum SignIn {
     Unknown,
 }
 
-/// Where an agent notes that somebody signed in.
-pub(crate) struct Places<'a> {
-    /// Variables that are enough.
-    pub(crate) variables: &'a [&'a str],
-    /// Files in the agent's own folder, or beside it (`../NAME`).
-    pub(crate) files: &'a [&'a str],
-    pub(crate) fix: &'static str,
-}
-
 /// Whether somebody is signed in. `env` is what the agent is given beside our own variables.
 pub fn sign_in(agent: AgentType, env: &BTreeMap<String, String>) -> SignIn {
-    let places = match agent {
-        AgentType::Claude => claude::SIGN_IN,
-        AgentType::Codex => codex::SIGN_IN,
-        AgentType::Gemini => gemini::SIGN_IN,
-        AgentType::Acp | AgentType::Builtin => return SignIn::Unknown,
-    };
+    let Some(info) = AgentInfo::of(agent) else { return SignIn::Unknown };
+    let Some(places) = &info.sign_in else { return SignIn::Unknown };
     let is_set = |name: &str| {
         let own = env.get(name).is_some_and(|value| !value.is_empty());
         own || std::env::var_os(name).is_some_and(|value| !value.is_empty())
@@ -43,19 +29,13 @@ pub fn sign_in(agent: AgentType, env: &BTreeMap<String, String>) -> SignIn {
     if let Some(name) = places.variables.iter().find(|name| is_set(name)) {
         return SignIn::Found((*name).to_owned());
     }
-    let Ok(history) = History::of(agent, env) else { return SignIn::Unknown };
-    let home = history.home();
-    if let Some(file) = places.files.iter().map(|name| place(home, name)).find(|file| file.is_file()) {
+    let Some(home) = info.home(env) else { return SignIn::Unknown };
+    if let Some(file) = places.files.iter().map(|name| place(&home, name)).find(|file| file.is_file()) {
         return SignIn::Found(file.display().to_string());
     }
-    let says = match agent {
-        AgentType::Claude => claude::says_sign_in(home),
-        AgentType::Codex => codex::says_sign_in(home),
-        _ => gemini::says_sign_in(home),
-    };
-    match says {
+    match (places.in_settings)(&home) {
         Some(file) => SignIn::Found(file),
-        None if agent == AgentType::Claude && cfg!(target_os = "macos") => SignIn::Unknown,
+        None if places.uses_keychain && cfg!(target_os = "macos") => SignIn::Unknown,
         None => SignIn::Missing { fix: places.fix },
     }
 }
@@ -89,15 +69,11 @@ mod tests {
                 });
                 env.insert(name.to_owned(), own.display().to_string());
             }
-            let places = match agent {
-                AgentType::Claude => claude::SIGN_IN,
-                AgentType::Codex => codex::SIGN_IN,
-                _ => gemini::SIGN_IN,
-            };
+            let places = AgentInfo::of(agent).unwrap().sign_in.as_ref().unwrap();
             if places.variables.iter().any(|name| std::env::var_os(name).is_some()) {
                 continue;
             }
-            if !(cfg!(target_os = "macos") && agent == AgentType::Claude) {
+            if !(cfg!(target_os = "macos") && places.uses_keychain) {
                 assert_eq!(sign_in(agent, &env), SignIn::Missing { fix: places.fix });
             }
             let with_key = env.clone().into_iter().chain([(variable.to_owned(), "k".to_owned())]).collect();
@@ -115,13 +91,13 @@ mod tests {
         let folder = home.path().join(".x");
         std::fs::create_dir_all(&folder).unwrap();
         let put = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
-        assert!(claude::says_sign_in(&folder).is_none() && codex::says_sign_in(&folder).is_none());
-        assert!(gemini::says_sign_in(&folder).is_none());
+        let says = |agent| (AgentInfo::of(agent).unwrap().sign_in.as_ref().unwrap().in_settings)(&folder).is_some();
+        assert!(![AgentType::Claude, AgentType::Codex, AgentType::Gemini].into_iter().any(says));
         put("settings.json", r#"{"apiKeyHelper": "x"}"#);
-        assert!(claude::says_sign_in(&folder).is_some());
+        assert!(says(AgentType::Claude));
         put("config.toml", "model = \"x\"\n model_provider = \"mine\"\n");
-        assert!(codex::says_sign_in(&folder).is_some());
+        assert!(says(AgentType::Codex));
         put(".env", "GEMINI_API_KEY=k\n");
-        assert!(gemini::says_sign_in(&folder).is_some());
+        assert!(says(AgentType::Gemini));
     }
 }

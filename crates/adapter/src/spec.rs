@@ -1,20 +1,20 @@
 //! Starting an agent: which program, which codec, and the wait until it has shown that it is up.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::pin::Pin;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentKind, AgentLink, AgentType, LaunchError, Resume, SessionConfig, Transport,
-    Unsupported, link,
+    AgentError, AgentErrorKind, AgentLink, AgentType, LaunchError, Resume, SessionConfig, Transport, Unsupported, link,
 };
 use multitap_process::{Keeper, Program, SpawnError, StdinMode, spawn};
 use tempfile::TempPath;
 use tokio_util::task::TaskTracker;
 
-use crate::acp::{AcpCodec, Flavor};
-use crate::codec::{Codec, DiskFiles};
+use crate::codec::Codec;
+use crate::info::AgentInfo;
 use crate::pump::{Lifetime, Pump};
-use crate::{acp, claude, codex, gemini, mcp, project};
+use crate::{codex, mcp, project};
 
 /// What it takes to start an agent.
 #[derive(Debug)]
@@ -48,43 +48,14 @@ impl<C> Plan<C> {
     }
 }
 
-/// The agents this version can drive.
-pub fn drivable(agent: AgentType) -> bool {
-    match agent {
-        AgentType::Claude | AgentType::Codex | AgentType::Gemini | AgentType::Acp => true,
-        AgentType::Builtin => false,
-    }
+/// The codec that reads a recorded stream of that agent.
+pub fn recorded(agent: AgentType) -> Option<Box<dyn Codec>> {
+    AgentInfo::of(agent).map(|info| (info.recorded)())
 }
 
 /// Whether an agent takes prompts into a running turn.
 pub fn steers(agent: AgentType, transport: Transport) -> bool {
-    agent == AgentType::Codex && transport == Transport::Default
-}
-
-/// The name of an agent's program, as it stands on `PATH`.
-pub fn program_name(agent: AgentType) -> Option<&'static str> {
-    match agent {
-        AgentType::Claude => Some("claude"),
-        AgentType::Codex => Some("codex"),
-        AgentType::Gemini => Some("gemini"),
-        AgentType::Acp | AgentType::Builtin => None,
-    }
-}
-
-/// Where an agent's program is on this machine.
-pub fn find_program(agent: AgentType) -> Option<PathBuf> {
-    which::which(program_name(agent)?).ok()
-}
-
-/// The codec that reads a recorded stream of that agent.
-pub fn recorded(agent: AgentType) -> Option<Box<dyn Codec>> {
-    match agent {
-        AgentType::Claude => Some(Box::new(claude::ClaudeCodec::recorded())),
-        AgentType::Codex => Some(Box::new(codex::CodexCodec::recorded())),
-        AgentType::Gemini => Some(Box::new(gemini::GeminiCodec::recorded())),
-        AgentType::Acp => Some(Box::new(AcpCodec::recorded(Flavor::Plain))),
-        AgentType::Builtin => None,
-    }
+    transport == Transport::Default && AgentInfo::of(agent).is_some_and(|info| info.steers)
 }
 
 /// Refuses what an agent's program would read as an option of its own. Clients choose models, and Claude takes the word
@@ -109,109 +80,73 @@ pub async fn launch(mut spec: LaunchSpec, tasks: &TaskTracker) -> Result<AgentLi
     let agent = spec.config.agent.agent_type();
     mcp::check(&spec.config)?;
     check_words(&spec.config)?;
+    let Some(info) = AgentInfo::of(agent) else {
+        let message = format!("{agent} is not started as a program");
+        return Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into());
+    };
     // Judged at every start: a project's files may have come since the last one.
     let (config, warning) = project::judged(spec.config).await?;
     spec.config = config;
-    match (&spec.config.agent, spec.config.transport) {
-        (AgentKind::Claude, Transport::Default) => {
-            let plan = claude::plan(&spec.config, Box::new(DiskFiles))?;
-            start(spec, agent, plan, warning, tasks).await
-        }
-        (AgentKind::Claude, Transport::OneShot) => {
-            let why = "it is driven in one process, and needs none for each turn".to_owned();
-            Err(Unsupported { agent, setting: "one-shot transport".to_owned(), why }.into())
-        }
-        (AgentKind::Codex, Transport::Default) => {
-            // What cannot be honoured is said before anything is started.
-            codex::plan(&spec.config, Box::new(DiskFiles), None)?;
-            let no_sandbox = match probed(&spec, agent) {
-                Some(codex) => codex::no_sandbox(codex, &spec.keeper).await,
-                None => None,
-            };
-            let plan = codex::plan(&spec.config, Box::new(DiskFiles), no_sandbox)?;
-            start(spec, agent, plan, warning, tasks).await
-        }
-        (AgentKind::Codex, Transport::OneShot) => {
-            codex::exec::plan(&spec.config, Box::new(DiskFiles), codex::Found::default())?;
-            let found = match probed(&spec, agent) {
-                Some(codex) => codex::probe_turns(codex, &spec.config.agent_args, &spec.keeper).await,
-                None => codex::Found::default(),
-            };
-            let plan = codex::exec::plan(&spec.config, Box::new(DiskFiles), found)?;
-            start(spec, agent, plan, warning, tasks).await
-        }
-        (AgentKind::Gemini, Transport::Default) => {
-            gemini::check(&spec.config)?;
-            // Held until it is up, or until nobody waits for that any more.
-            let _taken_up = gemini::take_up(&mut spec.config)?;
-            let plan = gemini::plan(&spec.config, Box::new(DiskFiles))?;
-            start(spec, agent, plan, warning, tasks).await
-        }
-        (AgentKind::Acp { command }, Transport::Default) => {
-            let program = acp::program(command)?;
-            let plan = acp::plan(&spec.config, Box::new(DiskFiles))?;
-            let config = SessionConfig { program: Some(program), ..spec.config };
-            start(LaunchSpec { config, ..spec }, agent, plan, warning, tasks).await
-        }
-        (AgentKind::Acp { .. }, Transport::OneShot) => {
-            let why = "ACP needs one process for all turns".to_owned();
-            Err(Unsupported { agent, setting: "one-shot transport".to_owned(), why }.into())
-        }
-        (AgentKind::Gemini, Transport::OneShot) => {
-            gemini::check(&spec.config)?;
-            gemini::find(&mut spec.config)?;
-            let plan = gemini::plan_turns(&spec.config, Box::new(DiskFiles))?;
-            start(spec, agent, plan, warning, tasks).await
-        }
-        (AgentKind::Builtin, _) => {
-            let message = format!("this version of multitap cannot drive {agent} yet");
-            Err(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent).into())
-        }
-    }
+    (info.launch)(Start { spec, warning, tasks }).await
 }
 
-/// Has the agent put one of its stored conversations away. Codex can; the others have no such thing.
+/// A session that is to be started, checked as far as all agents have that in common.
+pub(crate) struct Start<'a> {
+    pub(crate) spec: LaunchSpec,
+    /// What the owner should know about this start.
+    warning: Option<AgentError>,
+    tasks: &'a TaskTracker,
+}
+
+/// The start of one agent.
+pub(crate) type Starting<'a> = Pin<Box<dyn Future<Output = Result<AgentLink, LaunchError>> + Send + 'a>>;
+
+/// Has the agent archive one of its stored conversations. Codex can; the others have no such thing.
 pub async fn archive(spec: LaunchSpec, native_id: &str) -> Result<(), LaunchError> {
     let agent = spec.config.agent.agent_type();
     if agent != AgentType::Codex {
-        let why = "it has no way to put a conversation away".to_owned();
+        let why = "it cannot archive a conversation".to_owned();
         return Err(Unsupported { agent, setting: "archive".to_owned(), why }.into());
     }
     let args = codex::ARCHIVE_ARGS.map(str::to_owned).to_vec();
-    let program = program(&spec, agent, args, Vec::new())?;
+    let program = program(&spec, args, Vec::new())?;
     let child = spawn(program, &spec.keeper).await.map_err(|error| spawn_failed(agent, &error))?;
     Ok(codex::archive(child, native_id).await?)
 }
 
-async fn start<C: Codec>(
-    spec: LaunchSpec,
-    agent: AgentType,
-    plan: Plan<C>,
-    warning: Option<AgentError>,
-    tasks: &TaskTracker,
-) -> Result<AgentLink, LaunchError> {
-    let Plan { args, env, codec, files, lifetime } = plan;
-    let program = program(&spec, agent, args, env)?;
-    let LaunchSpec { config, keeper, .. } = spec;
-    let (link, end) = link();
-    let mut pump = Pump::new(agent, codec, lifetime, end, &config, files);
-    match lifetime {
-        Lifetime::Session => {
-            let path = program.program.clone();
-            let mut child = spawn(program, &keeper).await.map_err(|error| spawn_failed(agent, &error))?;
-            tracing::debug!(%agent, program = %path.display(), pid = child.pid(), "spawned");
-            pump.greet(&mut child).await?;
-            pump.warn(warning);
-            tasks.spawn(pump.run(child));
+impl Start<'_> {
+    /// Starts the agent by its plan and waits until it is up.
+    pub(crate) async fn by<C: Codec>(self, plan: Plan<C>) -> Result<AgentLink, LaunchError> {
+        let Self { spec, warning, tasks } = self;
+        let agent = spec.config.agent.agent_type();
+        let Plan { args, env, codec, files, lifetime } = plan;
+        let program = program(&spec, args, env)?;
+        let LaunchSpec { config, keeper, .. } = spec;
+        let (link, end) = link();
+        let mut pump = Pump::new(agent, codec, lifetime, end, &config, files);
+        match lifetime {
+            Lifetime::Session => {
+                let path = program.program.clone();
+                let mut child = spawn(program, &keeper).await.map_err(|error| spawn_failed(agent, &error))?;
+                tracing::debug!(%agent, program = %path.display(), pid = child.pid(), "spawned");
+                pump.greet(&mut child).await?;
+                pump.warn(warning);
+                tasks.spawn(pump.run(child));
+            }
+            // The first process starts with the first turn.
+            Lifetime::Turn => {
+                check_program(&program).map_err(|error| spawn_failed(agent, &error))?;
+                pump.warn(warning);
+                tasks.spawn(pump.run_turns(program, keeper));
+            }
         }
-        // The first process starts with the first turn.
-        Lifetime::Turn => {
-            check_program(&program).map_err(|error| spawn_failed(agent, &error))?;
-            pump.warn(warning);
-            tasks.spawn(pump.run_turns(program, keeper));
-        }
+        Ok(AgentLink { steers: steers(agent, config.transport), ..link })
     }
-    Ok(AgentLink { steers: steers(agent, config.transport), ..link })
+
+    /// The program as the session will run it, without the arguments of a plan.
+    pub(crate) fn program(&self) -> Option<Program> {
+        program(&self.spec, Vec::new(), Vec::new()).ok()
+    }
 }
 
 /// Whether a program could be started, without starting it.
@@ -234,15 +169,11 @@ pub(crate) fn folder_text(agent: AgentType, setting: &str, folder: &Path) -> Res
 }
 
 /// The agent's program with the user's arguments and environment around ours.
-fn program(
-    spec: &LaunchSpec,
-    agent: AgentType,
-    args: Vec<String>,
-    env: Vec<(String, String)>,
-) -> Result<Program, LaunchError> {
+fn program(spec: &LaunchSpec, args: Vec<String>, env: Vec<(String, String)>) -> Result<Program, LaunchError> {
+    let agent = spec.config.agent.agent_type();
     let own = spec.config.program.clone().unwrap_or_default();
     let program = if own.command.as_os_str().is_empty() {
-        find_program(agent).ok_or_else(|| missing(agent))?
+        AgentInfo::of(agent).and_then(AgentInfo::find_program).ok_or_else(|| missing(agent))?
     } else {
         own.command
     };
@@ -258,14 +189,9 @@ fn program(
     })
 }
 
-/// Codex as the session will run it, if its sandbox matters and the program is there.
-fn probed(spec: &LaunchSpec, agent: AgentType) -> Option<Program> {
-    let matters = codex::may_need_sandbox(&spec.config);
-    program(spec, agent, Vec::new(), Vec::new()).ok().filter(|_| matters)
-}
-
 fn missing(agent: AgentType) -> AgentError {
-    let name = program_name(agent).unwrap_or_default();
+    let program = AgentInfo::of(agent).and_then(|info| info.program.as_ref());
+    let name = program.map_or("", |program| program.name);
     let message =
         format!("{agent} is not installed: no program '{name}' on PATH (`multitap doctor` says how to get it)");
     AgentError::new(AgentErrorKind::ProcessSpawnFailed, message).of(agent)
@@ -282,6 +208,8 @@ fn spawn_failed(agent: AgentType, error: &SpawnError) -> AgentError {
 
 #[cfg(test)]
 mod tests {
+    use multitap_event::AgentKind;
+
     use super::*;
 
     #[test]

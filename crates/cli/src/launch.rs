@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use multitap_adapter::{History, HistoryError};
+use multitap_adapter::{AgentInfo, History, HistoryError, ProgramInfo};
 use multitap_event::{
     AgentKind, AgentProgram, AgentType, ClientRef, Door, Mode, Prompt, Resume, SessionConfig, Unsupported,
 };
@@ -20,21 +20,8 @@ use crate::settings::{Settings, Wanted};
 /// Variables of ours that agents must not see.
 pub(crate) const HIDDEN_ENV: [&str; 2] = [crate::token::VARIABLE, "MULTITAP_HANDED_OVER"];
 
-/// In the order in which one is chosen when nobody said which.
-pub(crate) const CLIS: [AgentType; 3] = [AgentType::Claude, AgentType::Codex, AgentType::Gemini];
-
 /// How long the ids of conversations are.
 const UUID: usize = "01a1dee7-f796-7cb0-aa08-980d9e50d064".len();
-
-/// How to get an agent's program.
-pub(crate) fn install_command(agent: AgentType) -> Option<&'static str> {
-    match agent {
-        AgentType::Claude => Some("npm install -g @anthropic-ai/claude-code"),
-        AgentType::Codex => Some("npm install -g @openai/codex"),
-        AgentType::Gemini => Some("npm install -g @google/gemini-cli"),
-        AgentType::Acp | AgentType::Builtin => None,
-    }
-}
 
 /// The folder a session works in.
 pub(crate) fn folder(chosen: Option<&Path>) -> Result<PathBuf, Problem> {
@@ -69,11 +56,11 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
         Some(Wanted::SetAcp) => return set_acp(settings),
         None => {}
     }
-    for (agent, kind) in CLIS.into_iter().zip([AgentKind::Claude, AgentKind::Codex, AgentKind::Gemini]) {
-        let program = program(agent, settings);
+    for (info, default) in AgentInfo::programs() {
+        let program = program(info.agent, settings);
         // Somebody who names a program wants that agent, and to hear if it is not there.
-        if multitap_adapter::drivable(agent) && (program.found.is_some() || program.named) {
-            return Ok(kind);
+        if program.found.is_some() || program.named {
+            return Ok(default.kind.clone());
         }
     }
     Ok(AgentKind::Builtin)
@@ -100,14 +87,18 @@ pub(crate) struct Chosen {
     pub(crate) named: bool,
 }
 
+/// The program of an agent that has one of its own.
+pub(crate) fn program_info(agent: AgentType) -> Option<&'static ProgramInfo> {
+    AgentInfo::of(agent)?.program.as_ref()
+}
+
 pub(crate) fn program(agent: AgentType, settings: &Settings) -> Chosen {
-    let variable = format!("MULTITAP_{}_BIN", agent.as_str().to_uppercase());
-    let own = std::env::var_os(variable).filter(|path| !path.is_empty());
+    let default = program_info(agent);
+    let own = default.and_then(|program| std::env::var_os(program.variable)).filter(|path| !path.is_empty());
     let set = settings.of(agent).command.map(OsString::from).filter(|command| !command.is_empty());
     let chosen = own.or(set);
     let named = chosen.is_some();
-    let default = multitap_adapter::program_name(agent).unwrap_or_default();
-    let wanted = chosen.unwrap_or_else(|| default.into());
+    let wanted = chosen.unwrap_or_else(|| default.map_or("", |program| program.name).into());
     Chosen { found: which::which(&wanted).ok(), wanted: wanted.to_string_lossy().into_owned(), named }
 }
 
@@ -232,7 +223,7 @@ pub(crate) fn config(
         config.blocked_tools.extend(permissions.excluded.iter().cloned());
         config.model = config.model.or(own.model);
         config.environment = own.env.into_iter().chain(std::mem::take(&mut config.environment)).collect();
-    } else if CLIS.contains(&agent) {
+    } else if program_info(agent).is_some() {
         config.program = Some(agent_program(agent, settings));
     } else {
         // The agent's own name says its program; what is set beside it holds, and what was chosen wins. Arguments

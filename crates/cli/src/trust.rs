@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use multitap_adapter::{acting_files, acting_files_of_added};
+use multitap_adapter::{AgentInfo, acting_files, acting_files_of_added};
 use multitap_event::{AgentType, SessionConfig, visible_line};
 use multitap_tui::{Choosing, Seat, choose};
 
@@ -124,9 +124,8 @@ async fn ask_with(
 
 /// What the folder brings, for people. The answer holds for all agents, so the files of all are listed.
 fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settings: &Settings) -> Vec<String> {
-    let mut found: Vec<String> = [AgentType::Claude, AgentType::Codex, AgentType::Gemini]
-        .into_iter()
-        .flat_map(|agent| acting_files(agent, folder, env))
+    let mut found: Vec<String> = AgentInfo::programs()
+        .flat_map(|(info, _)| acting_files(info.agent, folder, env))
         .map(|file| format!("  {:<8} {file}", file.agent.as_str()))
         .collect();
     let (for_all, own): (Vec<&str>, Vec<&str>) =

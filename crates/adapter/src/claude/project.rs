@@ -1,9 +1,8 @@
 //! Files of a project by which Claude Code acts at its start.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use multitap_event::AgentProgram;
+use multitap_event::SessionConfig;
 use serde_json::Value;
 
 use crate::project::Project;
@@ -31,7 +30,7 @@ const FOLDERS: [(&str, &str); 3] = [("plugins", "a plugin"), ("routines", "a rou
 /// Keeps Claude from sending itself prompts.
 const NO_SCHEDULE: &str = "CLAUDE_CODE_DISABLE_CRON";
 
-pub(crate) fn look(project: &mut Project) {
+pub(super) fn look(project: &mut Project) {
     // In a linked worktree Claude Code reads local settings and skills of the main repository.
     for folder in project.up_to_repository().into_iter().chain(project.main_repository()) {
         let own = folder.join(".claude");
@@ -92,9 +91,9 @@ fn acts(path: &Path, text: &str) -> Option<&'static str> {
     HEAD.into_iter().find(|word| head.contains(word)).or(escaped)
 }
 
-/// Has it read the user's settings alone: no settings, MCP servers, commands, agents, skills of the project. The project's
-/// schedule is no setting to Claude, so it gets none at all.
-pub(crate) fn leave_out(program: &mut AgentProgram, environment: &mut BTreeMap<String, String>) {
-    program.args.extend(["--setting-sources", "user"].map(str::to_owned));
-    environment.insert(NO_SCHEDULE.to_owned(), "1".to_owned());
+/// Has Claude Code read the user's settings alone: no settings, MCP servers, commands, agents or skills of the project.
+/// The project's schedule is no setting to Claude Code, so it gets none at all.
+pub(super) fn leave_out(config: &mut SessionConfig) {
+    config.program.get_or_insert_default().args.extend(["--setting-sources", "user"].map(str::to_owned));
+    config.environment.insert(NO_SCHEDULE.to_owned(), "1".to_owned());
 }

@@ -32,7 +32,7 @@ pub async fn sandbox_trouble(codex: PathBuf, hidden_env: &[&str], keeper: &Keepe
 }
 
 /// The same for a Codex that is started like this.
-pub(crate) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<String> {
+pub(super) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<String> {
     codex.args.extend(RUN_NOTHING.map(Into::into));
     codex.stdin = StdinMode::Null;
     let mut child = spawn(codex, keeper).await.ok()?;
@@ -45,7 +45,7 @@ pub(crate) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<St
 }
 
 /// What `codex exec` does not say of its sandbox.
-pub(crate) async fn probe_turns(codex: Program, agent_args: &[String], keeper: &Keeper) -> Found {
+pub(super) async fn probe_turns(codex: Program, agent_args: &[String], keeper: &Keeper) -> Found {
     let mut server = codex.clone();
     server.args.push("app-server".into());
     server.args.extend(agent_args.iter().map(Into::into));

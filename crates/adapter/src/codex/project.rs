@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use multitap_event::AgentProgram;
+use multitap_event::SessionConfig;
 use serde_json::Value;
 
 use crate::project::{Contents, Project, up_to_repository};
 
 /// Codex's words for whether a folder is trusted.
-pub(crate) const TRUSTED: &str = "trusted";
-pub(crate) const UNTRUSTED: &str = "untrusted";
+pub(super) const TRUSTED: &str = "trusted";
+pub(super) const UNTRUSTED: &str = "untrusted";
 
-pub(crate) fn look(project: &mut Project) {
+pub(super) fn look(project: &mut Project) {
     for folder in project.up_to_repository() {
         let own = folder.join(".codex");
         if project.is_own(&own) {
@@ -36,7 +36,7 @@ pub(crate) fn look(project: &mut Project) {
 
 /// Marks the folder, and those above it in its repository, as trusted or not. Without a mark Codex would trust the
 /// folder by itself as soon as a client lets it write there, and note so in the user's own settings.
-pub(crate) fn mark(program: &mut AgentProgram, folder: &Path, level: &str) {
+pub(super) fn mark(config: &mut SessionConfig, folder: &Path, level: &str) {
     let quoted = |folder: &Path| Value::from(folder.to_string_lossy()).to_string();
     let mut folders: Vec<String> = up_to_repository(folder).iter().map(|folder| quoted(folder)).collect();
     let as_given = quoted(folder);
@@ -44,5 +44,5 @@ pub(crate) fn mark(program: &mut AgentProgram, folder: &Path, level: &str) {
         folders.push(as_given);
     }
     let marks: Vec<String> = folders.iter().map(|folder| format!(r#"{folder}={{trust_level="{level}"}}"#)).collect();
-    program.args.extend(["-c".to_owned(), format!("projects={{{}}}", marks.join(","))]);
+    config.program.get_or_insert_default().args.extend(["-c".to_owned(), format!("projects={{{}}}", marks.join(","))]);
 }

@@ -126,7 +126,7 @@ fn turn_by_turn() {
     let mut config = config();
     config.mode = mode("auto-all");
     config.model = Some("gemini-2.5-pro".to_owned());
-    let mut codec = plan_turns(&config, Box::new(NoFiles)).unwrap().codec;
+    let mut codec = run::plan(&config, Box::new(NoFiles)).unwrap().codec;
     codec.native_id = Some("11111111-2222-4333-8444-555555555555".to_owned());
     let prompt = |text: &str| Command::Prompt(Prompt::text(text));
     let mut story = shown(&codec.begin(now()));
@@ -160,13 +160,13 @@ fn exit(code: i32, stderr: &str) -> Exit {
 
 #[test]
 fn a_session_of_turns_says_that_nobody_can_be_asked() {
-    let mut codec = plan_turns(&config(), Box::new(NoFiles)).unwrap().codec;
+    let mut codec = run::plan(&config(), Box::new(NoFiles)).unwrap().codec;
     let told = codec.begin(now()).events;
     assert!(told.iter().any(|kind| matches!(kind, EventKind::Error(error) if error.message.contains("cannot ask"))));
     let refused = |change: &dyn Fn(&mut SessionConfig)| {
         let mut config = config();
         change(&mut config);
-        plan_turns(&config, Box::new(NoFiles)).map(|_| ()).unwrap_err().to_string()
+        run::plan(&config, Box::new(NoFiles)).map(|_| ()).unwrap_err().to_string()
     };
     let server = McpReach::program("x", Vec::new());
     let said = [

@@ -13,8 +13,8 @@ use multitap_process::Line;
 use super::file::{self, Lines};
 use super::{HistoryError, StoredSession};
 use crate::codec::Step;
+use crate::info::AgentInfo;
 use crate::line::{mended, too_long, type_of};
-use crate::{claude, codex, gemini};
 
 /// What reads the entries of one agent's store. May keep state, must not fail.
 pub(crate) trait Entries: Send {
@@ -56,12 +56,8 @@ impl Told {
 /// Begins to read a conversation. Its events come as they would have live, with the times of the stored entries; with
 /// `keep_raw` every line of its files stands in exactly one of them.
 pub fn read(session: &StoredSession, keep_raw: bool) -> Result<Reading, HistoryError> {
-    let entries: Box<dyn Entries> = match session.agent {
-        AgentType::Claude => Box::new(claude::history::Stored::new(session)),
-        AgentType::Codex => Box::new(codex::history::Stored::new(session)),
-        AgentType::Gemini => Box::new(gemini::history::Stored::new(session)),
-        AgentType::Acp | AgentType::Builtin => return Err(HistoryError::NoStore(session.agent)),
-    };
+    let store = AgentInfo::of(session.agent).and_then(|info| info.store.as_ref());
+    let entries = (store.ok_or(HistoryError::NoStore(session.agent))?.entries)(session);
     let mut sources = Vec::new();
     for (at, path) in session.files.iter().enumerate() {
         match entries.open(path) {

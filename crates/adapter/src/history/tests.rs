@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 
 use super::file::OPENED;
 use super::{History, StoredSession, read};
+use crate::info::AgentInfo;
 
 fn store(agent: AgentType, home: &Path) -> History {
-    History { agent, home: home.to_owned() }
+    let store = AgentInfo::of(agent).unwrap().store.as_ref().unwrap();
+    History { agent, store, home: home.to_owned() }
 }
 
 /// Files and folders that are opened meanwhile.

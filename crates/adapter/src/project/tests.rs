@@ -1,3 +1,5 @@
+use multitap_event::{AgentKind, Transport};
+
 use super::*;
 
 /// A project in a repository, and a home beside it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use multitap_adapter::drivable;
+use multitap_adapter::{AgentFeatures, AgentInfo};
 use multitap_event::{AgentType, SessionConfig};
 use multitap_process::{Keeper, Line, Patience, Program, StdinMode, spawn};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::run::run;
 use crate::args::{Cli, ReportArgs};
 use crate::exit::{Exit, Problem};
-use crate::launch::{self, CLIS, HIDDEN_ENV, install_command};
+use crate::launch::{self, HIDDEN_ENV};
 use crate::out;
 use crate::settings::Settings;
 use crate::words::pretty_json;
@@ -42,146 +42,52 @@ pub(crate) struct Agent {
     pub(crate) driven: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) install: Option<&'static str>,
-    pub(crate) features: Features,
+    pub(crate) features: AgentFeatures,
     /// What was looked for.
     #[serde(skip)]
     pub(crate) wanted: String,
 }
 
-fn tested(agent: AgentType) -> Option<&'static str> {
-    match agent {
-        AgentType::Claude => Some("2.1.325"),
-        AgentType::Codex => Some("0.166.0"),
-        AgentType::Gemini => Some("0.61.0"),
-        AgentType::Acp | AgentType::Builtin => None,
-    }
-}
-
-/// What an agent gives through this version of multitap. Only what is really there.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Features {
-    cost: bool,
-    usage_per_model: bool,
-    structured_output: bool,
-    resume: bool,
-    resume_at_message: bool,
-    fork: bool,
-    hooks: bool,
-    partial_text: bool,
-    reasoning: bool,
-    mcp: bool,
-    permission_questions: bool,
-    edited_approval: bool,
-    cancel: bool,
-    set_mode: bool,
-    set_model: bool,
-    images: bool,
-}
-
-fn features(agent: AgentType) -> Features {
-    match agent {
-        AgentType::Claude => Features {
-            cost: true,
-            usage_per_model: true,
-            structured_output: true,
-            resume: true,
-            resume_at_message: true,
-            fork: true,
-            hooks: true,
-            partial_text: true,
-            reasoning: true,
-            mcp: true,
-            permission_questions: true,
-            edited_approval: true,
-            cancel: true,
-            set_mode: true,
-            set_model: true,
-            images: true,
-        },
-        AgentType::Codex => Features {
-            structured_output: true,
-            resume: true,
-            fork: true,
-            hooks: true,
-            partial_text: true,
-            reasoning: true,
-            mcp: true,
-            permission_questions: true,
-            cancel: true,
-            set_mode: true,
-            set_model: true,
-            images: true,
-            // It tells no prices and counts for all models together, goes back to a message only in a copy, and runs
-            // what it asked for or nothing.
-            cost: false,
-            usage_per_model: false,
-            resume_at_message: false,
-            edited_approval: false,
-        },
-        AgentType::Gemini => Features {
-            usage_per_model: true,
-            resume: true,
-            partial_text: true,
-            reasoning: true,
-            mcp: true,
-            permission_questions: true,
-            cancel: true,
-            set_mode: true,
-            set_model: true,
-            images: true,
-            cost: false,
-            structured_output: false,
-            resume_at_message: false,
-            fork: false,
-            hooks: false,
-            edited_approval: false,
-        },
-        // What every agent has that speaks the protocol; the rest is for each of them to offer.
-        AgentType::Acp => {
-            Features { partial_text: true, mcp: true, permission_questions: true, cancel: true, ..Features::default() }
-        }
-        AgentType::Builtin => Features {
-            usage_per_model: true,
-            structured_output: true,
-            resume: true,
-            fork: true,
-            partial_text: true,
-            reasoning: true,
-            mcp: true,
-            permission_questions: true,
-            edited_approval: true,
-            cancel: true,
-            set_mode: true,
-            set_model: true,
-            images: true,
-            // It knows no prices, and goes on from the end of a conversation only.
-            cost: false,
-            resume_at_message: false,
-            hooks: false,
-        },
-    }
-}
+/// What the built-in agent offers.
+const BUILTIN_FEATURES: AgentFeatures = AgentFeatures {
+    // It knows no prices, and goes on from the end of a conversation only.
+    cost: false,
+    resume_at_message: false,
+    hooks: false,
+    usage_per_model: true,
+    structured_output: true,
+    resume: true,
+    fork: true,
+    partial_text: true,
+    reasoning: true,
+    mcp: true,
+    permission_questions: true,
+    edited_approval: true,
+    cancel: true,
+    set_mode: true,
+    set_model: true,
+    images: true,
+};
 
 /// Looks for the agents.
 pub(crate) async fn survey(settings: &Settings) -> Result<Vec<Agent>, Problem> {
     let keeper = launch::keeper()?;
     let mut agents = Vec::new();
-    for name in CLIS {
-        let chosen = launch::program(name, settings);
+    for (info, program) in AgentInfo::programs() {
+        let chosen = launch::program(info.agent, settings);
         let version = match &chosen.found {
             Some(path) => version(path, &keeper).await,
             None => None,
         };
         agents.push(Agent {
-            name,
+            name: info.agent,
             installed: chosen.found.is_some(),
             path: chosen.found,
             version,
-            tested: tested(name),
-            driven: drivable(name),
-            install: install_command(name),
-            features: features(name),
+            tested: Some(program.tested_version),
+            driven: true,
+            install: Some(program.install),
+            features: info.features,
             wanted: chosen.wanted,
         });
     }
@@ -196,9 +102,9 @@ fn any_acp() -> Agent {
         path: None,
         version: None,
         tested: None,
-        driven: drivable(AgentType::Acp),
+        driven: true,
         install: None,
-        features: features(AgentType::Acp),
+        features: AgentInfo::of(AgentType::Acp).map(|info| info.features).unwrap_or_default(),
         wanted: String::new(),
     }
 }
@@ -213,7 +119,7 @@ fn builtin() -> Agent {
         tested: None,
         driven: true,
         install: None,
-        features: features(AgentType::Builtin),
+        features: BUILTIN_FEATURES,
         wanted: String::new(),
     }
 }
@@ -271,8 +177,8 @@ pub(crate) async fn lines(folder: &Path) -> Result<String, Problem> {
 
 /// One line for whoever chose no agent: what was found, and which one it is.
 pub(crate) fn greeting(config: &SessionConfig, settings: &Settings) -> String {
-    let found = CLIS.into_iter().filter(|name| drivable(*name) && launch::program(*name, settings).found.is_some());
-    let found: Vec<&str> = found.map(AgentType::as_str).collect();
+    let found = AgentInfo::programs().filter(|(info, _)| launch::program(info.agent, settings).found.is_some());
+    let found: Vec<&str> = found.map(|(info, _)| info.agent.as_str()).collect();
     match found.as_slice() {
         [] => {
             let known = std::env::vars_os()
@@ -361,14 +267,6 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(number(said).as_deref(), version, "{said}");
-        }
-    }
-
-    #[test]
-    fn nothing_is_claimed_for_agents_that_are_not_driven() {
-        for agent in AgentType::ALL.into_iter().filter(|agent| !drivable(*agent) && *agent != AgentType::Builtin) {
-            let claims = serde_json::to_value(features(agent)).unwrap();
-            assert!(claims.as_object().unwrap().values().all(|claim| claim == false), "{agent}");
         }
     }
 }

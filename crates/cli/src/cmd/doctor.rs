@@ -162,7 +162,8 @@ fn agent_check(agent: &Agent, needed: bool) -> Check {
     let Some(path) = &agent.path else {
         let missing = if agent.wanted == name { format!("no program '{name}' on PATH") } else { agent.wanted.clone() };
         let message = format!("not found: {missing}{tested}");
-        let mend = format!("{install}, or name its program with MULTITAP_{}_BIN", name.to_uppercase());
+        let variable = launch::program_info(agent.name).map_or("", |program| program.variable);
+        let mend = format!("{install}, or name its program with {variable}");
         return if needed {
             Check::problem(name, message, mend)
         } else {

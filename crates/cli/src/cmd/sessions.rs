@@ -11,7 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use multitap_adapter::{History, HistoryError, LaunchSpec, StoredSession};
+use multitap_adapter::{AgentInfo, History, HistoryError, LaunchSpec, StoredSession};
 use multitap_client::read_stored;
 use multitap_event::{AgentKind, AgentType, LaunchError, SessionConfig, Timestamp, visible, visible_line};
 
@@ -19,7 +19,7 @@ use self::ours::Ours;
 use self::transcript::Transcript;
 use crate::args::{SessionsArgs, SessionsSub};
 use crate::exit::{Exit, Problem};
-use crate::launch::{self, CLIS, HIDDEN_ENV};
+use crate::launch::{self, HIDDEN_ENV};
 use crate::out;
 use crate::settings::Settings;
 use crate::words::{json_line, pretty_json};
@@ -100,7 +100,7 @@ impl Stores {
                 let kind: AgentKind = name.parse().map_err(|error| Problem::usage(format!("--agent: {error}")))?;
                 vec![kind.agent_type()]
             }
-            None => CLIS.to_vec(),
+            None => AgentInfo::all().into_iter().filter(|info| info.has_store()).map(|info| info.agent).collect(),
         };
         let open = |agent: AgentType| History::of(agent, &settings.of(agent).env);
         let stores = agents.into_iter().map(open).collect::<Result<Vec<_>, _>>();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use multitap_event::{AgentType, ApprovalMode, ClientRole, Mode, SessionConfig};
+use multitap_adapter::AgentInfo;
+use multitap_event::{AgentKind, AgentType, ApprovalMode, ClientRole, Mode, SessionConfig};
 use multitap_serve::{HostError, Wanted};
 use serde_json::{Map, Value};
 
@@ -47,16 +48,18 @@ pub(super) fn agent(
 ) -> Result<Option<String>, HostError> {
     let Some(wanted) = wanted else { return Ok(own) };
     let own_command = own.as_ref().filter(|own| own.starts_with("acp:"));
+    let is_named = wanted.parse::<AgentKind>().is_ok_and(|kind| kind.agent_type() != AgentType::Acp);
     let acp_is_set = settings.of(AgentType::Acp).command.is_some_and(|command| !command.trim().is_empty());
     match wanted {
-        "claude" | "codex" | "gemini" | "builtin" => Ok(Some(wanted.to_owned())),
+        _ if is_named => Ok(Some(wanted.to_owned())),
         _ if own.as_deref() == Some(wanted) => Ok(own),
         "acp" if own_command.is_some() => Ok(own),
         "acp" if acp_is_set => Ok(Some(wanted.to_owned())),
         _ => {
             let acp = if own_command.is_some() || acp_is_set { ", acp" } else { "" };
             let what = if wanted.starts_with("acp:") { "a client chooses no command" } else { "it is not known here" };
-            let why = format!("{what}: the agents of this host are claude, codex, gemini, builtin{acp}");
+            let known: Vec<&str> = AgentInfo::programs().map(|(info, _)| info.agent.as_str()).collect();
+            let why = format!("{what}: the agents of this host are {}, builtin{acp}", known.join(", "));
             Err(HostError::Setting { setting: "agent", why })
         }
     }

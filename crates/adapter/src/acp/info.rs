@@ -1,0 +1,50 @@
+//! What is known of an agent that speaks ACP before it is started.
+
+use multitap_event::AgentType;
+
+use super::{AcpCodec, Flavor};
+use crate::info::{AgentFeatures, AgentInfo, McpAbilities, ProjectFiles};
+
+pub(crate) static INFO: AgentInfo = AgentInfo {
+    agent: AgentType::Acp,
+    program: None,
+    // What the protocol requires; the rest is for each agent to offer.
+    features: AgentFeatures {
+        cost: false,
+        usage_per_model: false,
+        structured_output: false,
+        resume: false,
+        resume_at_message: false,
+        fork: false,
+        hooks: false,
+        reasoning: false,
+        edited_approval: false,
+        set_mode: false,
+        set_model: false,
+        images: false,
+        partial_text: true,
+        mcp: true,
+        permission_questions: true,
+        cancel: true,
+    },
+    steers: false,
+    mcp: McpAbilities {
+        timeout: false,
+        trust: false,
+        include_tools: false,
+        exclude_tools: false,
+        cwd: false,
+        rules_misread_underscores: false,
+    },
+    home: None,
+    sign_in: None,
+    store: None,
+    project: ProjectFiles {
+        look: None,
+        acts_in_added: false,
+        leave_out: |_, _| Err("an agent behind ACP cannot leave out project files"),
+        trust: None,
+    },
+    launch: |start| Box::pin(super::launch(start)),
+    recorded: || Box::new(AcpCodec::recorded(Flavor::Plain)),
+};
