@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use multitap_event::Timestamp;
 use multitap_hub::{Filter, Journal, Session, SessionRecord};
 use multitap_serve::{Door, Host as _};
-use multitap_tui::{Address, Answer, Around, Earlier, Share};
+use multitap_tui::{HostFuture, JoinAddress, ResumableSession, ShareRequest, TerminalHost};
 use tokio::sync::watch;
 
 use crate::args::DoorArgs;
@@ -91,7 +91,7 @@ impl Surroundings {
         self.door.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn open_door(&self, port: Option<u16>) -> Result<Address, String> {
+    async fn open_door(&self, port: Option<u16>) -> Result<JoinAddress, String> {
         if self.door().is_none() {
             let settings = settings::of(&self.folder, Trust::AsSet).map_err(|problem| problem.to_string())?;
             let port = port.or(self.args.a2a_port).unwrap_or_default();
@@ -117,12 +117,12 @@ impl Surroundings {
             (None, Some(_)) => ", with a token of your --token-file.",
             (None, None) => ". No token is needed.",
         };
-        Ok(Address { url, token, note: format!("{who}{with}") })
+        Ok(JoinAddress { url, token, note: format!("{who}{with}") })
     }
 }
 
-impl Around for Surroundings {
-    fn sessions(&self) -> Answer<'_, Vec<Earlier>> {
+impl TerminalHost for Surroundings {
+    fn sessions(&self) -> HostFuture<'_, Vec<ResumableSession>> {
         Box::pin(async {
             let current = self.shared.shared().map(|session| session.id().clone());
             let filter = Filter { folder: Some(self.folder.clone()), ..Filter::default() };
@@ -133,7 +133,7 @@ impl Around for Surroundings {
             let now = Timestamp::now();
             // One without a conversation cannot be taken up either.
             let can = rest.into_iter().filter(|record| record.about.native_id.is_some()).take(EARLIER);
-            let earlier: Vec<Earlier> = can.map(|record| earlier(record, now)).collect();
+            let earlier: Vec<ResumableSession> = can.map(|record| earlier(record, now)).collect();
             match live.first().filter(|_| earlier.is_empty()) {
                 Some(live) => Err(running(live)),
                 None => Ok(earlier),
@@ -141,7 +141,7 @@ impl Around for Surroundings {
         })
     }
 
-    fn agents(&self) -> Answer<'_, Vec<String>> {
+    fn agents(&self) -> HostFuture<'_, Vec<String>> {
         Box::pin(async {
             let found = agents::lines(&self.folder).await.map_err(|problem| problem.to_string())?;
             let more = ["", "Another agent: leave, and start with --agent NAME. `multitap doctor` checks them all."];
@@ -149,11 +149,11 @@ impl Around for Surroundings {
         })
     }
 
-    fn share(&self, share: Share) -> Answer<'_, Option<Address>> {
+    fn share(&self, share: ShareRequest) -> HostFuture<'_, Option<JoinAddress>> {
         Box::pin(async move {
             match share {
-                Share::On { port } => self.open_door(port).await.map(Some),
-                Share::Off => {
+                ShareRequest::On { port } => self.open_door(port).await.map(Some),
+                ShareRequest::Off => {
                     self.close().await;
                     Ok(None)
                 }
@@ -175,9 +175,9 @@ fn running(record: &SessionRecord) -> String {
     format!("no other session of this folder can be taken up; one runs: {place}")
 }
 
-fn earlier(record: SessionRecord, now: Timestamp) -> Earlier {
+fn earlier(record: SessionRecord, now: Timestamp) -> ResumableSession {
     let age = sessions::age(now.millis_since(record.updated));
-    Earlier {
+    ResumableSession {
         title: record.about.title.unwrap_or_else(|| "(nothing was said)".to_owned()),
         about: format!("{} · {age}", record.agent),
         id: record.id.to_string(),

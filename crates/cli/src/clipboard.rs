@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_process::{Keeper, Patience, Program, StdinMode, spawn};
-use multitap_tui::{Clip, Clipboard, LARGEST_PICTURE};
+use multitap_tui::{ClipboardContent, LARGEST_PICTURE, ReadClipboard};
 
 /// How long reading it may take in all. PowerShell alone may take seconds to start.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,14 +34,14 @@ const TEXTS: [&str; 5] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain
 const NOTHING: [&str; 4] = ["Nothing is copied", "No selection", "not available", "-1700"];
 /// What prints the clipboard of Windows: a line that says what it is, then the bytes.
 const POWERSHELL: &str = "Add-Type -AssemblyName System.Windows.Forms,System.Drawing; \
-    $image = [Windows.Forms.Clipboard]::GetImage(); $kept = New-Object IO.MemoryStream; \
+    $image = [Windows.Forms.ReadClipboard]::GetImage(); $kept = New-Object IO.MemoryStream; \
     if ($image) { $what = 'picture'; $image.Save($kept, [Drawing.Imaging.ImageFormat]::Png); $bytes = $kept.ToArray() } \
-    else { $what = 'text'; $bytes = [Text.Encoding]::UTF8.GetBytes([Windows.Forms.Clipboard]::GetText()) }; \
+    else { $what = 'text'; $bytes = [Text.Encoding]::UTF8.GetBytes([Windows.Forms.ReadClipboard]::GetText()) }; \
     $line = [Text.Encoding]::UTF8.GetBytes($what + \"`n\"); $out = [Console]::OpenStandardOutput(); \
     $out.Write($line, 0, $line.Length); $out.Write($bytes, 0, $bytes.Length); $out.Flush()";
 
 /// The clipboard of whoever sits at this terminal.
-pub(crate) fn clipboard() -> Clipboard {
+pub(crate) fn clipboard() -> ReadClipboard {
     Arc::new(|| {
         Box::pin(async {
             let keeper = Keeper::own_binary().map_err(|error| format!("the clipboard cannot be read: {error}"))?;
@@ -117,7 +117,7 @@ impl Desk {
         Self { ways, path: std::env::var_os("PATH"), keeper }
     }
 
-    async fn read(&self, patience: Duration) -> Result<Clip, ClipError> {
+    async fn read(&self, patience: Duration) -> Result<ClipboardContent, ClipError> {
         let first = *self.ways.first().ok_or(ClipError::NoDesktop)?;
         let found = self.ways.iter().find_map(|way| Some((*way, self.find(*way)?)));
         let (way, program) = found.ok_or(ClipError::Missing(first.package()))?;
@@ -150,32 +150,32 @@ struct Ask<'a> {
 
 impl Ask<'_> {
     /// First what it can be had as, then the best of that.
-    async fn by_type(&self, list: &[&str], take: &[&str]) -> Result<Clip, ClipError> {
-        let Some(types) = self.look(list).await? else { return Ok(Clip::Nothing) };
+    async fn by_type(&self, list: &[&str], take: &[&str]) -> Result<ClipboardContent, ClipError> {
+        let Some(types) = self.look(list).await? else { return Ok(ClipboardContent::Nothing) };
         let types = String::from_utf8_lossy(&types).into_owned();
         let has = |wanted: &&str| types.lines().any(|line| line.trim().eq_ignore_ascii_case(wanted));
         if let Some(picture) = PICTURES.into_iter().find(has) {
-            return Ok(Clip::Picture(self.run(&[take, &[picture]].concat()).await?));
+            return Ok(ClipboardContent::Picture(self.run(&[take, &[picture]].concat()).await?));
         }
         match TEXTS.into_iter().find(has) {
             Some(text) => Ok(words(&self.run(&[take, &[text]].concat()).await?)),
-            None => Ok(Clip::Nothing),
+            None => Ok(ClipboardContent::Nothing),
         }
     }
 
-    async fn of_macos(&self) -> Result<Clip, ClipError> {
+    async fn of_macos(&self) -> Result<ClipboardContent, ClipError> {
         let picture = self.look(&["-e", "the clipboard as «class PNGf»"]).await?;
         if let Some(picture) = picture.as_deref().and_then(hexadecimal) {
-            return Ok(Clip::Picture(picture));
+            return Ok(ClipboardContent::Picture(picture));
         }
         let text = self.look(&["-e", "the clipboard as text"]).await?;
-        Ok(text.map_or(Clip::Nothing, |text| words(text.strip_suffix(b"\n").unwrap_or(&text))))
+        Ok(text.map_or(ClipboardContent::Nothing, |text| words(text.strip_suffix(b"\n").unwrap_or(&text))))
     }
 
-    async fn of_windows(&self) -> Result<Clip, ClipError> {
+    async fn of_windows(&self) -> Result<ClipboardContent, ClipError> {
         let told = self.run(&["-NoProfile", "-NonInteractive", "-STA", "-Command", POWERSHELL]).await?;
         match (told.strip_prefix(b"picture\n"), told.strip_prefix(b"text\n")) {
-            (Some(picture), _) => Ok(Clip::Picture(picture.to_vec())),
+            (Some(picture), _) => Ok(ClipboardContent::Picture(picture.to_vec())),
             (None, Some(text)) => Ok(words(text)),
             (None, None) => Err(ClipError::Failed { program: self.way, why: "it printed something else".to_owned() }),
         }
@@ -229,9 +229,9 @@ impl Ask<'_> {
     }
 }
 
-fn words(text: &[u8]) -> Clip {
+fn words(text: &[u8]) -> ClipboardContent {
     let text = String::from_utf8_lossy(text);
-    if text.is_empty() { Clip::Nothing } else { Clip::Text(text.into_owned()) }
+    if text.is_empty() { ClipboardContent::Nothing } else { ClipboardContent::Text(text.into_owned()) }
 }
 
 /// The bytes in `«data PNGf8950…»`, as macOS prints them.

@@ -56,7 +56,7 @@ fn end() {
     // Not logged: whoever holds stderr may be the one that is stuck.
     let (done, is_done) = std::sync::mpsc::sync_channel(1);
     thread::spawn(move || {
-        multitap_tui::give_back();
+        multitap_tui::restore_terminal();
         done.send(()).ok(); // nobody waits any more
     });
     is_done.recv_timeout(GIVE_BACK).ok();

@@ -22,7 +22,7 @@ use etcetera::BaseStrategy as _;
 use multitap_event::{
     A2aServer, AgentKind, AgentType, McpServer, PermissionPath, Transport, UnknownAgent, visible_line,
 };
-use multitap_tui::Preferences;
+use multitap_tui::TerminalPreferences;
 use serde_json::{Map, Value};
 
 use self::permission::Permissions;
@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     /// The remote agents that every agent is given as tools.
     pub(crate) a2a_servers: Vec<A2aServer>,
     pub(crate) a2a: A2a,
-    pub(crate) terminal: Preferences,
+    pub(crate) terminal: TerminalPreferences,
     /// What the user should know about the files; nothing to stop for.
     pub(crate) warnings: Vec<String>,
     /// The files that were read.

@@ -97,7 +97,7 @@ impl Signals {
                 _ = signals.terminate.recv() => {}
                 _ = signals.hangup.recv() => {}
             }
-            if let Err(error) = multitap_tui::let_go() {
+            if let Err(error) = multitap_tui::detach_stdin() {
                 tracing::warn!(%error, "the terminal is still held");
             }
         });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use multitap_adapter::{AgentInfo, acting_files, acting_files_of_added};
 use multitap_event::{AgentType, SessionConfig, visible_line};
-use multitap_tui::{Choosing, Seat, choose};
+use multitap_tui::{ChoiceDialog, TerminalLease, choose};
 
 use crate::exit::{Exit, Problem};
 use crate::out;
@@ -30,7 +30,7 @@ pub(crate) enum Answer {
 /// Asks whether the folder of a session is trusted, if that makes a difference to its agent. `declined` has the folders
 /// about which somebody said no in this run: that is not asked twice.
 pub(crate) async fn ask(
-    seat: &mut Seat,
+    lease: &mut TerminalLease,
     config: &SessionConfig,
     settings: &Settings,
     folder: &Path,
@@ -51,12 +51,12 @@ pub(crate) async fn ask(
         return Ok(Answer::NotTrusted);
     }
     let lines = lines(&real(folder), &env, settings);
-    ask_with(seat, agent, settings, folder, lines, declined).await
+    ask_with(lease, agent, settings, folder, lines, declined).await
 }
 
 /// Asks whether a folder that is added to the session is trusted, if that makes a difference to the session's agent.
 pub(crate) async fn ask_about_added(
-    seat: &mut Seat,
+    lease: &mut TerminalLease,
     config: &SessionConfig,
     settings: &Settings,
     folder: &Path,
@@ -69,12 +69,12 @@ pub(crate) async fn ask_about_added(
         return Ok(Answer::NotTrusted);
     }
     let lines = lines(&real(folder), &env, &Settings::default());
-    ask_with(seat, agent, settings, folder, lines, declined).await
+    ask_with(lease, agent, settings, folder, lines, declined).await
 }
 
 /// Asks about a folder, which has what `lines` say, and stores a yes.
 async fn ask_with(
-    seat: &mut Seat,
+    lease: &mut TerminalLease,
     agent: AgentType,
     settings: &Settings,
     folder: &Path,
@@ -95,13 +95,13 @@ async fn ask_with(
         _ => "No: start without the project's settings".to_owned(),
     });
     let safe = answers.len() - 1;
-    let asked = Choosing {
+    let asked = ChoiceDialog {
         title: visible_line(&format!("Do you trust the files in {}?", real.display())).into_owned(),
         lines,
         answers,
         safe,
     };
-    let chosen = choose(seat, settings.terminal, &asked).await;
+    let chosen = choose(lease, settings.terminal, &asked).await;
     let chosen = chosen.map_err(|error| Problem::new(Exit::Failed, format!("cannot ask on this terminal: {error}")))?;
     let trusted = match (chosen, parent) {
         (None, _) => return Ok(Answer::Left),

@@ -147,7 +147,7 @@ pub(crate) fn update(model: &mut Model, layout: &Layout, msg: Msg) -> Vec<Effect
         }
         Msg::NotEdited(why) => unsent::report(model, "the editor cannot be used", &why),
         Msg::NotDecided { decide, why } => return unsent::not_decided(model, decide, why),
-        Msg::Kept { text, why, file } => unsent::kept(model, text, &why, file),
+        Msg::TextSaved { text, why, file } => unsent::kept(model, text, &why, file),
         Msg::RepeatExpired => model.status.disarm(),
         Msg::QuestionSeen => {
             model.questions.shown.iter_mut().for_each(|dialog| dialog.is_fresh = false);

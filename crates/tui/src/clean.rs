@@ -1,7 +1,7 @@
-//! Text of others on the screen: every character of it takes up at least one column, or is the end of a line.
+//! Cleans text of others for the screen: every character takes up at least one column, or ends a line.
 //!
-//! Whatever an agent, a tool or a client sent goes through here before it is drawn. `multitap_event::visible` makes marks
-//! of what a terminal would obey or hide; what is left to do here depends on columns. Pure.
+//! Whatever agents, tools and clients send goes through here before it is drawn. `multitap_event::visible` replaces what a
+//! terminal would obey or hide by marks; the rest depends on columns. Pure.
 
 use std::borrow::Cow;
 
@@ -11,27 +11,27 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::wrap::width;
 
-/// How far apart the stops are that a terminal has for tabs.
+/// Distance between tab stops.
 const STOPS: usize = 8;
 
-/// What somebody wrote, in lines; tabs as spaces.
+/// Text with its lines; tabs as spaces.
 pub(crate) fn clean(text: &str) -> String {
     let text = visible(text);
     let text = seen(&text);
     if text.contains('\t') { text.replace('\t', "    ") } else { text.into_owned() }
 }
 
-/// What somebody wrote, in one line.
+/// Text in one line.
 pub(crate) fn clean_line(text: &str) -> String {
     seen(&visible_line(text)).into_owned()
 }
 
-/// Text in which signs still have a meaning to whoever reads them, such as markdown.
+/// Markdown and the like, before it is parsed.
 pub(crate) fn unescaped(text: &str) -> Cow<'_, str> {
     visible(text)
 }
 
-/// What a program printed, as it would stand on a terminal.
+/// Output of a program, as a terminal would show it.
 pub(crate) fn printed(text: &str) -> String {
     let text = visible_output(text);
     let text = seen(&text);
@@ -42,7 +42,7 @@ pub(crate) fn printed(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Tabs as spaces up to the next stop.
+/// A line with its tabs as spaces.
 fn with_stops(line: &str) -> String {
     let (mut shown, mut column) = (String::with_capacity(line.len()), 0);
     for (number, piece) in line.split('\t').enumerate() {
@@ -57,8 +57,7 @@ fn with_stops(line: &str) -> String {
     shown
 }
 
-/// Marks in place of graphemes without a column, such as a combining accent that has no letter before it: the screen
-/// would leave them out.
+/// Replaces graphemes without a column by marks, such as a combining accent without a letter: the screen would drop them.
 fn seen(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.chars().any(|c| c.width() == Some(0)) {
         return Cow::Borrowed(text);

@@ -1,9 +1,9 @@
-//! The commands of the terminal: one table that sending, completion, help and the documents read; and those that the
-//! agent has, as it tells them. Pure.
+//! The commands of the terminal, in one table for sending, completion, help and the documents; and the commands that the
+//! agent lists. Pure.
 
 use serde_json::Value;
 
-/// What a command of the terminal is for.
+/// A command of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Own {
     Model,
@@ -21,16 +21,16 @@ pub(crate) enum Own {
     Quit,
 }
 
-/// One command of the terminal.
+/// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) own: Own,
     /// Without the slash.
     pub(crate) name: &'static str,
-    /// What may follow; in brackets what may be left out.
+    /// The arguments; optional ones in brackets.
     pub(crate) argument: &'static str,
     pub(crate) does: &'static str,
-    /// Words that may follow, and what each does.
+    /// Arguments to choose from, and what each does.
     pub(crate) words: &'static [(&'static str, &'static str)],
 }
 
@@ -38,7 +38,7 @@ const fn plain(own: Own, name: &'static str, argument: &'static str, does: &'sta
     Command { own, name, argument, does, words: &[] }
 }
 
-/// All of them, in the order in which people are shown them.
+/// All commands, in the order in which they are shown.
 pub(crate) const COMMANDS: &[Command] = &[
     plain(Own::Model, "model", "[NAME]", "choose the model; with a name, take that one"),
     plain(Own::Mode, "mode", "[MODE]", "choose what runs unasked; with a mode, take that one"),
@@ -61,10 +61,10 @@ pub(crate) const COMMANDS: &[Command] = &[
     plain(Own::Quit, "quit", "", "leave"),
 ];
 
-/// Words that mean the same as a command.
+/// Other names of commands.
 const ALIASES: &[(&str, Own)] = &[("exit", Own::Quit), ("resume", Own::Sessions)];
 
-/// The command of the terminal that a line is, and what follows it.
+/// The command of a line, and its argument.
 pub(crate) fn find(line: &str) -> Option<(Own, &str)> {
     let rest = line.trim().strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -73,14 +73,14 @@ pub(crate) fn find(line: &str) -> Option<(Own, &str)> {
     Some((own, argument.trim()))
 }
 
-/// The name of the command that a line is meant as, whoever has it. A path or a comment is none.
+/// The name of the command that a line seems to be. A path or a comment is none.
 pub(crate) fn name(line: &str) -> Option<&str> {
     let name = line.trim_start().strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_name = |c: char| c.is_alphanumeric() || "-_:.$?".contains(c);
     (!name.is_empty() && name.chars().all(is_name)).then_some(name)
 }
 
-/// A command, whoever has it.
+/// A command of the terminal or of the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Offered {
     pub(crate) name: String,
@@ -105,12 +105,12 @@ impl Offered {
         }
     }
 
-    /// Whether it can be sent as it is.
+    /// Whether it can be sent without an argument.
     pub(crate) fn is_whole(&self) -> bool {
         self.argument.is_empty() && self.words.is_empty() || self.argument.starts_with('[')
     }
 
-    /// A command as an agent tells it, each agent in its own way.
+    /// A command as an agent lists it, with the field names of any agent.
     fn read(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
         let name = value.as_str().unwrap_or_else(|| text("name")).trim_start_matches('/').to_owned();
@@ -122,7 +122,6 @@ impl Offered {
             Some(if needed { name.to_owned() } else { format!("[{name}]") })
         });
         let arguments = arguments.collect::<Vec<_>>().join(" ");
-        // Some agents only hint at them.
         let hint = value.get("argumentHint").or_else(|| value.pointer("/input/hint")).and_then(Value::as_str);
         let argument = if arguments.is_empty() { hint.unwrap_or_default().to_owned() } else { arguments };
         let words = listed(["subCommands", "sub_commands"]).filter_map(Self::read).collect();
@@ -130,13 +129,13 @@ impl Offered {
     }
 }
 
-/// The commands in an agent's answer.
+/// The commands that an agent lists.
 pub(crate) fn read(data: &serde_json::Map<String, Value>) -> Vec<Offered> {
     let list = data.get("commands").and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Offered::read).collect()
 }
 
-/// Those of the terminal, and then those of the agent that are not hidden by them.
+/// The commands of the terminal, then those of the agent with other names.
 pub(crate) fn all(agents: &[Offered]) -> Vec<Offered> {
     let own = COMMANDS.iter().map(Offered::of);
     let others = agents.iter().filter(|offered| COMMANDS.iter().all(|command| command.name != offered.name)).cloned();

@@ -1,5 +1,5 @@
-//! What could be meant by what is typed: a file behind `@`, a command behind `/`, what may follow a command. Pure; the
-//! files themselves are looked for elsewhere.
+//! Completion of what is typed: files after `@`, commands after `/`, arguments after a command. Pure; `files` looks for
+//! files.
 
 use multitap_event::ApprovalMode;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
@@ -9,7 +9,7 @@ use crate::app::step;
 use crate::commands::{self, Offered};
 use crate::files::SHOWN;
 
-/// What is asked for, from the byte at which it begins to the cursor.
+/// What is to be completed, from the byte where it begins to the cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) from: usize,
@@ -19,57 +19,57 @@ pub(crate) struct Wanted {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A file to mention, behind an `@`.
+    /// A file after an `@`.
     Mention,
-    /// A file that a command takes.
+    /// The file that a command takes.
     Path,
-    /// A command, or a word below the commands before it.
+    /// A command, or an argument of the words before it.
     Command { under: Vec<String> },
 }
 
-/// One thing that could be meant.
+/// A completion, or a row of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) shown: String,
     pub(crate) does: String,
-    /// What is put in.
+    /// The text that is inserted.
     pub(crate) text: String,
-    /// Nothing needs to follow: Enter may send it at once.
+    /// No argument needs to follow: Enter may send it.
     pub(crate) is_whole: bool,
 }
 
 impl Item {
-    /// Something that is put in as it is shown.
+    /// An item that is inserted as it is shown.
     pub(crate) fn new(shown: impl Into<String>, does: impl Into<String>) -> Self {
         let shown = shown.into();
         Self { text: shown.clone(), shown, does: does.into(), is_whole: true }
     }
 }
 
-/// What Enter does where something is offered.
+/// What Enter does while completions are shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entered {
-    /// Sends what is typed.
+    /// Send what is typed.
     AsTyped,
-    /// Fills this in, and sends it if nothing needs to follow.
+    /// Insert this, and send it if it is whole.
     Run(Item),
-    /// Fills this in.
+    /// Insert this.
     FillIn(Item),
     Nothing,
 }
 
-/// Whether a text begins like that, whatever the case.
+/// Whether a text begins with the query, in any case.
 fn begins(text: &str, query: &str) -> bool {
     text.get(..query.len()).is_some_and(|head| head.eq_ignore_ascii_case(query))
 }
 
-/// What is offered above the composer.
+/// The completions that are shown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
     pub(crate) wanted: Wanted,
     pub(crate) items: Vec<Item>,
     pub(crate) chosen: usize,
-    /// Somebody looked for one among them.
+    /// The user selected one with the arrows.
     moved: bool,
 }
 
@@ -78,13 +78,13 @@ impl Completion {
         (!items.is_empty()).then_some(Self { wanted, items, chosen: 0, moved: false })
     }
 
-    /// What Enter means. A command runs only if it is typed in full, or if no other begins like it.
+    /// What Enter does. A command runs only if it is typed in full, or if no other begins with that.
     pub(crate) fn entered(&self) -> Entered {
         let Some(item) = self.items.get(self.chosen) else { return Entered::AsTyped };
         let query = self.wanted.query.as_str();
         let under = match &self.wanted.what {
             What::Command { under } => under,
-            // A folder is no picture, and the best match is not always the file that is named.
+            // The best match is not always the file that is named.
             What::Path if !self.moved && self.items.iter().any(|item| item.shown == query) => return Entered::AsTyped,
             What::Path => return Entered::Run(item.clone()),
             What::Mention => return Entered::FillIn(item.clone()),
@@ -92,7 +92,7 @@ impl Completion {
         if self.moved {
             return Entered::Run(item.clone());
         }
-        // There may be other models than those that are offered, and a command may go without its words.
+        // Other models may exist than those listed, and arguments may be optional.
         let is_open = under.first().is_some_and(|first| first == "model");
         let is_vague = !under.is_empty() && (is_open || query.is_empty());
         let is_own = under.is_empty() && commands::find(&format!("/{query}")).is_some();
@@ -114,7 +114,7 @@ impl Completion {
     }
 }
 
-/// What the cursor stands behind.
+/// What is to be completed before the cursor.
 pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     let before = &text[..cursor];
     if let Some(rest) = before.strip_prefix('/')
@@ -122,7 +122,7 @@ pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     {
         if let Some(path) = rest.strip_prefix("image ").map(str::trim_start) {
             let Path { path: query, rest } = first_path(path);
-            // Behind it there are words.
+            // After the path come words.
             return rest.is_none().then(|| Wanted { from: cursor - path.len(), query, what: What::Path });
         }
         let mut words: Vec<&str> = rest.split(' ').collect();
@@ -138,16 +138,16 @@ pub(crate) fn wanted(text: &str, cursor: usize) -> Option<Wanted> {
     (begins && !ends).then(|| Wanted { from: at, query: query.replace("\\ ", " "), what: What::Mention })
 }
 
-/// A path with which a line begins.
+/// The path at the beginning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Path<'a> {
-    /// Without what keeps it together.
+    /// Without quotes and escapes.
     pub(crate) path: String,
-    /// What follows; nothing if the path may go on.
+    /// What follows; `None` if the path may go on.
     pub(crate) rest: Option<&'a str>,
 }
 
-/// The path with which a line begins: up to a blank that is neither quoted nor escaped.
+/// Reads a path up to a blank that is neither quoted nor escaped.
 pub(crate) fn first_path(line: &str) -> Path<'_> {
     let (mut path, mut quote, mut letters) = (String::new(), None, line.char_indices());
     while let Some((at, letter)) = letters.next() {
@@ -155,7 +155,7 @@ pub(crate) fn first_path(line: &str) -> Path<'_> {
             (letter, Some(open)) if letter == open => quote = None,
             ('\'' | '"', None) => quote = Some(letter),
             (blank, None) if blank.is_whitespace() => return Path { path, rest: Some(line[at..].trim_start()) },
-            // Only before a blank or a sign that would mean something else: elsewhere it is a part of the path.
+            // A backslash elsewhere is part of the path.
             ('\\', None) if line[at + 1..].starts_with([' ', '\'', '"', '\\', '(', ')', '&']) => {
                 path.extend(letters.next().map(|(_, escaped)| escaped));
             }
@@ -165,7 +165,7 @@ pub(crate) fn first_path(line: &str) -> Path<'_> {
     Path { path, rest: None }
 }
 
-/// The commands, or the words below one, that could be meant.
+/// The commands or arguments that match.
 pub(crate) fn commands(wanted: &Wanted, agents: &[Offered], models: &[Item], modes: &[ApprovalMode]) -> Vec<Item> {
     let What::Command { under } = &wanted.what else { return Vec::new() };
     let all = commands::all(agents);
@@ -184,11 +184,11 @@ pub(crate) fn commands(wanted: &Wanted, agents: &[Offered], models: &[Item], mod
     matching(found.iter().flat_map(|offered| &offered.words).map(word), &wanted.query)
 }
 
-/// The files that were found, as what is put in.
+/// Files as completions.
 pub(crate) fn files(what: &What, found: Vec<String>) -> Vec<Item> {
     let sign = if *what == What::Mention { "@" } else { "" };
     let item = |path: String| {
-        // Below a folder there is more to say.
+        // After a folder the path may go on.
         let end = if path.ends_with('/') { "" } else { " " };
         let typed = path.replace(' ', "\\ ");
         Item { text: format!("{sign}{typed}{end}"), shown: path, does: String::new(), is_whole: false }
@@ -207,7 +207,7 @@ fn word(offered: &Offered) -> Item {
     Item { shown: item.shown.trim_start_matches('/').to_owned(), ..item }
 }
 
-/// A mode, as people choose it.
+/// A mode and what it does.
 pub(crate) fn mode(mode: ApprovalMode) -> Item {
     let does = match mode {
         ApprovalMode::Ask => "everything that changes something is asked",
@@ -220,7 +220,7 @@ pub(crate) fn mode(mode: ApprovalMode) -> Item {
     Item::new(mode.to_string(), does)
 }
 
-/// Those that match, the best first; all of them, in their own order, for an empty query.
+/// The items that match, the best first. For an empty query all of them, in their order.
 pub(crate) fn matching(items: impl Iterator<Item = Item>, query: &str) -> Vec<Item> {
     if query.is_empty() {
         return items.collect();
@@ -231,12 +231,11 @@ pub(crate) fn matching(items: impl Iterator<Item = Item>, query: &str) -> Vec<It
         .filter_map(|item| {
             let mut space = Vec::new();
             let score = pattern.score(nucleo_matcher::Utf32Str::new(&item.text, &mut space), &mut matcher)?;
-            // What is typed in full comes first, then what begins so.
+            // An item typed in full comes first, then those that begin with the query.
             let (whole, begins) = (item.text.trim_end() == query, begins(&item.text, query));
             Some(((whole, begins, score), item))
         })
         .collect();
-    // The sort is stable: what scores the same stays in its order.
     found.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
     found.into_iter().map(|(_, item)| item).take(SHOWN).collect()
 }

@@ -1,5 +1,5 @@
-//! What is being typed: text of any number of lines, a cursor, and blocks that were pasted: text or pictures. A block is
-//! moved over, cut and put back as a whole. Pure.
+//! The text that is typed: any number of lines, a cursor, and pasted blocks of text or pictures. The cursor skips a block,
+//! and a block is cut and yanked as a whole. Pure.
 
 mod piece;
 #[cfg(test)]
@@ -10,24 +10,23 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use self::piece::{Content, Piece};
 
-/// A paste of so many lines is shown as one block.
+/// A paste of this many lines, or bytes, is shown as one block.
 const BLOCK_LINES: usize = 5;
-/// And one of so many bytes too.
 const BLOCK_BYTES: usize = 2000;
 
-/// The text under way.
+/// A text and its cursor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Composer {
     piece: Piece,
-    /// A byte of the text, always between two graphemes and never within a block.
+    /// A byte offset, always between two graphemes and never inside a block.
     cursor: usize,
-    /// What was cut last.
+    /// The last cut.
     cut: Piece,
-    /// How many blocks were put in.
+    /// How many blocks were inserted.
     pasted: usize,
 }
 
-/// A way to move.
+/// A move of the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Move {
     Left,
@@ -42,7 +41,7 @@ pub(crate) enum Move {
     End,
 }
 
-/// A piece to take out.
+/// What to erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Erase {
     Back,
@@ -54,24 +53,24 @@ pub(crate) enum Erase {
 }
 
 impl Composer {
-    /// With that text, ready to go on at its end.
+    /// A text, with the cursor at its end.
     pub(crate) fn with(text: &str) -> Self {
         Self { piece: Piece::plain(text), cursor: text.len(), ..Self::default() }
     }
 
-    /// With a prompt that was sent, or was to be: with its pictures.
+    /// A prompt with its pictures, with the cursor at its end.
     pub(crate) fn of(prompt: &Prompt) -> Self {
         let piece = Piece::of(prompt);
         Self { cursor: piece.text().len(), pasted: piece.highest(), piece, cut: Piece::default() }
     }
 
-    /// The same without pictures, nor words that stand for them.
+    /// The same without pictures and the words that stand for them.
     pub(crate) fn without_pictures(self) -> Self {
         let piece = self.piece.without_pictures();
         Self { cursor: piece.text().len(), piece, ..self }
     }
 
-    /// What is shown.
+    /// The text as it is shown.
     pub(crate) fn text(&self) -> &str {
         self.piece.text()
     }
@@ -84,24 +83,24 @@ impl Composer {
         self.text().is_empty()
     }
 
-    /// What was meant: blocks as they were pasted.
+    /// The text with blocks as they were pasted.
     pub(crate) fn whole(&self) -> String {
         self.piece.whole()
     }
 
-    /// The same as a prompt, with the pictures that still stand in it.
+    /// The text as a prompt, with its pictures.
     pub(crate) fn prompt(&self) -> Prompt {
         Prompt { images: self.piece.images(), ..Prompt::text(self.whole()) }
     }
 
     pub(crate) fn clear(&mut self) {
         let cut = std::mem::take(&mut self.cut);
-        // What is cut may be put back, beside what is pasted then: no number is given twice.
+        // The cut may be yanked beside new blocks: their numbers must differ.
         let pasted = if cut.has_blocks() { self.pasted } else { 0 };
         *self = Self { cut, pasted, ..Self::default() };
     }
 
-    /// Another text, as an editor left it. A picture stays while its words do.
+    /// Replaces the text by what the editor wrote. A picture stays if its words do.
     pub(crate) fn rewrite(&mut self, text: &str) {
         self.piece = self.piece.rewritten(text);
         self.cursor = text.len();
@@ -117,7 +116,7 @@ impl Composer {
         self.cursor += length;
     }
 
-    /// Something that came at once. Long things are shown as one block.
+    /// Pastes text. Long text is shown as one block.
     pub(crate) fn paste(&mut self, text: &str) {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let lines = text.lines().count();
@@ -129,19 +128,19 @@ impl Composer {
         self.put(Piece::block(words, Content::Text(text)));
     }
 
-    /// Puts a picture in, shown by its name.
+    /// Inserts a picture, shown by its name.
     pub(crate) fn picture(&mut self, name: &str, image: Image) {
         self.pasted += 1;
         self.put(Piece::picture(self.pasted, name, image));
     }
 
-    /// Something else instead of what stands between that byte and the cursor.
+    /// Replaces the text between that byte and the cursor.
     pub(crate) fn replace_from(&mut self, from: usize, text: &str) {
         (self.cursor, _) = self.piece.take(from..self.cursor);
         self.insert(text);
     }
 
-    /// Puts back what was cut last.
+    /// Inserts the last cut.
     pub(crate) fn yank(&mut self) {
         self.put(self.cut.clone());
     }
@@ -159,7 +158,7 @@ impl Composer {
             Erase::ToLineStart => Move::LineStart,
             Erase::ToLineEnd => Move::LineEnd,
         });
-        // At the end of a line its end is what is erased.
+        // At the end of a line, the line end is erased.
         let to = if to == self.cursor && what == Erase::ToLineEnd { self.place(Move::Right) } else { to };
         let range = if to < self.cursor { to..self.cursor } else { self.cursor..to };
         let gone;
@@ -169,7 +168,7 @@ impl Composer {
         }
     }
 
-    /// Whether the cursor can go no further that way: up from the first line, right from the end.
+    /// Whether the cursor can go no further: up from the first line, right from the end.
     pub(crate) fn is_at_edge(&self, way: Move) -> bool {
         match way {
             Move::Left => self.cursor == 0,
@@ -180,7 +179,7 @@ impl Composer {
         }
     }
 
-    /// Where that leads; over a block, if it would end within one.
+    /// Where a move ends: behind a block if it would end inside one.
     fn place(&self, way: Move) -> usize {
         let to = self.letter(way);
         match self.piece.around(to) {
@@ -220,7 +219,7 @@ impl Composer {
         }
     }
 
-    /// The place in the line that begins at `line` as far in as the cursor is in its own.
+    /// The same column in the line that begins at `line`.
     fn beside(&self, line: usize, own: usize) -> usize {
         let text = self.text();
         let column = text[own..self.cursor].graphemes(true).count();

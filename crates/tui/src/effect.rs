@@ -1,9 +1,9 @@
-//! What the screen wants done: data, carried out by `run`.
+//! What `update` wants done: data, carried out by `run`.
 
 use multitap_event::{ClientId, Decide, Prompt, Query, QuestionId};
 
-use crate::around::Share;
 use crate::complete::Wanted;
+use crate::host::ShareRequest;
 
 /// One thing to do.
 #[derive(Debug, PartialEq)]
@@ -11,81 +11,79 @@ pub(crate) enum Effect {
     Prompt(Prompt),
     Decide(Decide),
     Cancel,
-    /// Take back a prompt that waits.
+    /// Withdraw a waiting prompt.
     Withdraw(Prompt),
     SetMode(String),
     SetModel(String),
-    /// Ask the agent about itself; the answer comes as an event.
+    /// Ask the agent about itself. The reply is an event.
     Query(Query),
-    /// Ask the session how it is now; the answer comes as a message.
+    /// Read the state of the session anew.
     Snapshot,
-    /// Send a client away.
     Kick(ClientId),
     /// Look for files.
     Find(Wanted),
-    /// Read a picture. If it is none, and was pasted, what was pasted is text.
+    /// Read a picture. If the file is none and its path was pasted, the path is inserted as text.
     Picture {
         path: String,
         pasted: Option<String>,
     },
     /// Read the clipboard.
     Paste,
-    /// Keep what somebody wrote in a file: it could not be used, and why.
-    Keep {
+    /// Save a text in a file. `why` it could not be used.
+    SaveText {
         text: String,
         why: String,
     },
-    /// Keep what was sent, for other sessions.
+    /// Add a prompt to the history file.
     Remember(String),
     Sessions,
     Agents,
-    Share(Share),
-    /// Open the user's editor with that text; they have the terminal until it is closed.
+    Share(ShareRequest),
+    /// Open a text in the user's editor, which has the terminal until it is closed.
     Edit {
         what: Edited,
         text: String,
     },
-    /// Read what came before that event.
+    /// Read the events before that one.
     Fetch {
         before: u64,
     },
-    /// Put that into the clipboard.
+    /// Put a text into the clipboard.
     Copy(String),
-    /// Somebody who looks elsewhere should look here.
+    /// Notify the user.
     Notify {
         words: String,
-        /// They do; else only who has not touched a key for a while is called.
+        /// The user looks elsewhere; otherwise that depends on when the last key was pressed.
         is_sure: bool,
     },
-    /// Look which branch is checked out.
+    /// Read which branch is checked out.
     Branch,
-    /// Stop, until the shell lets this program go on.
+    /// Stop this process until the shell continues it.
     Suspend,
-    Leave(Outcome),
+    Leave(ScreenExit),
 }
 
 /// What is being edited.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edited {
     Composer,
-    /// What a question is about, before it is allowed; and what that was.
+    /// The command or file of a question, and what it was before.
     Answer {
         question: QuestionId,
         before: String,
     },
 }
 
-/// How a screen was left, and so what is to become of its session.
+/// How a screen was left, and what is to become of its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// Somebody wants to go, and the session ends if it is ours.
-    Left,
-    /// It goes on for the others, without a screen.
+pub enum ScreenExit {
+    /// The session ends if it is ours.
+    Quit,
+    /// The session goes on for other clients, without a screen.
     KeepServing,
-    /// The terminal is gone.
-    Gone,
-    /// Go on with that session instead.
+    TerminalGone,
+    /// Resume that session instead.
     Resume(String),
-    /// Begin a new session instead.
-    New,
+    /// Start a new session instead.
+    NewSession,
 }

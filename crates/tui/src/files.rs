@@ -1,6 +1,4 @@
-//! The files of the folder, for whoever types `@`: those that no ignore file hides, the best match first.
-//!
-//! Reading a folder takes time: this is called off the task of the screen.
+//! The files that `@` offers: those that no ignore file hides, the best match first. Blocking.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,13 +8,13 @@ use ignore::WalkBuilder;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher};
 
-/// How many files and folders are looked at.
+/// Maximum number of files and folders that are read.
 const MOST: usize = 50_000;
-/// And for how long.
+/// Maximum time to read them.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long what was found holds.
+/// How long the list is used before it is read again.
 const FRESH: Duration = Duration::from_secs(5);
-/// How many are shown.
+/// How many matches are shown.
 pub(crate) const SHOWN: usize = 8;
 
 /// The files below a folder.
@@ -31,7 +29,7 @@ impl Files {
         Self { root, known: Mutex::default() }
     }
 
-    /// Those that match best. Folders end with a slash.
+    /// The best matches. Folders end with a slash.
     pub(crate) fn find(&self, query: &str) -> Vec<String> {
         let all = self.all();
         if query.is_empty() {
@@ -56,7 +54,7 @@ impl Files {
     }
 }
 
-/// What is nearest comes first.
+/// All files, those near the root first.
 fn walk(root: &Path) -> Vec<String> {
     let begun = Instant::now();
     let walk = WalkBuilder::new(root).require_git(false).build();

@@ -1,8 +1,7 @@
-//! Code in colours: words of the language, strings, numbers and comments, told apart as far as a reader needs it. Pure.
+//! Syntax highlighting: keywords, strings, numbers and comments. Pure.
 //!
-//! A small lexer with a table of languages, not a grammar: it costs nothing to start, is quick enough to be run again
-//! for each piece of a text that is still being written, and uses the terminal's own palette, so that light and dark
-//! both work. What it does not know it leaves as it is.
+//! A small lexer with a table of languages, not a grammar: it costs nothing to start, is fast enough to run again for each
+//! piece of a text that is still being written, and uses the palette of the terminal.
 
 mod language;
 
@@ -12,7 +11,7 @@ use ratatui::text::{Line, Span};
 use self::language::{Language, Shape};
 use crate::theme::Theme;
 
-/// The lines of some code, in the language that its fence names.
+/// The lines of code in that language.
 pub(crate) fn lines(code: &str, language: &str, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Code::new(language, theme);
     code.split('\n').map(|line| lines.line(line)).collect()
@@ -48,7 +47,7 @@ fn diff(line: &str, theme: Theme) -> Line<'static> {
         Some('@') => theme.accent(),
         _ => Style::new(),
     };
-    // Whoever puts something before the line keeps its parts, not its own style.
+    // A margin is put before the spans, and the style of the line itself would be lost.
     Line::from(Span::styled(line.to_owned(), style))
 }
 
@@ -56,7 +55,7 @@ fn diff(line: &str, theme: Theme) -> Line<'static> {
 struct Lexer {
     language: &'static Language,
     theme: Theme,
-    /// What the line before left open: how it ends, and how it looks.
+    /// What the last line left open: its end, and its style.
     within: Option<(&'static str, Style)>,
 }
 
@@ -77,18 +76,18 @@ impl Lexer {
         Line::from(spans)
     }
 
-    /// How long the next token is, at least one character, and how it looks.
+    /// The length of the next token, at least one character, and its style.
     fn token(&mut self, before: &str, rest: &str) -> (usize, Style) {
         if let Some((end, style)) = self.within {
             return (self.until(rest, 0, end, style), style);
         }
         if self.comments(before, rest) {
-            return (rest.len(), self.theme.comment());
+            return (rest.len(), self.theme.thought());
         }
         if let Some((start, end)) = self.language.block_comment
             && rest.starts_with(start)
         {
-            let style = self.theme.comment();
+            let style = self.theme.thought();
             return (self.until(rest, start.len(), end, style), style);
         }
         if let Some(quote) = self.language.quotes.iter().find(|quote| rest.starts_with(**quote)) {
@@ -97,7 +96,7 @@ impl Lexer {
         let first = rest.chars().next().unwrap_or_default();
         if first.is_ascii_digit() {
             let length = rest.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.')).unwrap_or(rest.len());
-            return (length, self.theme.number());
+            return (length, self.theme.warning());
         }
         if first.is_alphabetic() || first == '_' {
             return self.word(rest);
@@ -107,11 +106,11 @@ impl Lexer {
 
     fn comments(&self, before: &str, rest: &str) -> bool {
         self.language.line_comments.iter().any(|sign| rest.starts_with(sign))
-            // A number sign within a word is none in a shell, nor in the languages that took it from there.
+            // Within a word, `#` begins no comment.
             && (!rest.starts_with('#') || before.is_empty() || before.ends_with([' ', '(', '[', ',', ';']))
     }
 
-    /// Up to the end of something that may go on over lines.
+    /// The length up to the end of a token that may span lines.
     fn until(&mut self, rest: &str, from: usize, end: &'static str, style: Style) -> usize {
         let found = find_unescaped(&rest[from..], end);
         self.within = if found.is_none() { Some((end, style)) } else { None };
@@ -119,11 +118,10 @@ impl Lexer {
     }
 
     fn string(&mut self, rest: &str, quote: &'static str) -> (usize, Style) {
-        let style = self.theme.string();
-        // A lifetime is no character.
+        let style = self.theme.good();
         if quote == "'" && self.language.lifetimes && !is_character(rest) {
             let length = rest[1..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(rest.len(), |at| at + 1);
-            return (length, self.theme.number());
+            return (length, self.theme.warning());
         }
         let length = match find_unescaped(&rest[quote.len()..], quote) {
             Some(at) => quote.len() + at + quote.len(),
@@ -152,7 +150,7 @@ impl Lexer {
         } else if self.language.shape == Shape::Data && is_key(after) {
             self.theme.accent()
         } else if self.language.constants.contains(&word) {
-            self.theme.number()
+            self.theme.warning()
         } else {
             Style::new()
         };
@@ -160,12 +158,12 @@ impl Lexer {
     }
 }
 
-/// Whether what was just read is the name of something.
+/// Whether the token before is a key.
 fn is_key(after: &str) -> bool {
     after.trim_start().starts_with([':', '=']) && !after.trim_start().starts_with("://")
 }
 
-/// Whether a quote begins a character, rather than a lifetime.
+/// Whether a quote begins a character literal, not a lifetime.
 fn is_character(rest: &str) -> bool {
     let mut letters = rest.chars().skip(1);
     matches!((letters.next(), letters.next()), (Some('\\'), _) | (Some(_), Some('\'')))
@@ -186,14 +184,14 @@ fn find_unescaped(text: &str, end: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Tokens with a letter for what they are taken for.
-    fn told(code: &str, language: &str) -> String {
+    /// Each character as a letter for its kind of token.
+    fn kinds(code: &str, language: &str) -> String {
         let theme = Theme::new(true);
         let letter = |style: Style| match style {
             style if style == theme.keyword() => 'w',
-            style if style == theme.string() => 's',
-            style if style == theme.number() => 'n',
-            style if style == theme.comment() => 'c',
+            style if style == theme.good() => 's',
+            style if style == theme.warning() => 'n',
+            style if style == theme.thought() => 'c',
             style if style == theme.accent() => 'k',
             _ => '.',
         };
@@ -207,20 +205,20 @@ mod tests {
 
     #[test]
     fn words_strings_numbers_and_comments_are_told_apart() {
-        assert_eq!(told("fn f<'a>() -> char { 'x' } // why", "rust"), "ww...nn..............sss...cccccc");
-        assert_eq!(told("let s = \"a \\\" b\"; 0xff", "rs"), "www.....ssssssss..nnnn");
-        assert_eq!(told("x = 'it'  # no", "python"), "....ssss..cccc");
-        assert_eq!(told("echo ${#a}b # yes", "sh"), "wwww........ccccc");
-        assert_eq!(told("{\"key\": true, \"n\": [1.5]}", "json"), ".kkkkk..nnnn..kkk...nnn..");
-        assert_eq!(told("SELECT a from B", "sql"), "wwwwww...wwww..");
-        assert_eq!(told("+new\n-old", "diff").len(), 9);
+        assert_eq!(kinds("fn f<'a>() -> char { 'x' } // why", "rust"), "ww...nn..............sss...cccccc");
+        assert_eq!(kinds("let s = \"a \\\" b\"; 0xff", "rs"), "www.....ssssssss..nnnn");
+        assert_eq!(kinds("x = 'it'  # no", "python"), "....ssss..cccc");
+        assert_eq!(kinds("echo ${#a}b # yes", "sh"), "wwww........ccccc");
+        assert_eq!(kinds("{\"key\": true, \"n\": [1.5]}", "json"), ".kkkkk..nnnn..kkk...nnn..");
+        assert_eq!(kinds("SELECT a from B", "sql"), "wwwwww...wwww..");
+        assert_eq!(kinds("+new\n-old", "diff").len(), 9);
     }
 
     #[test]
     fn what_goes_on_over_lines_is_followed() {
-        assert_eq!(told("a /* one\ntwo */ b", "ts"), "..cccccc\ncccccc..");
-        assert_eq!(told("\"\"\"doc\nmore\"\"\" x", "py"), "ssssss\nsssssss..");
-        assert_eq!(told("`a\nb` c", "js"), "ss\nss..");
+        assert_eq!(kinds("a /* one\ntwo */ b", "ts"), "..cccccc\ncccccc..");
+        assert_eq!(kinds("\"\"\"doc\nmore\"\"\" x", "py"), "ssssss\nsssssss..");
+        assert_eq!(kinds("`a\nb` c", "js"), "ss\nss..");
     }
 
     #[test]

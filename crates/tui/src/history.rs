@@ -1,7 +1,7 @@
-//! What was sent before, in this session and in others: walked through, searched, and kept in a file of JSON lines.
+//! Earlier prompts, of this session and others: walked through, searched, and stored in a private file of JSON lines.
 //!
-//! The file is for its user's eyes only, and does not grow without end. Pictures are not in it, nor words that would
-//! pretend they were; those of the last prompts of this session are at hand.
+//! The file is bounded and has no pictures, nor the words that stand for them. The pictures of the last prompts of this
+//! session stay in memory.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,24 +12,25 @@ use serde_json::{Value, json};
 
 use crate::composer::{Composer, Move};
 
-/// How many prompts are remembered.
-const REMEMBERED: usize = 1000;
-/// The longest that is kept for other sessions.
+/// Maximum number of prompts.
+const PROMPTS: usize = 1000;
+/// Longer prompts are not stored in the file.
 const LONGEST: usize = 64 * 1024;
-/// How many bytes of pictures are at hand.
+/// Maximum size of the pictures in memory.
 const PICTURES: usize = 32 * 1024 * 1024;
 
-/// What was sent before, the latest last; and which of it is shown.
+/// Earlier prompts, the latest last.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     entries: Vec<Prompt>,
+    /// The prompt that is shown.
     at: Option<usize>,
-    /// What was under way before it was walked through.
+    /// What was typed before the walk.
     draft: Option<Composer>,
     pub(crate) search: Option<Search>,
 }
 
-/// A search under way.
+/// A search in the history.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) words: String,
@@ -38,7 +39,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Whether something has these words.
+    /// Whether there is a match.
     pub(crate) fn is_found(&self) -> bool {
         self.found.is_some() || self.words.is_empty()
     }
@@ -49,31 +50,31 @@ impl History {
         Self { entries: entries.into_iter().map(Prompt::text).collect(), ..Self::default() }
     }
 
-    /// Takes in what is sent now. Gives the words that are to be kept, if they are new.
+    /// Adds a prompt that is sent. Returns the text to store in the file, if any.
     pub(crate) fn add(&mut self, prompt: &Prompt) -> Option<String> {
         (self.at, self.draft) = (None, None);
         let is_last = |last: &Prompt| last.text == prompt.text && last.images == prompt.images;
         if prompt.text.trim().is_empty() || self.entries.last().is_some_and(is_last) {
             return None;
         }
-        // What is very long can be had again until something else is sent.
+        // A very long prompt stays until another is sent.
         self.entries.pop_if(|last| last.text.len() > LONGEST);
-        if self.entries.len() >= REMEMBERED {
+        if self.entries.len() >= PROMPTS {
             self.entries.remove(0);
         }
         self.entries.push(prompt.clone());
-        self.let_go_of_pictures();
+        self.drop_pictures();
         Some(bare(prompt)).filter(|words| !words.trim().is_empty() && words.len() <= LONGEST)
     }
 
-    /// Takes in what was not sent: the next step up leads to it. What was under way before a walk stays.
-    pub(crate) fn put_by(&mut self, prompt: Prompt) {
+    /// Adds a text that was not sent: the next step up leads to it. The draft of a walk stays.
+    pub(crate) fn add_unsent(&mut self, prompt: Prompt) {
         self.entries.push(prompt);
         self.at = self.at.map(|_| self.entries.len());
     }
 
-    /// Those of the oldest prompts, where they are too large together.
-    fn let_go_of_pictures(&mut self) {
+    /// Drops the oldest pictures above the maximum.
+    fn drop_pictures(&mut self) {
         let mut held = 0;
         for entry in self.entries.iter_mut().rev().filter(|entry| !entry.images.is_empty()) {
             held += entry.images.iter().map(|image| image.data.len()).sum::<usize>();
@@ -87,7 +88,7 @@ impl History {
         self.entries.last()
     }
 
-    /// Goes one further; what is under way is not lost by it.
+    /// Shows the prompt before or after. What was typed is stored meanwhile.
     pub(crate) fn walk(&mut self, composer: &mut Composer, way: Move) {
         let at = match (way, self.at) {
             (Move::Up, None) => self.entries.len().checked_sub(1),
@@ -108,7 +109,7 @@ impl History {
         self.at = at;
     }
 
-    /// Begins a search, or goes on with it to what is older.
+    /// Starts a search, or goes to the next older match.
     pub(crate) fn search(&mut self, composer: &mut Composer) {
         match self.search.as_ref().map(|search| search.found) {
             Some(found) => self.seek(composer, found),
@@ -116,7 +117,7 @@ impl History {
         }
     }
 
-    /// Other words to look for.
+    /// Changes the words of the search.
     pub(crate) fn search_for(&mut self, composer: &mut Composer, change: impl FnOnce(&mut String)) {
         let Some(search) = &mut self.search else { return };
         change(&mut search.words);
@@ -124,7 +125,7 @@ impl History {
         self.seek(composer, None);
     }
 
-    /// The latest before that one which has the words. If there is none, what is shown stays.
+    /// Shows the latest match before that prompt. Without one, what is shown stays.
     fn seek(&mut self, composer: &mut Composer, before: Option<usize>) {
         let Some(search) = &mut self.search else { return };
         let words = search.words.to_lowercase();
@@ -140,27 +141,27 @@ impl History {
         }
     }
 
-    /// Ends the search: with what was found, or with what was there before.
-    pub(crate) fn end_search(&mut self, composer: &mut Composer, take: bool) {
+    /// Ends the search with the match, or with what was typed before.
+    pub(crate) fn end_search(&mut self, composer: &mut Composer, accept: bool) {
         if let Some(search) = self.search.take()
-            && !take
+            && !accept
         {
             *composer = search.draft;
         }
     }
 }
 
-/// The words of a prompt without those that stand for its pictures.
+/// The text of a prompt without the words that stand for pictures.
 fn bare(prompt: &Prompt) -> String {
     if prompt.images.is_empty() { prompt.text.clone() } else { Composer::of(prompt).without_pictures().whole() }
 }
 
-/// What the file has. A line that is none of ours is passed over.
+/// Reads the file. Lines that are not ours are skipped.
 pub(crate) fn load(file: &Path) -> Vec<String> {
     let Ok(text) = fs::read_to_string(file) else { return Vec::new() };
     let entry = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?.get("text")?.as_str()?.to_owned());
     let entries: Vec<String> = text.lines().filter_map(entry).collect();
-    let (many, first) = (entries.len() > 2 * REMEMBERED, entries.len().saturating_sub(REMEMBERED));
+    let (many, first) = (entries.len() > 2 * PROMPTS, entries.len().saturating_sub(PROMPTS));
     let entries = entries.into_iter().skip(first).collect::<Vec<_>>();
     if many && let Err(error) = rewrite(file, &entries) {
         tracing::warn!(%error, "the history cannot be shortened");
@@ -168,16 +169,16 @@ pub(crate) fn load(file: &Path) -> Vec<String> {
     entries
 }
 
-/// Puts one more into the file.
-pub(crate) fn keep(file: &Path, text: &str) -> io::Result<()> {
+/// Appends a prompt to the file.
+pub(crate) fn append(file: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
-    // One write: lines of others who append at the same time stay whole.
+    // One write, so that lines of concurrent writers stay whole.
     private(OpenOptions::new().create(true).append(true)).open(file)?.write_all(line(text).as_bytes())
 }
 
-/// Never half a file, whatever happens meanwhile.
+/// Replaces the file in one step.
 fn rewrite(file: &Path, entries: &[String]) -> io::Result<()> {
     let beside = file.with_extension(format!("{}.tmp", std::process::id()));
     let text: String = entries.iter().map(|entry| line(entry)).collect();
@@ -189,7 +190,7 @@ fn line(text: &str) -> String {
     format!("{}\n", json!({ "text": text }))
 }
 
-/// For nobody else to read.
+/// Readable for the user alone.
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -226,7 +227,7 @@ mod tests {
         let (mut history, mut composer) = (history(), Composer::with("half a thou"));
         history.walk(&mut composer, Move::Up);
         history.walk(&mut composer, Move::Up);
-        history.put_by(Prompt::text("put by"));
+        history.add_unsent(Prompt::text("put by"));
         assert_eq!(composer.text(), "explain main.rs", "what is shown stays");
         for (way, shown) in [(Move::Up, "put by"), (Move::Up, "Fix the build"), (Move::Down, "put by")] {
             history.walk(&mut composer, way);
@@ -292,13 +293,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("multitap/history.jsonl");
         assert_eq!(load(&file), Vec::<String>::new());
-        keep(&file, "two\nlines").unwrap();
-        keep(&file, "日本").unwrap();
+        append(&file, "two\nlines").unwrap();
+        append(&file, "日本").unwrap();
         assert_eq!(load(&file), ["two\nlines", "日本"]);
         #[cfg(unix)]
         assert_eq!(std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions()) & 0o777, 0o600);
-        fs::write(&file, format!("not ours\n{}", line("x").repeat(2 * REMEMBERED + 1))).unwrap();
-        assert_eq!(load(&file).len(), REMEMBERED);
-        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), REMEMBERED);
+        fs::write(&file, format!("not ours\n{}", line("x").repeat(2 * PROMPTS + 1))).unwrap();
+        assert_eq!(load(&file).len(), PROMPTS);
+        assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), PROMPTS);
     }
 }

@@ -1,10 +1,10 @@
-//! Which key does what: one table, for the screen, for its help, and for the documents.
+//! Which key does what: for the screen, its help and the documents.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::composer::{Erase, Move};
 
-/// What a key is pressed for.
+/// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Send,
@@ -28,62 +28,46 @@ pub(crate) enum Action {
     Complete,
     Recall,
     Suspend,
-    /// From the desktop's clipboard, which has what no terminal hands over.
+    /// From the clipboard of the desktop: terminals hand over text only.
     Paste,
     /// That one of the open questions.
     GoToQuestion(usize),
     Nothing,
 }
 
-/// What is put into the clipboard.
+/// What is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Copied {
     Answer,
     Code,
 }
 
-/// A key and what it does, as people are told.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Binding {
-    pub(crate) keys: &'static str,
-    pub(crate) does: &'static str,
-}
-
-/// What the help shows.
-pub(crate) const BINDINGS: &[Binding] = &[
-    Binding { keys: "Enter", does: "send" },
-    Binding { keys: "Shift+Enter, Alt+Enter, Ctrl+J", does: "new line" },
-    Binding { keys: "Esc", does: "interrupt the turn; twice: clear what is typed or bring back what was sent" },
-    Binding { keys: "Ctrl+C", does: "interrupt or clear; twice: quit" },
-    Binding { keys: "Ctrl+D", does: "quit, when nothing is typed" },
-    Binding { keys: "Ctrl+Z", does: "stop for now, when nobody else is connected; the shell's fg goes on" },
-    Binding { keys: "Shift+Tab", does: "next approval mode" },
-    Binding { keys: "Up, Down", does: "what was typed before; Up takes back a prompt that waits" },
-    Binding { keys: "Ctrl+R", does: "search what was typed before" },
-    Binding { keys: "@, /", does: "mention a file, give a command; Tab or Enter takes what is offered, Esc closes it" },
-    Binding { keys: "Ctrl+V", does: "paste the picture in the clipboard, or its text" },
-    Binding { keys: "PageUp, PageDown", does: "scroll; in a question: through what is asked about" },
-    Binding {
-        keys: "Ctrl+Home, Ctrl+End",
-        does: "to the first line that was read, and again further back; to the latest",
-    },
-    Binding { keys: "Ctrl+F", does: "search; Enter and Up: earlier, Down: later, Esc: done (/ too, when scrolled up)" },
-    Binding { keys: "Ctrl+O", does: "show thoughts and output whole, or fold them again" },
-    Binding { keys: "Alt+C, Alt+X", does: "copy the last answer, the last code" },
-    Binding { keys: "Ctrl+G", does: "write in your editor; in a question: edit it, review the change, then answer" },
-    Binding { keys: "Ctrl+A, Ctrl+E", does: "beginning and end of the line" },
-    Binding { keys: "Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y", does: "cut a word, to the beginning, to the end; put it back" },
-    Binding { keys: "1-9, Up, Down, Enter", does: "answer a question; the first letter of an option does too" },
-    Binding {
-        keys: "Left, Right, Alt+1-9",
-        does: "in a question: the part or the question before, the next, that one of the list",
-    },
-    Binding {
-        keys: "Tab",
-        does: "in a question: comment on the option that the line names, or answer in your own words",
-    },
-    Binding { keys: "Space", does: "in a question of which several answers are true: pick one, or take it back" },
-    Binding { keys: "?", does: "this help, when nothing is typed" },
+/// Keys and what they do, for the help and the documents.
+pub(crate) const BINDINGS: &[(&str, &str)] = &[
+    ("Enter", "send"),
+    ("Shift+Enter, Alt+Enter, Ctrl+J", "new line"),
+    ("Esc", "interrupt the turn; twice: clear what is typed or bring back what was sent"),
+    ("Ctrl+C", "interrupt or clear; twice: quit"),
+    ("Ctrl+D", "quit, when nothing is typed"),
+    ("Ctrl+Z", "stop for now, when nobody else is connected; the shell's fg goes on"),
+    ("Shift+Tab", "next approval mode"),
+    ("Up, Down", "what was typed before; Up takes back a prompt that waits"),
+    ("Ctrl+R", "search what was typed before"),
+    ("@, /", "mention a file, give a command; Tab or Enter takes what is offered, Esc closes it"),
+    ("Ctrl+V", "paste the picture in the clipboard, or its text"),
+    ("PageUp, PageDown", "scroll; in a question: through what is asked about"),
+    ("Ctrl+Home, Ctrl+End", "to the first line that was read, and again further back; to the latest"),
+    ("Ctrl+F", "search; Enter and Up: earlier, Down: later, Esc: done (/ too, when scrolled up)"),
+    ("Ctrl+O", "show thoughts and output whole, or fold them again"),
+    ("Alt+C, Alt+X", "copy the last answer, the last code"),
+    ("Ctrl+G", "write in your editor; in a question: edit it, review the change, then answer"),
+    ("Ctrl+A, Ctrl+E", "beginning and end of the line"),
+    ("Ctrl+W, Ctrl+U, Ctrl+K, Ctrl+Y", "cut a word, to the beginning, to the end; put it back"),
+    ("1-9, Up, Down, Enter", "answer a question; the first letter of an option does too"),
+    ("Left, Right, Alt+1-9", "in a question: the part or the question before, the next, that one of the list"),
+    ("Tab", "in a question: comment on the option that the line names, or answer in your own words"),
+    ("Space", "in a question of which several answers are true: pick one, or take it back"),
+    ("?", "this help, when nothing is typed"),
 ];
 
 /// What a key does where text is typed.

@@ -1,33 +1,32 @@
 //! A live session on the screen.
 //!
-//! Data walks in a circle: keys and events become messages, `app::update` is the only place where the model changes,
-//! what it wants done comes back as effects, and `view` draws the model and nothing else. The session is a
-//! [`multitap_hub::Session`], wherever it runs.
+//! Data flows in a circle: keys and events become messages, `app::update` is the only place where the model changes, it
+//! returns effects, and `view` draws the model. The session is a [`multitap_hub::Session`], local or remote.
 //!
 //! Must not come in: agents, doors, settings files, the log.
 
 mod app;
-mod around;
-mod choose;
+#[doc(hidden)]
+pub mod bench_screen;
+mod choice;
 mod clean;
 mod commands;
 mod complete;
 mod composer;
 mod effect;
-mod figures;
 mod files;
 mod highlight;
 mod history;
-mod keep;
+mod host;
 mod keys;
+mod lease;
 mod markdown;
 mod msg;
+mod number;
 mod picture;
 mod preferences;
 mod run;
-mod seat;
-#[doc(hidden)]
-pub mod stage;
+mod saved_text;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -36,11 +35,14 @@ mod transcript;
 mod view;
 mod wrap;
 
-pub use around::{Address, Answer, Around, Clip, Clipboard, Earlier, Elsewhere, Share};
-pub use choose::{Choosing, choose};
-pub use effect::Outcome;
+pub use choice::{ChoiceDialog, choose};
+pub use effect::ScreenExit;
+pub use host::{
+    ClipboardContent, DetachedHost, HostFuture, JoinAddress, ReadClipboard, ResumableSession, ShareRequest,
+    TerminalHost,
+};
+pub use lease::{TerminalLease, WaitInterrupted};
 pub use picture::{LARGEST as LARGEST_PICTURE, PictureError, read as read_picture};
-pub use preferences::{Notify, Preferences};
-pub use run::{Branch, Editing, Editor, Options, RunError, run};
-pub use seat::{GaveUp, Seat};
-pub use terminal::{give_back, let_go};
+pub use preferences::{Notifications, TerminalPreferences};
+pub use run::{EditFuture, OpenEditor, ReadBranch, ScreenError, ScreenOptions, run};
+pub use terminal::{detach_stdin, restore_terminal};

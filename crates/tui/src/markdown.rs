@@ -1,4 +1,4 @@
-//! Markdown to lines: what agents write, as far as a screen of characters can show it. Pure.
+//! Markdown to lines, as far as a screen of characters can show it. Pure.
 
 mod flow;
 mod hidden;
@@ -9,7 +9,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-pub(crate) use self::flow::{Dress, Flow};
+pub(crate) use self::flow::{Flow, TextStyle};
 pub(crate) use self::part::last_code;
 use self::table::Table;
 use crate::clean::{clean, unescaped};
@@ -17,43 +17,43 @@ use crate::highlight;
 use crate::theme::Theme;
 use crate::wrap::{width, wrap};
 
-/// What a text comes to on a screen of so many columns.
+/// The lines of a text on a screen of that width.
 pub(crate) fn lines(text: &str, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     Page::new(columns, theme).read(text).0
 }
 
-/// Quotes and lists within one another that are shown as such: deeper ones fit on no screen, and every line of theirs
-/// would cost as much as they are deep.
-const DEEPEST: usize = 32;
+/// How deep nested quotes and lists are indented. Deeper ones fit on no screen, and each of their lines would cost as much
+/// as the depth.
+const MAX_DEPTH: usize = 32;
 
-/// A page under way.
+/// A page being laid out.
 struct Page {
     theme: Theme,
     columns: usize,
     lines: Vec<Line<'static>>,
-    /// The line under way.
+    /// The current line.
     spans: Vec<Span<'static>>,
     styles: Vec<Style>,
     /// What stands before each line: quotes and the indentation of lists.
     margins: Vec<Margin>,
-    /// Quotes and lists that are open beyond the deepest.
+    /// Open quotes and lists that are not indented.
     too_deep: usize,
-    /// The numbers of the lists that are open; nothing for bullets.
+    /// The next numbers of the open lists; `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// The code under way, and its language.
+    /// The open block of code, and its language.
     code: Option<(String, String)>,
     table: Option<Table>,
-    /// Where the links lead that are open, with their titles.
+    /// The targets of the open links, with their titles.
     links: Vec<String>,
-    /// Whether an empty line has to come before the next block.
+    /// The next block begins after an empty line.
     apart: bool,
-    /// Nothing is before this page.
+    /// The text begins with this page.
     is_first: bool,
-    /// How far the text is shown.
+    /// The text up to here is shown.
     shown: usize,
 }
 
-/// What stands before a line: something on the first, something on the others.
+/// What stands before the lines of a quote or an item: on the first of them, and on the others.
 struct Margin {
     first: Option<String>,
     rest: String,
@@ -79,7 +79,7 @@ impl Page {
         }
     }
 
-    /// The lines of a text, and whether what follows stands apart from them.
+    /// The lines of a text, and whether an empty line must follow them.
     fn read(mut self, text: &str) -> (Vec<Line<'static>>, bool) {
         let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
         let text = unescaped(text);
@@ -189,14 +189,8 @@ impl Page {
                 });
                 self.push_style(Modifier::UNDERLINED);
             }
-            Tag::HtmlBlock
-            | Tag::FootnoteDefinition(_)
-            | Tag::DefinitionList
-            | Tag::DefinitionListTitle
-            | Tag::DefinitionListDefinition
-            | Tag::Superscript
-            | Tag::Subscript
-            | Tag::MetadataBlock(_) => self.block(),
+            // HTML; the rest is not enabled.
+            _ => self.block(),
         }
     }
 
@@ -241,15 +235,7 @@ impl Page {
                     self.say(&format!(" ({url})"), style);
                 }
             }
-            TagEnd::TableHead
-            | TagEnd::TableRow
-            | TagEnd::FootnoteDefinition
-            | TagEnd::DefinitionList
-            | TagEnd::DefinitionListTitle
-            | TagEnd::DefinitionListDefinition
-            | TagEnd::Superscript
-            | TagEnd::Subscript
-            | TagEnd::MetadataBlock(_) => {}
+            _ => {}
         }
     }
 
@@ -285,7 +271,7 @@ impl Page {
         self.spans.last().is_some_and(|span| span.content == url)
     }
 
-    /// Another block begins.
+    /// Begins a block.
     fn block(&mut self) {
         self.end_line();
         if std::mem::take(&mut self.apart) && !(self.is_first && self.lines.is_empty()) {
@@ -300,7 +286,7 @@ impl Page {
 
     fn indent_by(&mut self, margin: Margin) {
         let leaves_room = self.indent() + width(&margin.rest) <= self.columns.div_ceil(2);
-        if self.margins.len() < DEEPEST && leaves_room {
+        if self.margins.len() < MAX_DEPTH && leaves_room {
             self.margins.push(margin);
         } else {
             self.too_deep += 1;
@@ -335,7 +321,7 @@ impl Page {
         }
     }
 
-    /// A line that fits, with what stands before it.
+    /// Adds a line that fits, with its margins.
     fn put(&mut self, line: Line<'static>) {
         let quiet = self.theme.quiet();
         let margins = self.margins.iter_mut();
@@ -354,7 +340,7 @@ impl Page {
         self.apart = true;
     }
 
-    /// A line of code, or about it.
+    /// Adds a line of code, or about it.
     fn put_further_in(&mut self, line: Line<'static>) {
         let columns = self.columns.saturating_sub(self.indent() + 2);
         for piece in wrap(line, columns, 2) {
@@ -374,7 +360,7 @@ impl Page {
     }
 
     fn end(&mut self) {
-        // A text under way may stop in the middle of anything.
+        // A text that is still being written may end anywhere.
         self.end_code();
         self.end_table();
         self.end_line();
@@ -390,7 +376,7 @@ mod tests {
         lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
     }
 
-    /// What a text comes to grows with its length, however deep it is nested: counted in spans, not timed.
+    /// The size of the result is linear in the text, however deep it is nested. Counts spans, not time.
     #[test]
     fn deep_nesting_grows_no_faster_than_its_text() {
         let texts: [fn(usize) -> String; 8] = [

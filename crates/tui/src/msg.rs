@@ -7,10 +7,11 @@ use multitap_event::{ClientRef, Decide, Event, Image, Prompt, Timestamp};
 use multitap_hub::State;
 use ratatui::layout::Size;
 
-use crate::around::{Address, Earlier};
 use crate::complete::Wanted;
+use crate::effect::Edited;
+use crate::host::{JoinAddress, ResumableSession};
 
-/// What the clipboard had.
+/// What the clipboard held.
 #[derive(Debug)]
 pub(crate) enum Clipped {
     Picture(Image),
@@ -21,60 +22,60 @@ pub(crate) enum Clipped {
 /// One thing that happened.
 #[derive(Debug)]
 pub(crate) enum Msg {
-    /// In the session.
     Event(Box<Event>),
-    /// Events are lost between these two.
+    /// The events between these two are lost.
     Gap {
         after: u64,
         next: u64,
     },
-    /// The session as it is now.
+    /// The state of the session.
     Snapshot(Box<State>),
-    /// What came before the first event that is known; nothing if that is the first there is.
+    /// Older events. An empty list means that there are none.
     Fetched(Result<Vec<Event>, String>),
     Key(KeyEvent),
     Paste(String),
-    /// Lines up, or down where it is positive.
+    /// The wheel was turned by that many lines, up if they are negative.
     Wheel(isize),
     Resized(Size),
+    /// The terminal got or lost the focus.
     Focused(bool),
-    /// This branch is checked out.
+    /// The branch that is checked out.
     Branch(Option<String>),
     /// The connection to a session that runs elsewhere is lost, and why.
     ConnectionLost(String),
     /// It is back, with this client.
     Reconnected(ClientRef),
-    /// Something that was asked for was not done.
+    /// A request was refused.
     Refused(String),
-    /// A prompt was not taken, and why.
+    /// A prompt was refused.
     NotSent {
         prompt: Prompt,
         why: String,
     },
-    /// A prompt was not taken back, and why, unless that is because it waits no longer.
+    /// A prompt could not be withdrawn. `why` is `None` if it was already sent to the agent.
     NotWithdrawn {
         prompt: Prompt,
         why: Option<String>,
     },
-    /// An answer was not taken, and why.
+    /// An answer was refused.
     NotDecided {
         decide: Decide,
         why: String,
     },
-    /// What was written is kept in that file, or could not be; and why it was not used.
-    Kept {
+    /// A text that could not be used was saved in a file, or could not be. `why` it could not be used.
+    TextSaved {
         text: String,
         why: String,
         file: Result<PathBuf, String>,
     },
-    /// An editor was closed with this text.
+    /// The editor was closed.
     Edited {
-        what: crate::effect::Edited,
+        what: Edited,
         text: String,
     },
-    /// An editor failed, and what became of the text.
+    /// The editor failed.
     NotEdited(String),
-    /// These files match.
+    /// Files that match.
     Found {
         wanted: Wanted,
         paths: Vec<String>,
@@ -87,16 +88,16 @@ pub(crate) enum Msg {
     },
     /// The clipboard was read.
     Clipped(Result<Clipped, String>),
-    Sessions(Vec<Earlier>),
+    Sessions(Vec<ResumableSession>),
     Agents(Vec<String>),
-    /// Where others can join now.
-    Shared(Option<Address>),
+    /// The door is open at that address, or closed.
+    Shared(Option<JoinAddress>),
     /// The time to press a key again is over.
     RepeatExpired,
     /// A question has been open long enough to be read, or closed long enough to be noticed.
     QuestionSeen,
     /// The time, while a turn runs.
     Clock(Timestamp),
-    /// No more comes: the session is over, or this client was sent away.
+    /// No more events come, and why.
     Over(String),
 }

@@ -1,4 +1,4 @@
-//! Pictures for a prompt, from files and from elsewhere. Reading takes time: this is called off the task of the screen.
+//! Pictures for a prompt, from files or the clipboard. Blocking.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -7,26 +7,23 @@ use std::{fs, io};
 use base64::Engine as _;
 use multitap_event::{Image, ImageError};
 
-/// The largest picture that is taken, in bytes.
+/// Maximum size of a picture in bytes.
 pub const LARGEST: usize = 20 * 1024 * 1024;
 
-/// Why there is no picture.
+/// A picture could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// The file cannot be read.
     #[error(transparent)]
     Unreadable(#[from] io::Error),
-    /// It has so many bytes.
-    #[error("{0} bytes are too many: at most {LARGEST} can be sent")]
+    #[error("the picture has {0} bytes; the limit is {LARGEST}")]
     TooLarge(u64),
-    /// It is something else.
     #[error(transparent)]
     NotOne(#[from] ImageError),
 }
 
 /// Reads a picture from a file.
 pub fn read(path: &Path) -> Result<Image, PictureError> {
-    // What is no file may have no end, or keep whoever opens it waiting.
+    // Opens regular files only: a FIFO would block.
     let about = fs::metadata(path)?;
     if !about.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file").into());
@@ -38,14 +35,14 @@ pub fn read(path: &Path) -> Result<Image, PictureError> {
     of(&bytes)
 }
 
-/// Reads a picture that was named in a folder; also gives its name.
+/// Reads a picture by its path in a folder. Also returns its name.
 pub(crate) fn named(folder: Option<&Path>, path: &str) -> (String, Result<Image, String>) {
     let path = folder.map_or_else(|| path.into(), |folder| folder.join(path));
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     (name, read(&path).map_err(|why| format!("{}: {why}", path.display())))
 }
 
-/// A picture that is at hand.
+/// A picture from its bytes.
 pub(crate) fn of(bytes: &[u8]) -> Result<Image, PictureError> {
     fits(bytes.len() as u64)?;
     let media_type = Image::media_type_of(bytes)?;
@@ -72,7 +69,7 @@ mod tests {
             ("cat.png", "image/png", "iVBORwE=")
         );
         assert!(named(Some(folder.path()), "cat.txt").1.unwrap_err().contains("not a PNG"));
-        assert!(of(&vec![0; LARGEST + 1]).unwrap_err().to_string().contains("too many"));
+        assert!(of(&vec![0; LARGEST + 1]).unwrap_err().to_string().contains("the limit is"));
         fs::create_dir(folder.path().join("folder.png")).unwrap();
         assert!(named(Some(folder.path()), "folder.png").1.unwrap_err().contains("not a regular file"));
         #[cfg(unix)]

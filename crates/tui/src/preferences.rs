@@ -1,32 +1,32 @@
-//! How whoever sits here wants their terminal used.
+//! The user's preferences for the terminal.
 
-/// What they prefer.
+/// Colours, notifications and the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Preferences {
+pub struct TerminalPreferences {
     pub colours: bool,
-    pub notify: Notify,
-    /// The wheel scrolls. The terminal then marks text only with a key held down, mostly Shift.
+    pub notify: Notifications,
+    /// The wheel scrolls. Most terminals then select text only while Shift is held.
     pub mouse: bool,
 }
 
-impl Default for Preferences {
+impl Default for TerminalPreferences {
     fn default() -> Self {
-        Self { colours: true, notify: Notify::default(), mouse: false }
+        Self { colours: true, notify: Notifications::default(), mouse: false }
     }
 }
 
-/// How they are called while they look elsewhere, when a question comes or a turn ends.
+/// How a question or the end of a turn is announced while the user looks elsewhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Notify {
+pub enum Notifications {
     Off,
     Bell,
-    /// A notification of the desktop, from terminals that make one.
+    /// A desktop notification, where the terminal supports it.
     Desktop,
     #[default]
     Both,
 }
 
-impl Notify {
+impl Notifications {
     pub(crate) fn rings(self) -> bool {
         matches!(self, Self::Bell | Self::Both)
     }

@@ -1,4 +1,4 @@
-//! The loop: what happens goes to `update`, what it wants is carried out, and the screen is drawn when it rests.
+//! The loop of the screen: passes messages to `update`, carries out effects, and draws frames.
 
 mod effects;
 
@@ -20,128 +20,125 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::app::{Model, update};
-use crate::around::{Around, Clipboard};
-use crate::effect::{Edited, Effect, Outcome};
+use crate::effect::{Edited, Effect, ScreenExit};
 use crate::files::Files;
 use crate::history::{self, History};
+use crate::host::{ReadClipboard, TerminalHost};
+use crate::lease::{LeasedTerminal, TerminalLease};
 use crate::msg::Msg;
-use crate::preferences::Preferences;
-use crate::seat::{Seat, Taken};
+use crate::preferences::TerminalPreferences;
 use crate::terminal;
 use crate::theme::Theme;
 use crate::view::{Layout, title, view};
 
 /// The shortest time between two frames.
 const FRAME: Duration = Duration::from_millis(16);
-/// How often the screen shows that a turn is at it.
-pub(crate) const BEAT: Duration = Duration::from_millis(100);
-/// How long a question is on the screen before a key answers it, and gone before a key does something else.
-const READ: Duration = Duration::from_millis(500);
-/// How long a key waits to be pressed again.
-const AGAIN: Duration = Duration::from_secs(2);
-/// How many events of the past are on the screen at first.
+/// How often the spinner turns while a turn runs.
+pub(crate) const SPIN: Duration = Duration::from_millis(100);
+/// How long keys are ignored after a question opens, and keys for it after it closes.
+const UNSEEN: Duration = Duration::from_millis(500);
+/// How soon a key must be pressed again to count as a repeat.
+const REPEAT: Duration = Duration::from_secs(2);
+/// How many past events are shown at first.
 const TAIL: u64 = 2000;
-/// How long nobody may have touched a key to be called, where the terminal does not tell whether they look.
+/// Without a key for this long, users of terminals that report no focus are notified.
 const AWAY: Duration = Duration::from_secs(30);
-/// How long what was asked of the session last may take when somebody leaves.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How many answers may be under way.
-const ANSWERS: usize = 64;
+/// How long the last calls to the session may take after the user leaves.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+/// Capacity of the queue of results.
+const RESULTS: usize = 64;
 
-/// What the screen needs to know.
+/// What a screen starts with.
 #[derive(Clone)]
-pub struct Options {
-    /// Who sits here.
+pub struct ScreenOptions {
+    /// The client at this screen.
     pub me: ClientRef,
-    /// Where the session works, as people write it.
+    /// The folder of the session, as it is shown.
     pub folder: String,
-    pub branch: Branch,
-    /// Where others join, if they can.
-    pub door: Option<String>,
-    pub preferences: Preferences,
-    /// What a prompt does that comes while a turn runs.
+    pub branch: ReadBranch,
+    /// The address at which others join.
+    pub address: Option<String>,
+    pub preferences: TerminalPreferences,
+    /// What to do with a prompt sent while the agent is busy.
     pub when_busy: WhenBusy,
-    /// Lets the user edit a text, in a program of their own on this terminal.
-    pub editor: Editor,
-    /// Where the files are that can be mentioned, if they are on this machine.
+    /// Opens a text in the user's editor, on this terminal.
+    pub editor: OpenEditor,
+    /// Where `@` finds files, if they are on this machine.
     pub root: Option<PathBuf>,
-    /// Where what was sent is kept for other sessions.
+    /// The file of earlier prompts, shared by all sessions.
     pub history: Option<PathBuf>,
-    /// What lies around the session.
-    pub around: Arc<dyn Around>,
-    /// What is pasted with Ctrl+V.
-    pub clipboard: Clipboard,
-    /// Whether the session ends when this screen is left: then others who are connected are thought of.
+    pub host: Arc<dyn TerminalHost>,
+    pub clipboard: ReadClipboard,
+    /// Whether the session ends with this screen. If others are connected, the user is asked before leaving.
     pub is_host: bool,
-    /// A first line for whoever sits here.
+    /// The first notice.
     pub greeting: Option<String>,
 }
 
-/// Looks which branch is checked out where the session works.
-pub type Branch = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+/// Reads which branch is checked out in the folder of the session.
+pub type ReadBranch = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// Edits a text. Whatever has the terminal for it ends when this is dropped.
-pub type Editor = Arc<dyn Fn(String) -> Editing + Send + Sync>;
-/// A text that is being edited.
-pub type Editing = Pin<Box<dyn Future<Output = io::Result<String>> + Send>>;
+/// Opens a text in the user's editor.
+pub type OpenEditor = Arc<dyn Fn(String) -> EditFuture + Send + Sync>;
 
-impl fmt::Debug for Options {
+/// The edited text. Dropping it ends the editor.
+pub type EditFuture = Pin<Box<dyn Future<Output = io::Result<String>> + Send>>;
+
+impl fmt::Debug for ScreenOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("me", &self.me).field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("ScreenOptions").field("me", &self.me).field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
 /// The screen could not be shown.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub enum ScreenError {
     #[error("the terminal cannot be used")]
     Terminal(#[from] io::Error),
     #[error(transparent)]
     Join(#[from] JoinError),
 }
 
-/// Shows a session until somebody leaves or it is over. The screen stays taken: another session may come next.
-pub async fn run(seat: &mut Seat, session: Session, options: Options) -> Result<Outcome, RunError> {
+/// Shows a session until the user leaves or it is over. The lease still holds the screen then, for the next session.
+pub async fn run(
+    lease: &mut TerminalLease,
+    session: Session,
+    options: ScreenOptions,
+) -> Result<ScreenExit, ScreenError> {
     let from = if session.last() > TAIL { JoinFrom::Tail(TAIL) } else { JoinFrom::Start };
     let joined = session.join(Join::new(options.me.clone()).from(from)).await?;
-    let mut model = Model::new(joined.client, options.folder, Theme::new(options.preferences.colours));
+    let mut model = Model::new(joined.client, options.folder.clone(), Theme::new(options.preferences.colours));
     if let Some(state) = joined.snapshot {
         drop(model.begin(*state));
     }
-    (model.session.id, model.session.address) = (Some(session.id().to_string()), options.door);
-    (model.session.is_host, model.status.notice) = (options.is_host, options.greeting);
+    (model.session.id, model.session.address) = (Some(session.id().to_string()), options.address.clone());
+    (model.session.is_host, model.status.notice) = (options.is_host, options.greeting.clone());
     if let Some(file) = options.history.clone() {
         let past = tokio::task::spawn_blocking(move || history::load(&file)).await;
         model.prompt.history = History::new(past.unwrap_or_default());
     }
-    let taken = seat.take(options.preferences)?;
-    let layout = Layout::new(&model, taken.screen.size()?);
-    let (answers, answered) = mpsc::channel(ANSWERS);
+    let terminal = lease.acquire(options.preferences)?;
+    let layout = Layout::new(&model, terminal.screen.size()?);
+    let (results, arrived) = mpsc::channel(RESULTS);
     let mut looping = Loop {
         session,
         model,
         layout,
-        taken,
+        terminal,
         feed: joined.feed,
-        answers,
-        answered,
-        when_busy: options.when_busy,
-        branch: options.branch,
-        editor: options.editor,
-        around: options.around,
-        clipboard: options.clipboard,
+        results,
+        arrived,
         files: options.root.clone().map(|root| Arc::new(Files::new(root))),
-        root: options.root,
-        history: options.history,
+        options,
         tasks: TaskTracker::new(),
-        asked: FuturesUnordered::new(),
-        lent: None,
+        calls: FuturesUnordered::new(),
+        editing: None,
         pressed: Instant::now(),
         leaving: None,
     };
     let ended = looping.run().await;
-    // Whoever sends and leaves at once has sent.
-    timeout(LAST_WORDS, async { while looping.asked.next().await.is_some() {} }).await.ok();
+    // A prompt that was sent just before leaving still reaches the session.
+    timeout(LAST_CALLS, async { while looping.calls.next().await.is_some() {} }).await.ok();
     looping.tasks.close();
     ended
 }
@@ -151,33 +148,27 @@ struct Loop<'a> {
     model: Model,
     /// Of the last frame.
     layout: Layout,
-    /// Who has the terminal meanwhile, and what for.
-    lent: Option<(Edited, Editing)>,
-    taken: &'a mut Taken,
+    /// The editor that has the terminal, and what it edits.
+    editing: Option<(Edited, EditFuture)>,
+    terminal: &'a mut LeasedTerminal,
     feed: Feed,
-    answers: mpsc::Sender<Msg>,
-    answered: mpsc::Receiver<Msg>,
-    when_busy: WhenBusy,
-    branch: Branch,
-    editor: Editor,
-    around: Arc<dyn Around>,
-    clipboard: Clipboard,
+    results: mpsc::Sender<Msg>,
+    arrived: mpsc::Receiver<Msg>,
+    options: ScreenOptions,
     files: Option<Arc<Files>>,
-    root: Option<PathBuf>,
-    history: Option<PathBuf>,
     tasks: TaskTracker,
-    /// What was asked of the session, begun in the order in which it was asked.
-    asked: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Msg>> + Send>>>,
-    /// When somebody last did something.
+    /// Calls to the session, begun in the order of their effects.
+    calls: FuturesUnordered<Pin<Box<dyn Future<Output = Option<Msg>> + Send>>>,
+    /// When the last input arrived.
     pressed: Instant,
-    leaving: Option<Outcome>,
+    leaving: Option<ScreenExit>,
 }
 
 impl Loop<'_> {
-    async fn run(&mut self) -> Result<Outcome, RunError> {
+    async fn run(&mut self) -> Result<ScreenExit, ScreenError> {
         let mut drawn = Instant::now().checked_sub(FRAME).unwrap_or_else(Instant::now);
-        let (mut beat, mut ripe, mut read) = (drawn, None, None);
-        let (mut dirty, mut again, mut over, mut has_drawn) = (true, None, false, false);
+        let (mut spin_at, mut seen_at, mut unseen) = (drawn, None, None);
+        let (mut dirty, mut repeat_until, mut over, mut has_drawn) = (true, None, false, false);
         let mut reaches = self.session.reaches();
         let mut continued = terminal::Continued::new()?;
         self.carry_out(Effect::Branch);
@@ -185,45 +176,44 @@ impl Loop<'_> {
             if let Some(outcome) = self.leaving.take() {
                 return Ok(outcome);
             }
-            // What was typed before there was this screen.
-            if self.lent.is_none()
-                && let Some(read) = self.taken.typed.pop_front()
+            // Input from before this session.
+            if self.editing.is_none()
+                && let Some(read) = self.terminal.typed.pop_front()
             {
                 self.on_input(read);
                 dirty = true;
                 continue;
             }
-            if dirty && self.lent.is_none() && drawn.elapsed() >= FRAME {
+            if dirty && self.editing.is_none() && drawn.elapsed() >= FRAME {
                 match self.draw() {
                     Err(error) if has_drawn => return Ok(gone(&error)),
                     drawn => drawn?,
                 }
                 has_drawn = true;
-                // Each question has its own time to be read, from when it is seen; and so has that it went.
-                if let Some((question, came)) = self.model.unseen()
-                    && read.as_ref().is_none_or(|(read, had_come)| read != question || *had_come != came)
-                {
-                    (read, ripe) = (Some((question.clone(), came)), Some(Instant::now() + READ));
+                // The user has had no time to see a question that opened or closed with this frame.
+                let now = self.model.unseen().map(|(question, opened)| (question.clone(), opened));
+                if now.is_some() && now != unseen {
+                    (unseen, seen_at) = (now, Some(Instant::now() + UNSEEN));
                 }
                 (drawn, dirty) = (Instant::now(), false);
             }
             tokio::select! {
-                read = self.taken.input.next(), if self.lent.is_none() => match read {
+                read = self.terminal.input.next(), if self.editing.is_none() => match read {
                     Some(Ok(read)) => {
                         self.pressed = Instant::now();
-                        again = Some(self.pressed + AGAIN);
+                        repeat_until = Some(self.pressed + REPEAT);
                         self.on_input(read);
                     }
                     Some(Err(error)) => return Ok(gone(&error)),
-                    // Nobody sits here any more.
-                    None => return Ok(Outcome::Gone),
+                    // The terminal is gone.
+                    None => return Ok(ScreenExit::TerminalGone),
                 },
-                told = self.feed.next(), if !over => match told {
-                    Some(told) => {
-                        self.on_told(told);
-                        // What came together is drawn together.
-                        while let Some(told) = self.feed.try_next() {
-                            self.on_told(told);
+                item = self.feed.next(), if !over => match item {
+                    Some(item) => {
+                        self.on_feed(item);
+                        // Events that arrived together are drawn together.
+                        while let Some(item) = self.feed.try_next() {
+                            self.on_feed(item);
                         }
                     }
                     None => {
@@ -236,13 +226,13 @@ impl Loop<'_> {
                         self.on(Msg::Over(why));
                     }
                 },
-                Some(msg) = self.answered.recv() => self.on(msg),
-                Some(msg) = self.asked.next() => if let Some(msg) = msg { self.on(msg) },
-                text = edited(&mut self.lent) => match self.take_back(text) {
+                Some(msg) = self.arrived.recv() => self.on(msg),
+                Some(msg) = self.calls.next() => if let Some(msg) = msg { self.on(msg) },
+                text = edited(&mut self.editing) => match self.edited(text) {
                     Ok(()) => {}
                     Err(error) => return Ok(gone(&error)),
                 },
-                () = continued.next(), if self.lent.is_none() => match self.taken.screen.again() {
+                () = continued.next(), if self.editing.is_none() => match self.terminal.screen.resume() {
                     Ok(()) => {}
                     Err(error) => return Ok(gone(&error)),
                 },
@@ -252,20 +242,20 @@ impl Loop<'_> {
                         let me = reaches.client().unwrap_or_else(|| self.model.session.me.clone());
                         self.on(Msg::Reconnected(me));
                     }
-                    // The end of the feed says it.
+                    // The feed ends, too.
                     Reach::Gone(_) => {}
                 },
-                () = at(again) => {
-                    again = None;
+                () = at(repeat_until) => {
+                    repeat_until = None;
                     self.on(Msg::RepeatExpired);
                 }
-                () = sleep_until(drawn + FRAME), if dirty && self.lent.is_none() => continue,
-                () = at(ripe) => {
-                    (read, ripe) = (None, None);
+                () = sleep_until(drawn + FRAME), if dirty && self.editing.is_none() => continue,
+                () = at(seen_at) => {
+                    (unseen, seen_at) = (None, None);
                     self.on(Msg::QuestionSeen);
                 }
-                () = sleep_until(beat), if !over && self.model.session.state.is_busy() => {
-                    beat = Instant::now() + BEAT;
+                () = sleep_until(spin_at), if !over && self.model.session.state.is_busy() => {
+                    spin_at = Instant::now() + SPIN;
                     self.on(Msg::Clock(Timestamp::now()));
                 }
             }
@@ -276,11 +266,11 @@ impl Loop<'_> {
     fn draw(&mut self) -> io::Result<()> {
         self.layout = Layout::new(&self.model, self.layout.size);
         let (model, layout) = (&self.model, &self.layout);
-        self.taken.screen.draw(&title(model), |frame| view(model, layout, frame))
+        self.terminal.screen.draw(&title(model), |frame| view(model, layout, frame))
     }
 
-    fn on_told(&mut self, told: Told) {
-        match told {
+    fn on_feed(&mut self, item: Told) {
+        match item {
             Told::Event(entry) => {
                 if let Some(event) = entry.event() {
                     self.on(Msg::Event(Box::new(event.clone())));
@@ -316,10 +306,10 @@ impl Loop<'_> {
         }
     }
 
-    /// The editor is closed, and the screen is ours again.
-    fn take_back(&mut self, text: io::Result<String>) -> io::Result<()> {
-        let Some((what, _)) = self.lent.take() else { return Ok(()) };
-        self.taken.screen.again()?;
+    /// The editor is closed: takes the screen back.
+    fn edited(&mut self, text: io::Result<String>) -> io::Result<()> {
+        let Some((what, _)) = self.editing.take() else { return Ok(()) };
+        self.terminal.screen.resume()?;
         self.on(match text {
             Ok(text) => Msg::Edited { what, text },
             Err(error) => Msg::NotEdited(error.to_string()),
@@ -328,27 +318,27 @@ impl Loop<'_> {
     }
 
     fn suspend(&mut self) {
-        if let Err(error) = self.taken.screen.stop() {
+        if let Err(error) = self.terminal.screen.stop() {
             self.on(Msg::Refused(format!("this program cannot be stopped: {error}")));
         }
     }
 }
 
-/// Waits for the text that is being edited; for ever if there is none.
-async fn edited(lent: &mut Option<(Edited, Editing)>) -> io::Result<String> {
-    match lent {
+/// Waits for the editor; forever if there is none.
+async fn edited(editing: &mut Option<(Edited, EditFuture)>) -> io::Result<String> {
+    match editing {
         Some((_, editing)) => editing.await,
         None => std::future::pending().await,
     }
 }
 
-/// A terminal that could be used and cannot any more is gone.
-fn gone(error: &io::Error) -> Outcome {
+/// The terminal worked before: it is gone.
+fn gone(error: &io::Error) -> ScreenExit {
     tracing::warn!(%error, "the terminal is gone");
-    Outcome::Gone
+    ScreenExit::TerminalGone
 }
 
-/// Waits for that moment; for ever if there is none.
+/// Waits until then; forever if there is no time.
 async fn at(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

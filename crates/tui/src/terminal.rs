@@ -1,4 +1,4 @@
-//! The terminal itself: taken over, and given back as it was, however this process ends.
+//! The terminal itself: taken over, and restored however this process ends.
 
 use std::io::{self, Stdout, Write as _};
 use std::panic;
@@ -18,33 +18,32 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Size;
 use ratatui::{Frame, Terminal};
 
-use crate::preferences::Preferences;
+use crate::preferences::TerminalPreferences;
 
-/// The wheel does not press the arrow keys, as it does in programs that know no mouse: those walk through what was typed.
+/// The wheel must not press the arrow keys: they walk through the history.
 const NO_ARROWS: &str = "\x1b[?1007l";
 const ARROWS: &str = "\x1b[?1007h";
 
-/// The terminal remembers the title it had, and takes it back.
-const KEEP_TITLE: &str = "\x1b[22;2t";
-const TAKE_TITLE_BACK: &str = "\x1b[23;2t";
-/// It remembers one.
+/// Saves the title of the window, and restores it.
+const SAVE_TITLE: &str = "\x1b[22;2t";
+const RESTORE_TITLE: &str = "\x1b[23;2t";
+/// A title is saved.
 static HAS_TITLE: AtomicBool = AtomicBool::new(false);
 
-/// The screen, for as long as it is ours.
+/// The alternate screen. Dropping it restores the terminal.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    preferences: Preferences,
-    /// The title that the window has from here.
+    preferences: TerminalPreferences,
+    /// The title that was set last.
     title: String,
 }
 
 impl Screen {
-    /// Takes the screen over.
-    pub(crate) fn take(preferences: Preferences) -> io::Result<Self> {
-        give_back_on_panic();
+    /// Takes over the terminal.
+    pub(crate) fn take(preferences: TerminalPreferences) -> io::Result<Self> {
+        restore_on_panic();
         enter(preferences)?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()));
-        // What was taken is given back, also if it cannot be used.
         terminal.map(|terminal| Self { terminal, preferences, title: String::new() }).inspect_err(|_| leave())
     }
 
@@ -52,68 +51,66 @@ impl Screen {
         self.terminal.size()
     }
 
-    /// Another program may have the terminal for a while.
-    pub(crate) fn let_others(&mut self) {
+    /// Leaves the terminal to another program for a while.
+    pub(crate) fn suspend(&mut self) {
         leave();
     }
 
-    /// The terminal is ours again, whatever was drawn on it meanwhile.
-    pub(crate) fn again(&mut self) -> io::Result<()> {
-        // What was asked of it is asked anew: nobody knows what became of it.
+    /// Takes the terminal back, whatever was drawn on it meanwhile.
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
+        // Its modes are unknown: reset and set them again.
         leave();
         enter(self.preferences)?;
         self.title.clear();
         execute!(io::stdout(), Clear(ClearType::All))?;
-        // A new one knows of nothing that is drawn. To clear the old one would ask the terminal where its cursor is, and
-        // whoever waits for keys would get the answer.
+        // A new `Terminal` draws everything. Clearing the old one would ask the terminal for the position of its cursor,
+        // and the reader of keys would get the reply.
         self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
         Ok(())
     }
 
-    /// Draws a frame, under that title.
+    /// Draws a frame, and sets the title of the window.
     pub(crate) fn draw(&mut self, title: &str, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
-        // A panic of some other task ends that task, and not this screen.
+        // The panic of another task left the alternate screen.
         if PANICKED.swap(false, Ordering::Relaxed) {
-            self.again()?;
+            self.resume()?;
         }
         if self.title != title {
-            execute!(io::stdout(), SetTitle(title)).ok(); // a courtesy
+            execute!(io::stdout(), SetTitle(title)).ok(); // optional
             title.clone_into(&mut self.title);
         }
         self.terminal.draw(view).map(drop)
     }
 
-    /// Stops this program, as Ctrl+Z does elsewhere, until the shell lets it go on.
+    /// Stops this program until the shell continues it, as Ctrl+Z does elsewhere.
     #[cfg(unix)]
     pub(crate) fn stop(&mut self) -> io::Result<()> {
         use rustix::process::{Signal, kill_current_process_group};
-        self.let_others();
+        self.suspend();
         let stopped = kill_current_process_group(Signal::TSTP);
-        self.again()?;
+        self.resume()?;
         Ok(stopped?)
     }
 
-    /// There is no shell here that could.
+    /// Elsewhere there is no job control.
     #[cfg(not(unix))]
     pub(crate) fn stop(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
 
-impl Screen {
-    /// Puts a text into the clipboard, where the terminal takes it.
+    /// Asks the terminal to put a text into the clipboard.
     pub(crate) fn copy(&mut self, text: &str) {
         let encoded = base64::prelude::BASE64_STANDARD.encode(text);
-        write!(io::stdout(), "\x1b]52;c;{encoded}\x07").and_then(|()| io::stdout().flush()).ok(); // a courtesy
+        write!(io::stdout(), "\x1b]52;c;{encoded}\x07").and_then(|()| io::stdout().flush()).ok(); // optional
     }
 
-    /// Calls whoever looks elsewhere.
+    /// Notifies a user who looks elsewhere.
     pub(crate) fn notify(&mut self, words: &str) {
         let words: String = visible_line(words).chars().take(120).collect();
         let ring = if self.preferences.notify.rings() { "\x07" } else { "" };
         let show =
             if self.preferences.notify.shows() { format!("\x1b]9;multitap: {words}\x07") } else { String::new() };
-        write!(io::stdout(), "{ring}{show}").and_then(|()| io::stdout().flush()).ok(); // a courtesy
+        write!(io::stdout(), "{ring}{show}").and_then(|()| io::stdout().flush()).ok(); // optional
     }
 }
 
@@ -123,17 +120,17 @@ impl Drop for Screen {
     }
 }
 
-fn enter(preferences: Preferences) -> io::Result<()> {
+fn enter(preferences: TerminalPreferences) -> io::Result<()> {
     terminal::enable_raw_mode()?;
     let entered = execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange);
     if entered.is_err() {
         leave();
     }
-    // Shift+Enter is told apart only by terminals that know this; others take no notice. They are not asked first: one
-    // that does not answer would keep the first frame waiting for seconds.
+    // With this, terminals that support it report Shift+Enter; others ignore it. Querying first would delay the first frame
+    // by seconds on a terminal that does not reply.
     let mut out = io::stdout();
     if !HAS_TITLE.swap(true, Ordering::Relaxed) {
-        execute!(out, Print(KEEP_TITLE)).ok();
+        execute!(out, Print(SAVE_TITLE)).ok();
     }
     let flags = KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES;
     execute!(out, PushKeyboardEnhancementFlags(flags)).ok();
@@ -145,11 +142,11 @@ fn enter(preferences: Preferences) -> io::Result<()> {
     entered
 }
 
-/// Every step, whatever became of the one before.
+/// Restores the terminal. No step depends on the success of another.
 fn leave() {
     let mut out = io::stdout();
     if HAS_TITLE.swap(false, Ordering::Relaxed) {
-        execute!(out, Print(TAKE_TITLE_BACK)).ok();
+        execute!(out, Print(RESTORE_TITLE)).ok();
     }
     execute!(out, PopKeyboardEnhancementFlags, DisableMouseCapture, Print(ARROWS)).ok();
     execute!(out, DisableFocusChange, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show).ok();
@@ -157,16 +154,16 @@ fn leave() {
     out.flush().ok();
 }
 
-/// Gives the terminal back from any thread, if a screen has it. Raw mode goes first: it needs nothing that another thread
+/// Restores the terminal from any thread, if a screen has it. Raw mode goes first: that takes no lock which another thread
 /// may hold.
-pub fn give_back() {
+pub fn restore_terminal() {
     if terminal::is_raw_mode_enabled().unwrap_or_default() {
         terminal::disable_raw_mode().ok();
         leave();
     }
 }
 
-/// The shell let this program go on after it was stopped.
+/// Waits for the shell to continue this program.
 #[cfg(unix)]
 pub(crate) struct Continued(tokio::signal::unix::Signal);
 
@@ -183,7 +180,7 @@ impl Continued {
     }
 }
 
-/// Nothing stops programs here.
+/// Elsewhere no signal continues a program.
 #[cfg(not(unix))]
 pub(crate) struct Continued;
 
@@ -199,32 +196,31 @@ impl Continued {
     }
 }
 
-/// Lets go of the terminal for good: it may be gone, or go any time.
+/// Replaces stdin with a pipe that is always empty, because the terminal may be gone.
 ///
-/// Whoever reads keys may still be at it, and would read the end of a terminal that is gone over and over. From now on
-/// stdin is something that never says anything.
+/// A reader of keys that still runs would otherwise read the end of the file over and over.
 #[cfg(unix)]
-pub fn let_go() -> io::Result<()> {
+pub fn detach_stdin() -> io::Result<()> {
     use rustix::pipe::{PipeFlags, pipe_with};
-    // Whoever is in the middle of reading finds nothing, and does not wait for it.
+    // A read that has begun must not block.
     let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
     rustix::stdio::dup2_stdin(&reader)?;
-    // Nobody writes, and nobody closes it while this process lives.
+    // The pipe stays open, and nobody writes to it.
     std::mem::forget(writer);
     Ok(())
 }
 
-/// The same where a terminal that is gone says so.
+/// Elsewhere a terminal that is gone is reported as an error.
 #[cfg(not(unix))]
-pub fn let_go() -> io::Result<()> {
+pub fn detach_stdin() -> io::Result<()> {
     Ok(())
 }
 
-/// Something panicked, and the screen was given back to tell it.
+/// A panic restored the terminal, to print its message.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
-/// A panic is told on the screen that people see.
-fn give_back_on_panic() {
+/// Prints the message of a panic on the normal screen.
+fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = panic::take_hook();

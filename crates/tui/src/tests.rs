@@ -1,6 +1,7 @@
 //! Screens as text: scripts of events and keys go in, what would be seen comes out.
 
 mod any;
+mod events;
 mod growth;
 mod hidden;
 mod keys;
@@ -8,7 +9,6 @@ mod questions;
 mod queue;
 mod screens;
 mod states;
-mod told;
 mod words;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

@@ -1,11 +1,11 @@
-//! The colours of the screen: those that the terminal's own palette has, so that light and dark both work.
+//! The colours of the screen, all from the palette of the terminal, so that light and dark themes work.
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// How things are set off from each other.
+/// The styles of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
-    /// Without colours only weight and slant are left.
+    /// Without colours, only bold, dim and italic are used.
     colours: bool,
 }
 
@@ -18,7 +18,7 @@ impl Theme {
         if self.colours { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// What matters less. Dim, not grey: in some palettes that grey is the background.
+    /// Dim, not grey: in some palettes that grey is the background.
     pub(crate) fn quiet(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
@@ -47,24 +47,12 @@ impl Theme {
         self.colour(Color::Magenta)
     }
 
-    /// A word of a programming language.
+    /// A keyword of a programming language.
     pub(crate) fn keyword(self) -> Style {
         if self.colours { Style::new().fg(Color::Magenta) } else { Style::new().add_modifier(Modifier::BOLD) }
     }
 
-    pub(crate) fn string(self) -> Style {
-        self.colour(Color::Green)
-    }
-
-    pub(crate) fn number(self) -> Style {
-        self.colour(Color::Yellow)
-    }
-
-    pub(crate) fn comment(self) -> Style {
-        self.thought()
-    }
-
-    /// What was searched for.
+    /// A match of the search.
     pub(crate) fn found(self) -> Style {
         if self.colours {
             Style::new().fg(Color::Black).bg(Color::Yellow)

@@ -1,18 +1,18 @@
-//! What has happened, as a list of cells: who said what, which tools ran and how they ended. Pure.
+//! The transcript: what happened, as a list of cells. Pure.
 //!
-//! Lines are made of a cell when it comes into view, and kept until it changes or is far away: so what a screen costs
-//! depends on the screen, not on how long the session is.
+//! A cell is laid out when it comes into view, and its lines stay until it changes or is far away. So the cost of a frame
+//! depends on the screen, not on the length of the session.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod cell;
+mod copy;
 mod draw;
 mod find;
-mod made;
-mod me;
 mod older;
-mod reshape;
-mod said;
+mod own_clients;
+mod reflow;
+mod rendered;
 mod scroll;
 
 use std::cell::RefCell;
@@ -26,72 +26,72 @@ use multitap_event::{
 use multitap_hub::State;
 
 pub(crate) use self::cell::{Cell, who};
-use self::cell::{ToolCell, ToolRun};
+use self::cell::{TextKind, ToolCell, ToolRun};
 pub(crate) use self::draw::diff_lines;
 pub(crate) use self::find::mark;
-use self::made::Made;
-use self::me::Me;
-pub(crate) use self::reshape::Reshape;
+use self::own_clients::OwnClients;
+pub(crate) use self::reflow::Reflow;
+use self::rendered::Rendered;
 pub(crate) use self::scroll::{COUNTED, Mark, Scroll, Shape};
 
-/// Everything so far, or the end of it.
+/// The events so far, or the latest of them.
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
     cells: VecDeque<Held>,
-    /// The number of the first cell. A cell keeps its number when older ones come before it.
+    /// The number of the first cell. Cells keep their numbers when older ones are prepended.
     base: i64,
-    me: Me,
-    /// The first event that is in it.
+    me: OwnClients,
+    /// The first event of the transcript.
     first: Option<u64>,
-    /// Where the tools are that have not ended.
+    /// The cells of running tools.
     tools: HashMap<ToolId, i64>,
-    /// How the prompts begin that waited, or still do. Until they are handed over they are not shown here.
+    /// The beginnings of prompts that were queued. They are shown once the agent gets them.
     queued: HashMap<PromptId, String>,
-    /// Where the plan is.
+    /// The cell of the plan.
     plan: Option<i64>,
-    /// The questions that are open.
+    /// The open questions.
     questions: HashMap<QuestionId, Question>,
-    /// What went wrong last: it is told once, however often the agent tells it.
-    wrong: Option<String>,
-    /// The message or the thought that goes on. What others do meanwhile stands after it.
-    going: Option<Going>,
-    /// Something else has begun since the first event: a message from before it cannot go on.
-    is_cut: bool,
-    /// Somebody here cleared the conversation: what was before is not shown again.
+    /// The last error. It is shown once, however often the agent reports it.
+    last_error: Option<String>,
+    /// The text that still grows. What others do meanwhile stands after it.
+    open_text: Option<OpenText>,
+    /// Something began after the first event: a text from before it cannot go on.
+    has_begun: bool,
+    /// This user cleared the conversation: what was before is not shown again.
     is_cleared: bool,
-    /// What is told of things that began before the first event.
-    strays: Strays,
-    /// How many cells have lines at hand.
-    made: std::cell::Cell<usize>,
-    /// Thoughts and long output are shown whole: all of them, or where something was found.
+    /// Events about things that began before the first event.
+    orphans: Orphans,
+    /// How many cells are laid out.
+    rendered: std::cell::Cell<usize>,
+    /// Reasoning and long output are shown in full: everywhere, or in those cells.
     unfolded: bool,
     opened: HashSet<i64>,
 }
 
-/// A message or a thought that goes on, and where.
+/// A text that still grows, and its cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Going {
+struct OpenText {
     id: Option<MessageId>,
-    is_thought: bool,
+    kind: TextKind,
     at: i64,
 }
 
-/// Kept until the events are fetched with which those things began.
+/// Stored until the events are fetched with which those things began.
 #[derive(Debug, Default)]
-struct Strays {
-    tools: HashMap<ToolId, StrayRun>,
-    /// Prompts that somebody took back, and where that stands.
-    taken_back: Vec<(PromptId, i64)>,
-    /// Questions that are not open any more, and where their rulings are.
+struct Orphans {
+    tools: HashMap<ToolId, OrphanRun>,
+    /// Withdrawn prompts, and the cells that report it.
+    withdrawn: Vec<(PromptId, i64)>,
+    /// Closed questions, and the cells of their answers.
     closed: Vec<(QuestionId, Option<i64>)>,
-    /// The first message here, which may have begun before.
-    going: Option<Going>,
+    /// The first text, which may have begun before.
+    open_text: Option<OpenText>,
 }
 
 #[derive(Debug, Default)]
-struct StrayRun {
+struct OrphanRun {
     run: ToolRun,
-    /// Cells that tell what belongs to the tool call.
+    /// Cells that belong to the tool call.
     cells: Vec<i64>,
 }
 
@@ -100,46 +100,46 @@ struct Held {
     cell: Cell,
     /// Counts its changes, other than growth.
     version: u64,
-    made: RefCell<Option<Made>>,
+    rendered: RefCell<Option<Rendered>>,
 }
 
 impl Transcript {
-    /// What happens from now on, for whoever sits here.
+    /// An empty transcript for that client.
     pub(crate) fn of(me: &ClientRef) -> Self {
         let mut transcript = Self::default();
         transcript.know(me, false);
         transcript
     }
 
-    /// Who sits here now: a connection that was lost and found makes another client of them.
+    /// This client and host. A new connection makes another client of the same user.
     pub(crate) fn know(&mut self, me: &ClientRef, is_host: bool) {
         self.me.know(me, is_host);
     }
 
-    /// Shows thoughts and long output whole, or folds them again.
+    /// Shows reasoning and long output in full, or folds them again.
     pub(crate) fn unfold(&mut self) {
         self.unfolded = !self.unfolded;
         self.opened.clear();
     }
 
-    /// Whether it was whoever sits here, also over a connection that was lost since.
+    /// Whether it is this user, also over a connection that was lost since.
     pub(crate) fn is_me(&self, client: &ClientRef) -> bool {
         self.me.is(client)
     }
 
-    /// Questions that are open and prompts that wait though nothing here told of them.
+    /// Takes open questions and waiting prompts from the state of a session whose first events are not read.
     pub(crate) fn expect(&mut self, state: &State) {
         let open = state.questions.open().iter();
         self.questions.extend(open.map(|question| (question.question_id.clone(), question.clone())));
-        state.queue.iter().for_each(|queued| self.waits(&queued.prompt));
+        state.queue.iter().for_each(|queued| self.queued(&queued.prompt));
     }
 
-    /// Something that only whoever sits here needs to know.
+    /// Adds a note for this user alone.
     pub(crate) fn note(&mut self, words: String) {
         self.add_beside(Cell::Note(words));
     }
 
-    /// Takes in what happened.
+    /// Adds an event.
     pub(crate) fn apply(&mut self, event: &Event) {
         self.first.get_or_insert(event.seq);
         match &event.kind {
@@ -149,11 +149,11 @@ impl Transcript {
             }
             EventKind::TextChunk(chunk) => {
                 let (text, nested) = (chunk.content.clone(), chunk.parent_tool_id.is_some());
-                self.spoken(&chunk.message_id, chunk.is_partial, Cell::Said { text, nested });
+                self.text(&chunk.message_id, chunk.is_partial, TextKind::Message, text, nested);
             }
             EventKind::Reasoning(thought) => {
                 let (text, nested) = (thought.content.clone(), thought.parent_tool_id.is_some());
-                self.spoken(&thought.message_id, thought.is_partial, Cell::Thought { text, nested });
+                self.text(&thought.message_id, thought.is_partial, TextKind::Reasoning, text, nested);
             }
             EventKind::ToolStarted(tool) => {
                 let at = self.add(Cell::Tool(Box::new(ToolCell { call: tool.clone(), run: ToolRun::default() })));
@@ -178,15 +178,15 @@ impl Transcript {
                 if let (Some(tool), Some(runs)) = (tool, &ruling.runs) {
                     self.edited(&tool, runs);
                 }
-                let is_stray = question.is_none();
-                let at = self.add(Cell::Ruled { ruling: Box::new(ruling.clone()), question, own });
-                if is_stray {
-                    self.strays.closed.push((id.clone(), Some(at)));
+                let is_orphan = question.is_none();
+                let at = self.add(Cell::Answered { ruling: Box::new(ruling.clone()), question, own });
+                if is_orphan {
+                    self.orphans.closed.push((id.clone(), Some(at)));
                 }
             }
             EventKind::PermissionWithdrawn(gone) => {
                 if self.close(&gone.question_id).is_none() {
-                    self.strays.closed.push((gone.question_id.clone(), None));
+                    self.orphans.closed.push((gone.question_id.clone(), None));
                 }
                 let why = gone.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
                 self.add(Cell::Note(format!("the question needs no answer any more{why}")));
@@ -198,34 +198,34 @@ impl Transcript {
                 let (text, images, from) = (message.content.clone(), message.images.len(), self.other(&message.from));
                 self.add(Cell::User { text, from, images, nested: false });
             }
-            EventKind::PromptQueued { prompt, .. } => self.waits(prompt),
-            // Whoever takes a prompt back has it again.
+            EventKind::PromptQueued { prompt, .. } => self.queued(prompt),
+            // This user has the prompt in the composer again.
             EventKind::PromptWithdrawn { by: Some(by), .. } if self.me.is(by) => {}
             EventKind::PromptWithdrawn { prompt_id, by } => {
                 let begins = self.queued.get(prompt_id).cloned();
-                let is_stray = begins.is_none();
-                let at = self.add_beside(Cell::TakenBack { by: by.clone(), begins });
-                if is_stray {
-                    self.strays.taken_back.push((prompt_id.clone(), at));
+                let is_orphan = begins.is_none();
+                let at = self.add_beside(Cell::Withdrawn { by: by.clone(), begins });
+                if is_orphan {
+                    self.orphans.withdrawn.push((prompt_id.clone(), at));
                 }
             }
             EventKind::TodoList(list) => {
                 if let Some(before) = self.plan.take() {
-                    self.change(before, |cell| *cell = Cell::Gone);
+                    self.change(before, |cell| *cell = Cell::Empty);
                 }
                 self.plan = Some(self.add(Cell::Plan(list.clone())));
             }
             EventKind::TurnCompleted(end) => {
-                let error = self.news(end.error.as_ref());
+                let error = self.new_error(end.error.as_ref());
                 self.add(Cell::TurnEnd(Box::new(TurnEnd { error, ..end.clone() })));
             }
             EventKind::SessionEnded(end) => {
-                let error = self.news(end.error.as_ref());
+                let error = self.new_error(end.error.as_ref());
                 self.add(Cell::Ended(Box::new(SessionEnd { error, ..end.clone() })));
             }
             EventKind::Error(error) => {
-                self.wrong = Some(error.message.clone());
-                self.add(Cell::Wrong(Box::new(error.clone())));
+                self.last_error = Some(error.message.clone());
+                self.add(Cell::Error(Box::new(error.clone())));
             }
             EventKind::Retry(retry) => {
                 self.add(Cell::Retry(retry.clone()));
@@ -235,7 +235,7 @@ impl Transcript {
                 self.add(Cell::Note(if words.is_empty() { "signing in".to_owned() } else { words }));
             }
             EventKind::System(note) => {
-                // Claude Code reports every request to its model; the status line shows that it works.
+                // Claude Code reports every request to its model; the status line shows that already.
                 let is_news = !(note.subtype == "status" && note.message.as_deref() == Some("requesting"));
                 if let Some(message) = note.message.as_ref().filter(|_| is_news) {
                     self.add_beside(Cell::Note(message.clone()));
@@ -248,9 +248,9 @@ impl Transcript {
             EventKind::ModelChanged { model, by } => {
                 self.add_beside(Cell::Note(cell::changed("model", model, self.other(by).as_ref())));
             }
-            // That one sits here oneself is no news.
+            // The user knows that they are here.
             EventKind::ClientJoined { client } | EventKind::ClientLeft { client, .. } if self.me.is(client) => {
-                self.me.came(client);
+                self.me.joined(client);
             }
             EventKind::ClientJoined { client } => {
                 self.add_beside(Cell::Note(format!("{} joined", who(client))));
@@ -266,62 +266,61 @@ impl Transcript {
         }
     }
 
-    /// Whether whoever sits here had the agent forget the conversation. What others do hides nothing.
+    /// Whether this user cleared the conversation. A `/clear` of others hides nothing.
     pub(crate) fn is_cleared_by(&self, message: &UserMessage) -> bool {
         message.content.trim() == "/clear" && self.other(&message.from).is_none()
     }
 
-    /// Begins with an empty screen.
+    /// Drops all cells.
     fn clear(&mut self) {
         self.base = self.end();
         self.cells.clear();
         self.tools.clear();
         self.opened.clear();
-        (self.plan, self.going, self.is_cut, self.is_cleared) = (None, None, true, true);
-        self.strays = Strays::default();
-        self.made.set(0);
+        (self.plan, self.open_text, self.has_begun, self.is_cleared) = (None, None, true, true);
+        self.orphans = Orphans::default();
+        self.rendered.set(0);
     }
 
-    /// The agent says or thinks something: it goes on with what it was at, or begins anew.
-    fn spoken(&mut self, id: &Option<MessageId>, is_partial: bool, cell: Cell) {
-        let is_thought = matches!(cell, Cell::Thought { .. });
-        let going = self.going.as_ref().filter(|going| going.id == *id && going.is_thought == is_thought && is_partial);
-        if let Some(at) = going.map(|going| going.at) {
-            return self.grow(at, cell.text());
+    /// The agent writes: more of the open text, or another one.
+    fn text(&mut self, id: &Option<MessageId>, is_partial: bool, kind: TextKind, text: String, nested: bool) {
+        let open = self.open_text.as_ref().filter(|open| open.id == *id && open.kind == kind && is_partial);
+        if let Some(at) = open.map(|open| open.at) {
+            return self.grow(at, &text);
         }
-        let may_have_begun = !self.is_cut;
-        let at = self.add(cell);
-        self.going = is_partial.then(|| Going { id: id.clone(), is_thought, at });
+        let may_have_begun = !self.has_begun;
+        let at = self.add(Cell::Text { kind, text, nested });
+        self.open_text = is_partial.then(|| OpenText { id: id.clone(), kind, at });
         if may_have_begun {
-            self.strays.going.clone_from(&self.going);
+            self.orphans.open_text.clone_from(&self.open_text);
         }
     }
 
-    /// What went wrong, unless that was told last.
-    fn news(&mut self, error: Option<&String>) -> Option<String> {
-        let error = error.filter(|error| self.wrong.as_ref() != Some(error))?;
-        self.wrong = Some(error.clone());
+    /// An error, unless it was shown last.
+    fn new_error(&mut self, error: Option<&String>) -> Option<String> {
+        let error = error.filter(|error| self.last_error.as_ref() != Some(error))?;
+        self.last_error = Some(error.clone());
         Some(error.clone())
     }
 
-    /// Who it was, if it was somebody else.
+    /// The client, if it is another user.
     fn other(&self, client: &Option<ClientRef>) -> Option<ClientRef> {
         client.clone().filter(|client| !self.me.is(client))
     }
 
-    /// Something begins, and what was going on is over.
+    /// Adds a cell. A text that was growing ends.
     fn add(&mut self, cell: Cell) -> i64 {
-        (self.going, self.is_cut) = (None, true);
+        (self.open_text, self.has_begun) = (None, true);
         self.add_beside(cell)
     }
 
-    /// Something that others do, whatever the agent is at.
+    /// Adds a cell for what others do. A text goes on after it.
     fn add_beside(&mut self, cell: Cell) -> i64 {
-        self.cells.push_back(Held { cell, version: 0, made: RefCell::default() });
+        self.cells.push_back(Held { cell, version: 0, rendered: RefCell::default() });
         self.end() - 1
     }
 
-    /// The number after the last.
+    /// The number after that of the last cell.
     fn end(&self) -> i64 {
         self.base.saturating_add_unsigned(self.cells.len() as u64)
     }
@@ -336,17 +335,17 @@ impl Transcript {
             return;
         };
         if !self.tools.contains_key(id) {
-            // It begins nothing: its tool call may be among older events.
+            // The tool call may be among older events.
             let at = self.add_beside(Cell::Changed(Box::new(change.clone())));
-            let stray = self.strays.tools.entry(id.clone()).or_default();
-            if stray.run.end.is_none() {
-                stray.cells.push(at);
+            let orphan = self.orphans.tools.entry(id.clone()).or_default();
+            if orphan.run.end.is_none() {
+                orphan.cells.push(at);
             }
         }
         self.tool(id, |run| run.change = Some(change.clone()));
     }
 
-    /// A question is not open any more.
+    /// Closes a question.
     fn close(&mut self, id: &QuestionId) -> Option<Question> {
         let question = self.questions.remove(id)?;
         if let Some(tool) = &question.tool_id {
@@ -355,14 +354,14 @@ impl Transcript {
         Some(question)
     }
 
-    fn waits(&mut self, prompt: &Prompt) {
+    fn queued(&mut self, prompt: &Prompt) {
         self.queued.extend(prompt.prompt_id.clone().map(|id| (id, cell::beginning(&prompt.text))));
     }
 
-    /// What becomes of a tool call; once it is over nothing does.
+    /// Changes a tool call, unless it has ended.
     fn tool(&mut self, id: &ToolId, change: impl FnOnce(&mut ToolRun)) {
         let Some(at) = self.tools.get(id).copied() else {
-            let run = &mut self.strays.tools.entry(id.clone()).or_default().run;
+            let run = &mut self.orphans.tools.entry(id.clone()).or_default().run;
             if run.end.is_none() {
                 change(run);
             }
@@ -375,7 +374,7 @@ impl Transcript {
         });
     }
 
-    /// A call that an answer edited is shown as what runs.
+    /// Shows an edited call as what runs.
     fn edited(&mut self, id: &ToolId, runs: &EditedCall) {
         let Some(at) = self.tools.get(id).copied() else { return };
         self.change(at, |cell| {

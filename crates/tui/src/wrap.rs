@@ -1,11 +1,11 @@
-//! Styled text cut into lines that fit the screen: between words where it can be, anywhere where it must.
+//! Wraps styled text: between words if possible, anywhere if not.
 
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The columns a text takes up.
+/// The width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
@@ -15,7 +15,7 @@ pub(crate) fn cells(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// Cuts a line; those after the first begin with `indent` spaces.
+/// Wraps a line. Lines after the first begin with `indent` spaces.
 pub(crate) fn wrap(line: Line<'static>, columns: usize, indent: usize) -> Vec<Line<'static>> {
     let columns = columns.max(1);
     if line.width() <= columns {
@@ -32,7 +32,7 @@ pub(crate) fn wrap(line: Line<'static>, columns: usize, indent: usize) -> Vec<Li
     wrapping.lines
 }
 
-/// The words of a text and what is between them. What ends a sentence, or a word, stays with it.
+/// The words of a text and what is between them. Punctuation stays with its word.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut bounds = text.split_word_bound_indices().peekable();
     std::iter::from_fn(move || {
@@ -52,9 +52,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What no line ends with.
+/// No line ends with these.
 const OPENING: [&str; 4] = ["(", "[", "{", "\""];
-/// What no line begins with.
+/// No line begins with these.
 const CLOSING: [&str; 14] = [",", ".", ";", ":", "!", "?", ")", "]", "}", "'", "\"", "。", "、", "，"];
 
 struct Wrapping {
@@ -69,7 +69,7 @@ impl Wrapping {
     fn add(&mut self, word: &str, style: Style) {
         let wide = width(word);
         if self.used + wide > self.columns {
-            // A space at the end of a line is not seen.
+            // Spaces at the end of a line are dropped.
             if word.chars().all(char::is_whitespace) {
                 return self.end();
             }

@@ -23,7 +23,7 @@ impl Fake {
         Self { desk: Desk { ways: ways.to_vec(), path, keeper: Keeper::Group }, folder }
     }
 
-    async fn read(&self) -> Result<Clip, String> {
+    async fn read(&self) -> Result<ClipboardContent, String> {
         self.desk.read(Duration::from_secs(60)).await.map_err(|error| error.to_string())
     }
 }
@@ -44,10 +44,14 @@ esac"#;
 
 #[tokio::test]
 async fn a_picture_is_taken_where_there_is_one_and_else_text() {
-    let picture = || Clip::Picture(b"\x89PNGbytes".to_vec());
+    let picture = || ClipboardContent::Picture(b"\x89PNGbytes".to_vec());
     for way in [Way::WlPaste, Way::Xclip] {
         assert_eq!(Fake::new(&[way], &[(way, PICTURE)]).read().await, Ok(picture()), "{way}");
-        assert_eq!(Fake::new(&[way], &[(way, TEXT)]).read().await, Ok(Clip::Text("two\nlines\n".to_owned())), "{way}");
+        assert_eq!(
+            Fake::new(&[way], &[(way, TEXT)]).read().await,
+            Ok(ClipboardContent::Text("two\nlines\n".to_owned())),
+            "{way}"
+        );
     }
     let both = [Way::WlPaste, Way::Xclip];
     assert_eq!(Fake::new(&both, &[(Way::Xclip, PICTURE)]).read().await, Ok(picture()), "the one that is there");
@@ -63,7 +67,7 @@ async fn nothing_is_no_error_and_an_error_is_not_nothing() {
         (Way::PowerShell, "printf 'text\\n'"),
     ];
     for (way, line) in cases {
-        assert_eq!(Fake::new(&[way], &[(way, line)]).read().await, Ok(Clip::Nothing), "{way}: {line}");
+        assert_eq!(Fake::new(&[way], &[(way, line)]).read().await, Ok(ClipboardContent::Nothing), "{way}: {line}");
     }
     let lost = Fake::new(&[Way::Xclip], &[(Way::Xclip, "echo \"Error: Can't open display\" >&2; exit 1")]);
     assert!(lost.read().await.unwrap_err().contains("Can't open display"));
@@ -72,10 +76,13 @@ async fn nothing_is_no_error_and_an_error_is_not_nothing() {
 #[tokio::test]
 async fn other_systems_tell_it_in_their_own_way() {
     let mac = r#"case "$2" in *PNGf*) echo '«data PNGf89504E47»';; *) echo words;; esac"#;
-    let picture = Ok(Clip::Picture(b"\x89PNG".to_vec()));
+    let picture = Ok(ClipboardContent::Picture(b"\x89PNG".to_vec()));
     assert_eq!(Fake::new(&[Way::Osascript], &[(Way::Osascript, mac)]).read().await, picture);
     let mac = r#"case "$2" in *PNGf*) echo '(-1700)' >&2; exit 1;; *) echo words;; esac"#;
-    assert_eq!(Fake::new(&[Way::Osascript], &[(Way::Osascript, mac)]).read().await, Ok(Clip::Text("words".to_owned())));
+    assert_eq!(
+        Fake::new(&[Way::Osascript], &[(Way::Osascript, mac)]).read().await,
+        Ok(ClipboardContent::Text("words".to_owned()))
+    );
     let windows = "printf 'picture\\n\\211PNG'";
     assert_eq!(Fake::new(&[Way::PowerShell], &[(Way::PowerShell, windows)]).read().await, picture);
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use multitap_event::{AgentType, ClientRef, Door as Way, Mode, SessionConfig, SessionId};
 use multitap_hub::{Linger, Open, Session, Which};
-use multitap_tui::{GaveUp, Options, Outcome, Seat};
+use multitap_tui::{ScreenExit, ScreenOptions, TerminalLease, WaitInterrupted};
 
 use super::agents;
 use crate::args::{RunArgs, SessionArgs};
@@ -44,13 +44,13 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
     let mut prompt = args.prompt_words().map_err(Problem::usage)?;
     let mut wanted = args.session.clone();
     let mut around: Option<Arc<Surroundings>> = None;
-    let mut seat = Seat::default();
+    let mut lease = TerminalLease::default();
     let mut declined = Vec::new();
     let mut mode_left: Option<(AgentType, Mode)> = None;
     let exit = loop {
         // It may ask whether the folder is trusted: a question that must not outlive its terminal.
         let found = tokio::select! {
-            found = Next::find(&host, &wanted, prompt.take(), &mut seat, &mut declined) => found?,
+            found = Next::find(&host, &wanted, prompt.take(), &mut lease, &mut declined) => found?,
             () = signals.next() => None,
         };
         let Some(mut next) = found else { break Exit::Interrupted };
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
         {
             next.config.mode = Some(mode);
         }
-        if seat.is_taken() {
+        if lease.is_held() {
             next.greeting = Some(next.notes.join("; ")).filter(|notes| !notes.is_empty()).or(next.greeting);
         } else {
             next.notes.iter().for_each(|note| out::say(&format!("multitap: {note}")));
@@ -84,55 +84,57 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             ceiling: None,
         };
         let session = tokio::select! {
-            opened = seat.wait(host.open_for_all(open, address.clone(), ())) => match opened {
+            opened = lease.wait(host.open_for_all(open, address.clone(), ())) => match opened {
                 Ok(opened) => opened.map_err(not_opened)?,
-                Err(GaveUp) => break Exit::Interrupted,
+                Err(WaitInterrupted) => break Exit::Interrupted,
             },
             () = signals.next() => break Exit::Interrupted,
         };
         around.share(session.clone());
-        let screen = Options {
+        let screen = ScreenOptions {
             me: me.clone(),
             folder: short(&next.folder),
             branch: branch::of(Some(next.folder.clone())),
-            door: address.borrow().clone(),
+            address: address.borrow().clone(),
             preferences: next.settings.terminal,
             when_busy: args.when_busy(),
             editor: editing::editor(&signals.at_editor),
             root: Some(next.folder),
             history: host::data().map(|data| data.join("history.jsonl")),
-            around: around.clone(),
+            host: around.clone(),
             clipboard: clipboard(),
             is_host: true,
             greeting: next.greeting,
         };
         let shown = tokio::select! {
-            shown = multitap_tui::run(&mut seat, session.clone(), screen) => shown,
-            signal = signals.next_kind() => Ok(if signal == Signal::Hangup { Outcome::Gone } else { Outcome::Left }),
+            shown = multitap_tui::run(&mut lease, session.clone(), screen) => shown,
+            signal = signals.next_kind() => Ok(if signal == Signal::Hangup { ScreenExit::TerminalGone } else { ScreenExit::Quit }),
         };
-        if !matches!(shown, Ok(Outcome::Resume(_) | Outcome::New)) {
-            seat.give_back();
+        if !matches!(shown, Ok(ScreenExit::Resume(_) | ScreenExit::NewSession)) {
+            lease.release();
         }
         let outcome = shown.map_err(|error| Problem::new(Exit::Failed, format!("{:#}", anyhow::Error::new(error))));
         match outcome {
-            Ok(Outcome::Resume(id)) => wanted = instead(&host, &args.session, Some(id)).await,
-            Ok(Outcome::New) => {
+            Ok(ScreenExit::Resume(id)) => wanted = instead(&host, &args.session, Some(id)).await,
+            Ok(ScreenExit::NewSession) => {
                 mode_left = mode_of(&session).await;
                 wanted = instead(&host, &args.session, None).await;
             }
-            Ok(Outcome::KeepServing) => break serve_on(&session, around.as_ref(), &mut signals).await,
-            Ok(Outcome::Gone) if args.keep_serving => break serve_on(&session, around.as_ref(), &mut signals).await,
-            Ok(Outcome::Gone | Outcome::Left) => break Exit::Completed,
+            Ok(ScreenExit::KeepServing) => break serve_on(&session, around.as_ref(), &mut signals).await,
+            Ok(ScreenExit::TerminalGone) if args.keep_serving => {
+                break serve_on(&session, around.as_ref(), &mut signals).await;
+            }
+            Ok(ScreenExit::TerminalGone | ScreenExit::Quit) => break Exit::Completed,
             Err(problem) => {
                 host.shutdown().await;
                 return Err(problem);
             }
         }
-        if seat.wait(host.close(session.id())).await.is_err() {
+        if lease.wait(host.close(session.id())).await.is_err() {
             break Exit::Interrupted;
         }
     };
-    seat.give_back();
+    lease.release();
     host.shutdown().await;
     if let Some(around) = around {
         around.close().await;
@@ -157,7 +159,7 @@ impl Next {
         host: &Host,
         args: &SessionArgs,
         prompt: Option<String>,
-        seat: &mut Seat,
+        lease: &mut TerminalLease,
         declined: &mut Vec<PathBuf>,
     ) -> Result<Option<Self>, Problem> {
         let folder = launch::folder(args.cwd.as_deref())?;
@@ -166,7 +168,7 @@ impl Next {
         // Judged by the folder that the session works in, which may be another than this one.
         let mut settings = settings::quietly(&own, Trust::of(args.with.trust))?;
         let mut config = launch::config(&options, &settings, own.clone(), prompt.clone())?;
-        match trust::ask(seat, &config, &settings, &own, declined).await? {
+        match trust::ask(lease, &config, &settings, &own, declined).await? {
             Answer::NotTrusted => {}
             Answer::Left => return Ok(None),
             Answer::Trusted => {
@@ -175,7 +177,7 @@ impl Next {
             }
         }
         for added in config.add_dirs.clone() {
-            match trust::ask_about_added(seat, &config, &settings, &added, declined).await? {
+            match trust::ask_about_added(lease, &config, &settings, &added, declined).await? {
                 Answer::NotTrusted => {}
                 Answer::Left => return Ok(None),
                 Answer::Trusted => config.trusted_dirs.push(added),
@@ -215,7 +217,7 @@ async fn mode_of(session: &Session) -> Option<(AgentType, Mode)> {
 /// Goes on for those who are connected, until the session is over or somebody ends it. A terminal that goes away does
 /// not.
 async fn serve_on(session: &Session, around: &Surroundings, signals: &mut Signals) -> Exit {
-    if let Err(error) = multitap_tui::let_go() {
+    if let Err(error) = multitap_tui::detach_stdin() {
         tracing::warn!(%error, "the terminal is still held");
     }
     let at = around.address().borrow().as_ref().map(|address| format!(" at {address}")).unwrap_or_default();

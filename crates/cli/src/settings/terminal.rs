@@ -1,11 +1,15 @@
 //! What the user wants of their terminal.
 
-use multitap_tui::{Notify, Preferences};
+use multitap_tui::{Notifications, TerminalPreferences};
 use serde_json::Value;
 
 use super::{boolean, object, text, wrong_word};
 
-pub(super) fn take(preferences: &mut Preferences, value: &Value, notes: &mut Vec<String>) -> Result<(), String> {
+pub(super) fn take(
+    preferences: &mut TerminalPreferences,
+    value: &Value,
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
     for (key, value) in object(value, "terminal")? {
         let path = format!("terminal.{key}");
         match key.as_str() {
@@ -17,12 +21,12 @@ pub(super) fn take(preferences: &mut Preferences, value: &Value, notes: &mut Vec
     Ok(())
 }
 
-fn notify(value: &Value, path: &str) -> Result<Notify, String> {
+fn notify(value: &Value, path: &str) -> Result<Notifications, String> {
     match text(value, path)?.as_str() {
-        "off" => Ok(Notify::Off),
-        "bell" => Ok(Notify::Bell),
-        "desktop" => Ok(Notify::Desktop),
-        "both" => Ok(Notify::Both),
+        "off" => Ok(Notifications::Off),
+        "bell" => Ok(Notifications::Bell),
+        "desktop" => Ok(Notifications::Desktop),
+        "both" => Ok(Notifications::Both),
         _ => Err(wrong_word(path, "\"off\", \"bell\", \"desktop\" or \"both\"", value)),
     }
 }

@@ -30,7 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("multitap-store", &["multitap-event", "multitap-hub"]),
     ("multitap-remote", &["multitap-event", "multitap-hub"]),
     ("multitap-serve", &["multitap-a2a", "multitap-event", "multitap-hub"]),
-    ("multitap-tui", &["multitap-event", "multitap-hub"]),
+    ("multitap-tui", &["multitap-diff", "multitap-event", "multitap-hub"]),
     ("multitap-a2a", &["multitap-outbound"]),
     ("multitap-adapter", &["multitap-diff", "multitap-event", "multitap-process"]),
     ("multitap-agent", &["multitap-diff", "multitap-event", "multitap-outbound", "multitap-process"]),

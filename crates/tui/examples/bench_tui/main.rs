@@ -14,7 +14,7 @@ mod start;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use multitap_tui::stage::Stage;
+use multitap_tui::bench_screen::BenchScreen;
 
 use self::session::{Endless, Session};
 
@@ -56,67 +56,67 @@ fn main() -> Outcome<()> {
 fn measure_frames(lines: usize, frames: u64) -> Outcome<()> {
     println!("{lines} lines on a screen of {COLUMNS} by {ROWS}, {EVENTS_PER_SECOND} events a second");
     let before = memory();
-    let mut stage = Stage::new(COLUMNS, ROWS)?;
+    let mut screen = BenchScreen::new(COLUMNS, ROWS)?;
     let mut session = Session::default();
     let mut told = 0;
     while told < lines {
-        told += session.turn(|event| stage.tell(event));
+        told += session.turn(|event| screen.apply(event));
     }
-    let mut first = vec![stage.draw()?];
+    let mut first = vec![screen.draw()?];
     row("the first frame of it", &mut first, None);
 
     let mut times = Vec::new();
     let per_frame = EVENTS_PER_SECOND * FRAME.as_millis() as u64 / 1000;
-    let bytes = stage.bytes();
+    let bytes = screen.bytes();
     for _ in 0..frames {
         let began = Instant::now();
         for _ in 0..per_frame {
-            stage.tell(session.chunk());
+            screen.apply(session.chunk());
         }
-        stage.draw()?;
+        screen.draw()?;
         times.push(began.elapsed());
     }
     row("a frame while events come, with taking them in", &mut times, Some(FRAME_GOAL));
-    println!("  {:<48} {:>12}", "bytes to the terminal, a frame", (stage.bytes() - bytes) / frames.max(1));
+    println!("  {:<48} {:>12}", "bytes to the terminal, a frame", (screen.bytes() - bytes) / frames.max(1));
 
     let mut times = Vec::new();
     for _ in 0..LONG_ANSWER {
-        stage.tell(session.more());
+        screen.apply(session.more());
     }
     for _ in 0..100 {
         let began = Instant::now();
         for _ in 0..per_frame {
-            stage.tell(session.more());
+            screen.apply(session.more());
         }
-        stage.draw()?;
+        screen.draw()?;
         times.push(began.elapsed());
     }
     row("a frame while an answer of 3000 lines goes on", &mut times, Some(FRAME_GOAL));
     for endless in [Endless::Paragraph, Endless::Lines, Endless::Code] {
-        measure_endless(&mut stage, &mut session, endless, per_frame)?;
+        measure_endless(&mut screen, &mut session, endless, per_frame)?;
     }
 
     let mut times = Vec::new();
     for _ in 0..200 {
         let began = Instant::now();
-        stage.page_up();
-        stage.tell(session.chunk());
-        stage.draw()?;
+        screen.page_up();
+        screen.apply(session.chunk());
+        screen.draw()?;
         times.push(began.elapsed());
     }
     row("a page up", &mut times, Some(FRAME_GOAL));
     let mut times = Vec::new();
     for _ in 0..20 {
         let began = Instant::now();
-        stage.to_top();
-        stage.draw()?;
-        stage.to_latest();
-        stage.draw()?;
+        screen.to_top();
+        screen.draw()?;
+        screen.to_latest();
+        screen.draw()?;
         times.push(began.elapsed() / 2);
     }
     row("to the top and back", &mut times, Some(FRAME_GOAL));
     let began = Instant::now();
-    stage.search("nowhere to be found");
+    screen.search("nowhere to be found");
     row("a search through all of it, a letter at a time", &mut [began.elapsed()], None);
     if let (Some(before), Some(after)) = (before, memory()) {
         println!("  {:<48} {:>9} MiB", "memory of it all", (after - before) / 1024 / 1024);
@@ -125,35 +125,35 @@ fn measure_frames(lines: usize, frames: u64) -> Outcome<()> {
 }
 
 /// A message of some megabytes in which there is no empty line.
-fn measure_endless(stage: &mut Stage, session: &mut Session, endless: Endless, per_frame: u64) -> Outcome<()> {
+fn measure_endless(screen: &mut BenchScreen, session: &mut Session, endless: Endless, per_frame: u64) -> Outcome<()> {
     let mut bytes = 0;
     while bytes < ENDLESS {
-        bytes += session.endless(endless, |event| stage.tell(event));
+        bytes += session.endless(endless, |event| screen.apply(event));
     }
     let what = endless.name();
-    row(&format!("5 MB of {what}, laid out at once"), &mut [stage.draw()?], None);
+    row(&format!("5 MB of {what}, laid out at once"), &mut [screen.draw()?], None);
     let mut times = Vec::new();
     for _ in 0..100 {
         let began = Instant::now();
         for _ in 0..per_frame {
-            session.endless(endless, |event| stage.tell(event));
+            session.endless(endless, |event| screen.apply(event));
         }
-        stage.draw()?;
+        screen.draw()?;
         times.push(began.elapsed());
     }
     row(&format!("a frame while {what} of 5 MB goes on"), &mut times, Some(FRAME_GOAL));
     let mut times = Vec::new();
     for columns in (COLUMNS - 20..COLUMNS).chain([COLUMNS]) {
-        stage.resize(columns)?;
-        times.push(stage.draw()?);
+        screen.resize(columns)?;
+        times.push(screen.draw()?);
     }
     row(&format!("{what} of 5 MB at another width"), &mut times, Some(FRAME_GOAL));
     let began = Instant::now();
-    stage.page_up();
-    stage.draw()?;
+    screen.page_up();
+    screen.draw()?;
     row("the first page up in it then", &mut [began.elapsed()], None);
-    stage.to_latest();
-    stage.draw()?;
+    screen.to_latest();
+    screen.draw()?;
     Ok(())
 }
 

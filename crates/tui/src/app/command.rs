@@ -5,10 +5,10 @@ use qrcode::{EcLevel, QrCode};
 
 use super::overlay::{Overlay, Page, Pick, Picker, row};
 use super::{Model, key};
-use crate::around::{Address, Earlier, Share};
 use crate::commands::{self, Own};
 use crate::complete::{self, Item};
-use crate::effect::{Effect, Outcome};
+use crate::effect::{Effect, ScreenExit};
+use crate::host::{JoinAddress, ResumableSession, ShareRequest};
 use crate::keys::Copied;
 
 /// Carries a command out.
@@ -26,7 +26,7 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
         (Own::New | Own::Clear, _) if !model.session.is_host => {
             model.status.show("this session runs elsewhere: leave, and start another with `multitap`");
         }
-        (Own::New | Own::Clear, _) => return leave(model, Outcome::New),
+        (Own::New | Own::Clear, _) => return leave(model, ScreenExit::NewSession),
         (Own::Share, words) => match share(words) {
             Ok(share) => return vec![Effect::Share(share)],
             Err(why) => model.status.show(why),
@@ -37,21 +37,21 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
         (Own::Image, _) => model.status.show("/image needs the path of a picture"),
         (Own::Copy, _) => return key::copy(model, Copied::Answer),
         (Own::Help, _) => model.overlay = Some(Overlay::Page(help(model))),
-        (Own::Quit, _) => return leave(model, Outcome::Left),
+        (Own::Quit, _) => return leave(model, ScreenExit::Quit),
     }
     Vec::new()
 }
 
 /// Leaves; where that ends the session for others, whoever sits here is asked first.
-pub(super) fn leave(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
+pub(super) fn leave(model: &mut Model, outcome: ScreenExit) -> Vec<Effect> {
     let others = model.session.others().count();
     if !model.session.is_host || others == 0 || model.session.over.is_some() {
         return vec![Effect::Leave(outcome)];
     }
     let mut rows = Vec::new();
-    let is_leaving = outcome == Outcome::Left;
+    let is_leaving = outcome == ScreenExit::Quit;
     if is_leaving {
-        let keep = Pick::Leave(Outcome::KeepServing);
+        let keep = Pick::Leave(ScreenExit::KeepServing);
         rows.push(row("1. keep serving", "the session goes on for them, without a terminal", keep));
     }
     let end = format!("{}. end the session for all", rows.len() + 1);
@@ -67,13 +67,13 @@ pub(super) fn leave(model: &mut Model, outcome: Outcome) -> Vec<Effect> {
     Vec::new()
 }
 
-fn share(words: &str) -> Result<Share, String> {
+fn share(words: &str) -> Result<ShareRequest, String> {
     let words: Vec<&str> = words.split_whitespace().collect();
     match words.as_slice() {
-        [] | ["on"] => Ok(Share::On { port: None }),
-        ["off"] => Ok(Share::Off),
+        [] | ["on"] => Ok(ShareRequest::On { port: None }),
+        ["off"] => Ok(ShareRequest::Off),
         ["on", port] | [port] => match port.parse() {
-            Ok(port) => Ok(Share::On { port: Some(port) }),
+            Ok(port) => Ok(ShareRequest::On { port: Some(port) }),
             Err(_) => Err(format!("/share takes on, off or a port, not \"{port}\"")),
         },
         _ => Err("/share takes on, off or a port".to_owned()),
@@ -105,7 +105,7 @@ pub(super) fn choose_model(model: &mut Model) {
     model.overlay = Some(Overlay::Picker(picker));
 }
 
-pub(super) fn show_sessions(model: &mut Model, sessions: Vec<Earlier>) {
+pub(super) fn show_sessions(model: &mut Model, sessions: Vec<ResumableSession>) {
     if sessions.is_empty() {
         model.status.show("no other session of this folder is kept");
         return;
@@ -118,7 +118,7 @@ pub(super) fn show_sessions(model: &mut Model, sessions: Vec<Earlier>) {
     model.overlay = Some(Overlay::Picker(Picker::new("go on with", rows.collect())));
 }
 
-pub(super) fn show_address(model: &mut Model, address: Option<Address>) {
+pub(super) fn show_address(model: &mut Model, address: Option<JoinAddress>) {
     model.session.address = address.as_ref().map(|address| address.url.clone());
     let Some(address) = address else {
         model.status.show("the door is closed: nobody else can join");

@@ -22,6 +22,8 @@ pub(crate) struct Dialog {
     pub(crate) form: Option<Form>,
     /// The command or file as the user edited it: sent with an option that allows.
     pub(crate) edited: Option<String>,
+    /// What the edit changes in the file, as a unified diff.
+    pub(crate) edited_diff: Option<String>,
     /// The user chose the option. One that was preselected must not go with a comment.
     is_selected: bool,
     /// It opened just now and nobody can have read it: a key that is on its way was meant for something else.
@@ -46,6 +48,7 @@ impl Dialog {
             top: 0,
             form,
             edited: None,
+            edited_diff: None,
             is_selected: false,
             is_fresh: true,
             ignores_letters: is_typing,
@@ -169,6 +172,12 @@ impl Dialog {
     /// The user edited the command or the file: the question is asked again with that.
     pub(super) fn edit(&mut self, text: String) {
         self.edited = Some(text).filter(|text| Some(text) != self.original().as_ref());
+        self.edited_diff = match (&self.question.details, &self.edited) {
+            (Details::FileEdit { file_path, before, .. }, Some(edited)) => {
+                Some(multitap_diff::unified(file_path, before.as_deref().unwrap_or_default(), file_path, edited))
+            }
+            _ => None,
+        };
         // A rule is about the call as the agent wants it, so an edited answer with such an option would be refused.
         let fits = |choice: &&Choice| self.edited.is_none() || choice.kind != ChoiceKind::AllowAlways;
         let options: Vec<Choice> = self.options.iter().filter(fits).cloned().collect();

@@ -2,7 +2,7 @@
 
 use super::{Model, Overlay, Search, command, prompt};
 use crate::composer::{Erase, Move};
-use crate::effect::{Edited, Effect, Outcome};
+use crate::effect::{Edited, Effect, ScreenExit};
 use crate::keys::{Action, Copied};
 use crate::transcript::Scroll;
 use crate::view::Layout;
@@ -43,7 +43,7 @@ fn act(model: &mut Model, layout: &Layout, action: Action, is_repeat: bool) -> V
         Action::Complete => return prompt::complete(model),
         Action::Interrupt => return prompt::interrupt(model, is_repeat),
         Action::Leave => return leave(model, is_repeat),
-        Action::LeaveIfEmpty if composer.is_empty() => return command::leave(model, Outcome::Left),
+        Action::LeaveIfEmpty if composer.is_empty() => return command::leave(model, ScreenExit::Quit),
         Action::LeaveIfEmpty => composer.erase(Erase::Forward),
         Action::Suspend => return suspend(model),
         Action::NextMode => match model.agent.next_mode(&model.session) {
@@ -66,7 +66,7 @@ fn act(model: &mut Model, layout: &Layout, action: Action, is_repeat: bool) -> V
 
 pub(super) fn copy(model: &mut Model, what: Copied) -> Vec<Effect> {
     let (text, name) = match what {
-        Copied::Answer => (model.scrollback.transcript.last_said(), "answer"),
+        Copied::Answer => (model.scrollback.transcript.last_message(), "answer"),
         Copied::Code => (model.scrollback.transcript.last_code(), "code"),
     };
     // Terminals do not report whether they do.
@@ -77,7 +77,7 @@ pub(super) fn copy(model: &mut Model, what: Copied) -> Vec<Effect> {
 
 fn leave(model: &mut Model, is_repeat: bool) -> Vec<Effect> {
     if is_repeat {
-        return command::leave(model, Outcome::Left);
+        return command::leave(model, ScreenExit::Quit);
     }
     model.status.arm(Action::Leave, "Ctrl+C again quits");
     if !model.prompt.composer.is_empty() {

@@ -5,7 +5,7 @@ use multitap_event::ClientId;
 use super::{Model, command};
 use crate::complete::{Item, matching};
 use crate::composer::{Erase, Move};
-use crate::effect::{Effect, Outcome};
+use crate::effect::{Effect, ScreenExit};
 use crate::keys::Action;
 use crate::view::Layout;
 
@@ -42,7 +42,7 @@ pub(crate) enum Pick {
         name: String,
     },
     Kick(ClientId),
-    Leave(Outcome),
+    Leave(ScreenExit),
     Nothing,
 }
 
@@ -156,7 +156,7 @@ fn pick(pick: Option<Pick>, model: &mut Model) -> Vec<Effect> {
     match pick {
         Pick::Model(name) => vec![Effect::SetModel(name)],
         Pick::Mode(mode) => vec![Effect::SetMode(mode)],
-        Pick::Resume(id) => command::leave(model, Outcome::Resume(id)),
+        Pick::Resume(id) => command::leave(model, ScreenExit::Resume(id)),
         Pick::Client { id, name } => {
             let rows =
                 vec![row(format!("send {name} away"), "", Pick::Kick(id)), row("leave it be", "", Pick::Nothing)];

@@ -5,7 +5,7 @@ use multitap_event::{ClientRef, Event};
 use crate::composer::{Composer, Move};
 use crate::effect::Effect;
 use crate::keys::Action;
-use crate::transcript::{Mark, Reshape, Scroll, Shape, Transcript};
+use crate::transcript::{Mark, Reflow, Scroll, Shape, Transcript};
 
 /// The transcript, and which part of it is shown.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Scrollback {
         if from.columns == columns {
             return;
         }
-        let mut reshape = Reshape::new(&self.transcript, from, Shape { columns, ..from });
+        let mut reshape = Reflow::new(&self.transcript, from, Shape { columns, ..from });
         self.scroll = reshape.scroll(self.scroll);
         self.left = self.left.map(|left| reshape.mark(left));
         if let Some(search) = &mut self.search {

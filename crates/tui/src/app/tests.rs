@@ -10,9 +10,9 @@ use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::around::{Address, Earlier, Share};
-use crate::effect::Outcome;
+use crate::effect::ScreenExit;
 use crate::history::History;
+use crate::host::{JoinAddress, ResumableSession, ShareRequest};
 use crate::msg::Clipped;
 
 /// The client at this screen.
@@ -121,18 +121,18 @@ fn keys_come_to_effects() {
     check("/mode plan<enter>", &[remembered("/mode plan"), Effect::SetMode("plan".to_owned())], "");
     check("/agents<enter>", &[remembered("/agents"), Effect::Agents], "");
     check("/sessions<enter>", &[remembered("/sessions"), Effect::Sessions], "");
-    check("/share<enter>", &[remembered("/share"), Effect::Share(Share::On { port: None })], "");
-    check("/share off<enter>", &[remembered("/share off"), Effect::Share(Share::Off)], "");
-    check("/share 4100<enter>", &[remembered("/share 4100"), Effect::Share(Share::On { port: Some(4100) })], "");
-    check("/share of<enter>", &[remembered("/share off"), Effect::Share(Share::Off)], "");
+    check("/share<enter>", &[remembered("/share"), Effect::Share(ShareRequest::On { port: None })], "");
+    check("/share off<enter>", &[remembered("/share off"), Effect::Share(ShareRequest::Off)], "");
+    check("/share 4100<enter>", &[remembered("/share 4100"), Effect::Share(ShareRequest::On { port: Some(4100) })], "");
+    check("/share of<enter>", &[remembered("/share off"), Effect::Share(ShareRequest::Off)], "");
     check("/mode autoe<enter>", &[remembered("/mode autoEdit"), Effect::SetMode("autoEdit".to_owned())], "");
-    check("/new<enter>", &[remembered("/new"), Effect::Leave(Outcome::New)], "");
-    check("/quit<enter>", &[remembered("/quit"), Effect::Leave(Outcome::Left)], "");
-    check("/qui<enter>", &[remembered("/quit"), Effect::Leave(Outcome::Left)], "");
+    check("/new<enter>", &[remembered("/new"), Effect::Leave(ScreenExit::NewSession)], "");
+    check("/quit<enter>", &[remembered("/quit"), Effect::Leave(ScreenExit::Quit)], "");
+    check("/qui<enter>", &[remembered("/quit"), Effect::Leave(ScreenExit::Quit)], "");
     check("/qui<tab>", &[], "/quit");
     check("!ls<enter>", &[remembered("!ls"), Effect::Prompt(Prompt::text("!ls"))], "");
-    check("<^d>", &[Effect::Leave(Outcome::Left)], "");
-    check("<^c><^c>", &[Effect::Leave(Outcome::Left)], "");
+    check("<^d>", &[Effect::Leave(ScreenExit::Quit)], "");
+    check("<^c><^c>", &[Effect::Leave(ScreenExit::Quit)], "");
     check("half<^c>", &[], "");
     check("half<esc><esc>", &[], "");
     check("half<esc>x<esc>", &[], "halfx");
@@ -303,26 +303,27 @@ fn leaving_thinks_of_others() {
     assert!(matches!(screen.model.overlay, Some(Overlay::Picker(_))));
     assert_eq!(screen.keys("<esc>"), [], "stays");
     for (keys, outcome) in
-        [("<^d>1", Outcome::KeepServing), ("<^d><enter>", Outcome::KeepServing), ("<^d>2", Outcome::Left)]
+        [("<^d>1", ScreenExit::KeepServing), ("<^d><enter>", ScreenExit::KeepServing), ("<^d>2", ScreenExit::Quit)]
     {
         assert_eq!(screen.keys(keys), [Effect::Leave(outcome)], "{keys}");
     }
     assert_eq!(screen.keys("<^d>3"), []);
     screen.model.session.is_host = false;
-    assert_eq!(screen.keys("<^d>"), [Effect::Leave(Outcome::Left)], "a screen of a session elsewhere ends nothing");
+    assert_eq!(screen.keys("<^d>"), [Effect::Leave(ScreenExit::Quit)], "a screen of a session elsewhere ends nothing");
 }
 
 #[test]
 fn an_earlier_session_is_chosen_by_what_it_was_about() {
     let mut screen = Screen::new(AgentType::Builtin);
-    let earlier = |id: &str, title: &str| Earlier { id: id.to_owned(), title: title.to_owned(), about: String::new() };
+    let earlier =
+        |id: &str, title: &str| ResumableSession { id: id.to_owned(), title: title.to_owned(), about: String::new() };
     let all = vec![earlier("1a", "fix the shop"), earlier("2b", "explain main.rs")];
     screen.on(Msg::Sessions(all.clone()));
-    assert_eq!(screen.keys("expl<enter>"), [Effect::Leave(Outcome::Resume("2b".to_owned()))]);
+    assert_eq!(screen.keys("expl<enter>"), [Effect::Leave(ScreenExit::Resume("2b".to_owned()))]);
     screen.join("phone");
     screen.on(Msg::Sessions(all));
     assert_eq!(screen.keys("<enter>"), [], "it would end for the phone");
-    assert_eq!(screen.keys("1"), [Effect::Leave(Outcome::Resume("1a".to_owned()))]);
+    assert_eq!(screen.keys("1"), [Effect::Leave(ScreenExit::Resume("1a".to_owned()))]);
 }
 
 #[test]
@@ -357,7 +358,7 @@ fn a_client_is_sent_away_after_a_second_look() {
 fn the_door_is_shown_with_a_code_to_scan() {
     let mut screen = Screen::new(AgentType::Builtin);
     let address =
-        Address { url: "http://127.0.0.1:4100".to_owned(), token: Some("secret".to_owned()), note: String::new() };
+        JoinAddress { url: "http://127.0.0.1:4100".to_owned(), token: Some("secret".to_owned()), note: String::new() };
     screen.on(Msg::Shared(Some(address)));
     let Some(Overlay::Page(page)) = &screen.model.overlay else { panic!("no page") };
     assert!(page.lines.contains(&"token  secret".to_owned()));

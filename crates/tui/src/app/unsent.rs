@@ -14,7 +14,7 @@ pub(super) const NO_ANSWER: &str = "the question needs no answer any more";
 /// letters go as well; or into the history, if something else is typed there. An edit goes into a file.
 pub(super) fn closed(model: &mut Model, mut closed: Vec<Dialog>) -> Vec<Effect> {
     let edits: Vec<String> = closed.iter_mut().filter_map(|dialog| dialog.edited.take()).collect();
-    let effects = edits.into_iter().map(|text| Effect::Keep { text, why: NO_ANSWER.to_owned() }).collect();
+    let effects = edits.into_iter().map(|text| Effect::SaveText { text, why: NO_ANSWER.to_owned() }).collect();
     let written: Vec<String> = closed.iter().map(Dialog::written).filter(|words| !words.trim().is_empty()).collect();
     if written.is_empty() {
         return effects;
@@ -25,7 +25,7 @@ pub(super) fn closed(model: &mut Model, mut closed: Vec<Dialog>) -> Vec<Effect> 
         model.prompt.was_answer = Some(written);
         model.status.show(format!("{NO_ANSWER}: what you wrote for it is here"));
     } else {
-        put_by(model, written, NO_ANSWER);
+        store_in_history(model, written, NO_ANSWER);
     }
     effects
 }
@@ -66,7 +66,7 @@ pub(super) fn edited(model: &mut Model, question: &QuestionId, before: &str, tex
             model.status.show("your edit is shown: nothing is allowed before you answer");
             Vec::new()
         }
-        None => vec![Effect::Keep { text, why: NO_ANSWER.to_owned() }],
+        None => vec![Effect::SaveText { text, why: NO_ANSWER.to_owned() }],
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn edited(model: &mut Model, question: &QuestionId, before: &str, tex
 pub(super) fn not_decided(model: &mut Model, decide: Decide, why: String) -> Vec<Effect> {
     let is_open = model.session.state.questions.question(&decide.question_id).is_some();
     match decide.new_content.filter(|_| !is_open) {
-        Some(text) => vec![Effect::Keep { text, why }],
+        Some(text) => vec![Effect::SaveText { text, why }],
         None => {
             model.status.show(why);
             Vec::new()
@@ -87,12 +87,12 @@ pub(super) fn not_decided(model: &mut Model, decide: Decide, why: String) -> Vec
 pub(super) fn kept(model: &mut Model, text: String, why: &str, file: Result<PathBuf, String>) {
     match file {
         Ok(path) => report(model, why, &format!("what you wrote is kept in {}", path.display())),
-        Err(error) => put_by(model, text, &format!("{why} ({error})")),
+        Err(error) => store_in_history(model, text, &format!("{why} ({error})")),
     }
 }
 
-fn put_by(model: &mut Model, text: String, why: &str) {
-    model.prompt.history.put_by(Prompt::text(text));
+fn store_in_history(model: &mut Model, text: String, why: &str) {
+    model.prompt.history.add_unsent(Prompt::text(text));
     report(model, why, "Up brings back what you wrote");
 }
 

@@ -1,22 +1,22 @@
-//! Text in which some things stand as a whole: what was pasted, and pictures. They are known by where they stand, never
-//! by their words, so that text which looks like one of them is only text. Pure.
+//! Text with blocks: pasted text and pictures. Blocks are known by their position, never by the words that stand for
+//! them, so text that looks like such words is only text. Pure.
 
 use std::ops::Range;
 
 use multitap_event::{Image, Prompt};
 
-/// How the words for a picture begin.
+/// The words that stand for a picture begin like this.
 const PICTURE: &str = "[Image #";
 
 /// A text, and the blocks in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Piece {
     text: String,
-    /// In the order in which they stand; none reaches into another.
+    /// In their order, without overlaps.
     blocks: Vec<Block>,
 }
 
-/// Something that was put in as a whole, and where the words are that stand for it.
+/// A block, and the range of the words that stand for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Block {
     at: Range<usize>,
@@ -39,14 +39,14 @@ impl Piece {
         Self { text: words, blocks: vec![Block { at, what }] }
     }
 
-    /// A picture with that number.
+    /// A picture by its number.
     pub(super) fn picture(number: usize, name: &str, image: Image) -> Self {
-        // What ends the words, or a line, cannot be in the middle of them.
+        // The name must not end the words or the line.
         let name: String = name.chars().map(|c| if c.is_control() || c == ']' { '_' } else { c }).collect();
         Self::block(format!("{PICTURE}{number}: {name}]"), Content::Picture(image))
     }
 
-    /// A prompt as it was before it was sent. Pictures stand where their words are; one that has none stands at the end.
+    /// A prompt as it was typed. A picture stands where its words are, or else at the end.
     pub(super) fn of(prompt: &Prompt) -> Self {
         let words = words_of_pictures(&prompt.text);
         let mut piece = Self::plain(&prompt.text);
@@ -64,7 +64,7 @@ impl Piece {
         piece
     }
 
-    /// That text instead, with those pictures whose words are still in it.
+    /// Another text, with the pictures whose words it still has.
     pub(super) fn rewritten(&self, text: &str) -> Self {
         let mut piece = Self::plain(text);
         for block in &self.blocks {
@@ -86,13 +86,13 @@ impl Piece {
         !self.blocks.is_empty()
     }
 
-    /// The highest number that a picture here has.
+    /// The highest number of a picture.
     pub(super) fn highest(&self) -> usize {
         let numbers = words_of_pictures(&self.text).into_iter().filter_map(|at| number(&self.text[at]));
         numbers.max().unwrap_or(0)
     }
 
-    /// What was meant: pasted text as it was pasted. The words for a picture stay where it is meant to be.
+    /// The text with pasted text as it was pasted. The words of pictures stay.
     pub(super) fn whole(&self) -> String {
         let (mut whole, mut at) = (String::with_capacity(self.text.len()), 0);
         for block in &self.blocks {
@@ -106,11 +106,11 @@ impl Piece {
         whole
     }
 
-    /// The same without its pictures, nor words for them.
+    /// The same without pictures and their words.
     pub(super) fn without_pictures(mut self) -> Self {
         while let Some(block) = self.blocks.iter().find(|block| matches!(block.what, Content::Picture(_))) {
             let mut at = block.at.clone();
-            // One of the spaces around it is enough.
+            // One of the spaces around it stays.
             if self.text[at.end..].starts_with(' ') && (at.start == 0 || self.text[..at.start].ends_with(' ')) {
                 at.end += 1;
             }
@@ -124,12 +124,12 @@ impl Piece {
         self.blocks.iter().filter_map(image).collect()
     }
 
-    /// The block in the middle of which that byte is.
+    /// The block that has that byte inside.
     pub(super) fn around(&self, at: usize) -> Option<Range<usize>> {
         self.blocks.iter().map(|block| block.at.clone()).find(|block| block.start < at && at < block.end)
     }
 
-    /// Takes something out; blocks that it touches go as a whole. Also says where it was.
+    /// Removes a range, and with it whole blocks. Returns where it began, and what was removed.
     pub(super) fn take(&mut self, range: Range<usize>) -> (usize, Self) {
         let from = self.around(range.start).map_or(range.start, |block| block.start);
         let to = self.around(range.end).map_or(range.end, |block| block.end);
@@ -149,7 +149,7 @@ impl Piece {
         (from, Self { text, blocks: gone })
     }
 
-    /// Puts something in, not in the middle of a block.
+    /// Inserts a piece. `at` must not be inside a block.
     pub(super) fn put(&mut self, at: usize, piece: Self) {
         let by = piece.text.len();
         self.text.insert_str(at, &piece.text);
@@ -164,7 +164,7 @@ impl Piece {
     }
 }
 
-/// Where a text has words such as those that stand for a picture.
+/// The ranges of words that look like those of a picture.
 fn words_of_pictures(text: &str) -> Vec<Range<usize>> {
     let words = text.match_indices(PICTURE).filter_map(|(from, _)| {
         let length = text[from..].find([']', '\n'])? + 1;
@@ -180,7 +180,7 @@ fn words_of_pictures(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The number in the words for a picture.
+/// The number in the words of a picture.
 fn number(words: &str) -> Option<usize> {
     words.strip_prefix(PICTURE)?.strip_suffix(']')?.split_once(": ")?.0.parse().ok()
 }

@@ -1,23 +1,23 @@
-//! The languages, as far as they are told apart.
+//! The table of languages.
 
-/// What a language looks like.
+/// The lexical rules of a language.
 #[derive(Debug)]
 pub(super) struct Language {
-    /// What people write after the fence.
-    names: &'static [&'static str],
+    /// Names after the fence, with spaces between them.
+    names: &'static str,
     pub(super) shape: Shape,
-    /// Its own words, with spaces between them.
+    /// Keywords, with spaces between them.
     pub(super) words: &'static str,
     pub(super) constants: &'static [&'static str],
     pub(super) line_comments: &'static [&'static str],
     pub(super) block_comment: Option<(&'static str, &'static str)>,
     /// The longer ones first.
     pub(super) quotes: &'static [&'static str],
-    /// Those of one character that may go on over lines.
+    /// Quotes of one character that may span lines.
     pub(super) long_quotes: &'static [&'static str],
     /// A single quote may begin a lifetime.
     pub(super) lifetimes: bool,
-    /// Words are the same in capitals.
+    /// Keywords ignore case.
     pub(super) any_case: bool,
 }
 
@@ -29,15 +29,15 @@ pub(super) enum Shape {
     Diff,
 }
 
-/// The language of that name, or of that file ending.
+/// The language with that name or file extension.
 pub(super) fn find(name: &str) -> Option<&'static Language> {
-    // `rust,ignore`, `js {1-3}` and `{.python}` are written too.
+    // Also `rust,ignore`, `js {1-3}` and `{.python}`.
     let name = name.trim_start_matches(['{', '.']).split([',', ' ', '{', '}', ':']).next()?.to_ascii_lowercase();
-    LANGUAGES.iter().find(|language| language.names.contains(&name.as_str()))
+    LANGUAGES.iter().find(|language| language.names.split(' ').any(|known| known == name))
 }
 
 const PLAIN: Language = Language {
-    names: &[],
+    names: "",
     shape: Shape::Code,
     words: "",
     constants: &["true", "false", "null"],
@@ -51,7 +51,7 @@ const PLAIN: Language = Language {
 
 const LANGUAGES: &[Language] = &[
     Language {
-        names: &["rust", "rs"],
+        names: "rust rs",
         words: "as async await break const continue crate dyn else enum extern fn for if impl in let loop match \
                 mod move mut pub ref return self Self static struct super trait type unsafe use where while \
                 yield",
@@ -61,7 +61,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["python", "py", "python3", "pyi", "starlark"],
+        names: "python py python3 pyi starlark",
         words: "and as assert async await break case class continue def del elif else except finally for from \
                 global if import in is lambda match nonlocal not or pass raise return try while with yield",
         constants: &["True", "False", "None", "self", "cls"],
@@ -71,7 +71,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["javascript", "js", "jsx", "mjs", "cjs", "typescript", "ts", "tsx", "vue", "svelte"],
+        names: "javascript js jsx mjs cjs typescript ts tsx vue svelte",
         words: "abstract as async await break case catch class const continue debugger declare default delete do \
                 else enum export extends finally for from function get if implements import in instanceof \
                 interface keyof let new of private protected public readonly return satisfies set static super \
@@ -82,7 +82,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["go", "golang"],
+        names: "go golang",
         words: "break case chan const continue default defer else fallthrough for func go goto if import \
                 interface map package range return select struct switch type var",
         constants: &["true", "false", "nil", "iota"],
@@ -91,7 +91,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["c", "h", "cpp", "c++", "cc", "cxx", "hpp", "objc", "cuda", "glsl", "arduino"],
+        names: "c h cpp c++ cc cxx hpp objc cuda glsl arduino",
         words: "alignas auto bool break case catch char class const constexpr continue default delete do double \
                 else enum explicit extern float for friend goto if inline int long namespace new noexcept \
                 operator override private protected public register return short signed sizeof static struct \
@@ -101,9 +101,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &[
-            "java", "kotlin", "kt", "kts", "csharp", "cs", "c#", "scala", "groovy", "gradle", "dart", "swift", "php",
-        ],
+        names: "java kotlin kt kts csharp cs c# scala groovy gradle dart swift php",
         words: "abstract as async await break case catch class companion const continue data def default do echo \
                 else enum extends extension final finally for foreach fun func function guard if implements \
                 import in init inline int interface internal is let namespace new object open operator override \
@@ -114,19 +112,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &[
-            "sh",
-            "bash",
-            "zsh",
-            "shell",
-            "console",
-            "fish",
-            "shellscript",
-            "dockerfile",
-            "docker",
-            "makefile",
-            "make",
-        ],
+        names: "sh bash zsh shell console fish shellscript dockerfile docker makefile make",
         words: "if then else elif fi for in do done while until case esac function return local export readonly \
                 set unset source echo cd exit exec trap FROM RUN COPY ADD ENV ARG WORKDIR CMD ENTRYPOINT EXPOSE \
                 USER VOLUME",
@@ -137,7 +123,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["ruby", "rb", "elixir", "ex", "exs", "crystal"],
+        names: "ruby rb elixir ex exs crystal",
         words: "alias and begin break case class cond def defmodule defp do else elsif end ensure fn for if \
                 import in module next not or redo require rescue retry return self super then undef unless until \
                 use when while with yield",
@@ -147,7 +133,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["lua", "haskell", "hs", "elm"],
+        names: "lua haskell hs elm",
         words: "and break case class data deriving do else elseif end for function goto if import in instance \
                 let local module newtype not of or repeat return then type until where while",
         constants: &["true", "false", "nil", "True", "False", "Nothing", "Just"],
@@ -156,7 +142,7 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["sql", "postgres", "postgresql", "mysql", "sqlite", "plsql"],
+        names: "sql postgres postgresql mysql sqlite plsql",
         words: "add alter and as asc begin between by case check commit create default delete desc distinct drop \
                 else end exists foreign from group having if in index inner insert into is join key left like \
                 limit not null on or order outer primary references returning right rollback select set table \
@@ -165,9 +151,9 @@ const LANGUAGES: &[Language] = &[
         any_case: true,
         ..PLAIN
     },
-    Language { names: &["json", "jsonc", "json5", "jsonl", "ndjson"], shape: Shape::Data, ..PLAIN },
+    Language { names: "json jsonc json5 jsonl ndjson", shape: Shape::Data, ..PLAIN },
     Language {
-        names: &["toml", "yaml", "yml", "ini", "conf", "properties", "env", "hcl", "terraform", "tf", "nix"],
+        names: "toml yaml yml ini conf properties env hcl terraform tf nix",
         shape: Shape::Data,
         constants: &["true", "false", "null", "yes", "no", "on", "off"],
         line_comments: &["#"],
@@ -176,17 +162,17 @@ const LANGUAGES: &[Language] = &[
         ..PLAIN
     },
     Language {
-        names: &["css", "scss", "sass", "less"],
+        names: "css scss sass less",
         shape: Shape::Data,
         words: "important media import include mixin keyframes root",
         ..PLAIN
     },
     Language {
-        names: &["html", "xml", "svg", "xhtml", "plist"],
+        names: "html xml svg xhtml plist",
         shape: Shape::Data,
         line_comments: &[],
         block_comment: Some(("<!--", "-->")),
         ..PLAIN
     },
-    Language { names: &["diff", "patch"], shape: Shape::Diff, ..PLAIN },
+    Language { names: "diff patch", shape: Shape::Diff, ..PLAIN },
 ];

@@ -1,11 +1,11 @@
-//! A text that grows, laid out as far as it goes. What is finished of it is laid out once: what a little more costs
-//! does not depend on how much there is. Pure.
+//! Lays out a text that grows. Finished parts are laid out once, so the cost of one more piece does not depend on the
+//! length of the text. Pure.
 //!
-//! The text is parted where that does not show: where a paragraph, a heading or code begins after an empty line, outside
-//! of code, lists and HTML (links that are defined elsewhere do not find their definition then), and between the lines of
-//! code. Where there is no such place for long, between two lines or words, which may show. Where it is parted depends on
-//! the text alone, not on the pieces in which it came, nor on the width: at another width its end is laid out without its
-//! beginning, from a place that was remembered.
+//! The text is split where that is invisible: where a paragraph, a heading or code begins after an empty line, outside of
+//! code, lists and HTML, and between lines of code (a link does not find its definition in another part). After a long
+//! stretch without such a place it is split between two lines or words, which may be visible. The splits depend on the text
+//! alone, not on its pieces or the width. So at another width the end can be laid out from a stored place, without the
+//! beginning.
 
 mod fence;
 mod place;
@@ -25,55 +25,55 @@ use crate::highlight::Code;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// How a text looks beside what it says.
+/// Margin and style of a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Dress {
-    /// Whether an empty line stands before it.
+pub(crate) struct TextStyle {
+    /// An empty line stands before it.
     pub(crate) apart: bool,
-    /// What stands before its first line, and how wide that is: the other lines begin there too.
+    /// The sign before its first line, and its width: the other lines are indented by it.
     pub(crate) sign: &'static str,
     pub(crate) indent: usize,
     pub(crate) style: Style,
 }
 
-/// How long a part is.
+/// The length of the parts.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    /// From here on it ends at the first place where that does not show.
+    /// From this length on, a part ends where that is invisible.
     part: usize,
-    /// From here on it ends where it can.
+    /// From this length on, a part ends wherever it can.
     longest: usize,
-    /// So far apart are places from which it can be laid out.
+    /// The distance between stored places.
     place: usize,
 }
 
 const LIMITS: Limits = Limits { part: 4096, longest: 8192, place: 64 * 1024 };
 
-/// A text under way.
+/// A text that grows.
 #[derive(Debug)]
 pub(crate) struct Flow {
     columns: usize,
     theme: Theme,
-    dress: Dress,
+    style: TextStyle,
     limits: Limits,
     lines: Rc<Vec<Line<'static>>>,
-    /// How many lines there are of the text that is settled. Those after them are made again.
+    /// How many lines are final. Those after them are laid out again.
     settled: usize,
     at: Place,
     length: usize,
-    /// Places from which it can be laid out at another width, in their order.
+    /// Places from which the text can be laid out at another width, in their order.
     places: Vec<Place>,
-    /// It is laid out from its beginning.
+    /// The text is laid out from its beginning.
     is_whole: bool,
 }
 
 impl Flow {
-    pub(crate) fn new(columns: usize, theme: Theme, dress: Dress) -> Self {
-        let first: Vec<Line<'static>> = dress.apart.then(Line::default).into_iter().collect();
+    pub(crate) fn new(columns: usize, theme: Theme, style: TextStyle) -> Self {
+        let first: Vec<Line<'static>> = style.apart.then(Line::default).into_iter().collect();
         Self {
             columns,
             theme,
-            dress,
+            style,
             limits: LIMITS,
             settled: first.len(),
             lines: Rc::new(first),
@@ -84,13 +84,12 @@ impl Flow {
         }
     }
 
-    /// The same text at another width. What of it is laid out depends on what is wanted first.
-    pub(crate) fn anew(self, columns: usize) -> Self {
-        Self { places: self.places, limits: self.limits, ..Self::new(columns, self.theme, self.dress) }
+    /// The same text at another width. Nothing is laid out before it is needed.
+    pub(crate) fn resized(self, columns: usize) -> Self {
+        Self { places: self.places, limits: self.limits, ..Self::new(columns, self.theme, self.style) }
     }
 
-    /// Goes on to the end of this text: all of it, or, where it was laid out before, as much of its end as has so many
-    /// lines.
+    /// Lays out the end of the text: at least that many lines, if there are as many.
     pub(crate) fn lay_out_end(&mut self, text: &str, rows: usize) {
         if self.length > 0 {
             self.lay_out(text);
@@ -108,20 +107,20 @@ impl Flow {
         }
     }
 
-    /// Goes on to the end of this text, and has all of its lines.
+    /// Lays out the whole text.
     pub(crate) fn lay_out_whole(&mut self, text: &str) {
         if !self.is_whole {
-            *self = std::mem::replace(self, Self::new(self.columns, self.theme, self.dress)).anew(self.columns);
+            *self = std::mem::replace(self, Self::new(self.columns, self.theme, self.style)).resized(self.columns);
         }
         self.lay_out(text);
     }
 
-    /// The lines that are laid out.
+    /// The lines so far.
     pub(crate) fn lines(&self) -> Rc<Vec<Line<'static>>> {
         self.lines.clone()
     }
 
-    /// Goes on to the end of this text, which begins with what was laid out before.
+    /// Lays out the rest of the text. It begins with what was laid out before.
     fn lay_out(&mut self, text: &str) {
         if text.len() == self.length {
             return;
@@ -146,7 +145,7 @@ impl Flow {
         matches!(self.at.within, Within::Code { .. })
     }
 
-    /// Parts the text before the line that goes on to `end` at least, or in it, if it is time.
+    /// Splits the text before the line that reaches to `end` or beyond, or in that line, if the part is long enough.
     fn look_at(&mut self, text: &str, end: usize) {
         let at = self.at.scanned;
         let is_whole = text[end..].starts_with('\n');
@@ -173,7 +172,7 @@ impl Flow {
         }
     }
 
-    /// Keeps the place for another width, now and then.
+    /// Stores the place for another width, now and then.
     fn remember(&mut self) {
         let last = self.places.last().map_or(0, |place| place.done);
         if self.at.done >= last + self.limits.place {
@@ -197,14 +196,14 @@ impl Flow {
         if size >= self.limits.part && self.at.after_blank && !self.at.in_html && line.starts_with(begins) {
             return self.settle_page(text, at, true);
         }
-        // What stands further in, or in a table, belongs to what is before it.
+        // Indented lines and rows of a table belong to what is before them.
         let belongs = line.starts_with([' ', '\t', '|']);
         if size >= 2 * self.limits.longest || (size >= self.limits.longest && !belongs) {
             self.settle_page(text, at, false);
         }
     }
 
-    /// What a whole line means for those after it.
+    /// Reads a complete line.
     fn read(&mut self, line: &str) {
         if self.at.is_long {
             return;
@@ -226,7 +225,7 @@ impl Flow {
         self.at.after_blank = self.at.fence.is_none() && line.trim().is_empty();
     }
 
-    /// Lays the text out up to there, for good.
+    /// Lays out the text up to there, finally.
     fn settle_page(&mut self, text: &str, to: usize, keeps_apart: bool) {
         let apart = self.put_page(&text[self.at.done..to]);
         self.at.within = Within::Page { apart: apart && keeps_apart };
@@ -236,14 +235,14 @@ impl Flow {
 
     fn put_page(&mut self, text: &str) -> bool {
         let Within::Page { apart } = self.at.within else { return false };
-        let mut page = Page::new(self.columns.saturating_sub(self.dress.indent), self.theme);
+        let mut page = Page::new(self.columns.saturating_sub(self.style.indent), self.theme);
         (page.apart, page.is_first) = (apart, self.at.done == 0);
         let (lines, apart) = page.read(text);
         lines.into_iter().for_each(|line| self.put(line));
         apart
     }
 
-    /// From the fence on the text is code, whose lines can be laid out one by one.
+    /// Goes over to code, whose lines are laid out one by one.
     fn begin_code(&mut self, text: &str) {
         let (false, Some(fence)) = (self.is_code(), &self.at.fence) else { return };
         let (from, code, indent) = (fence.from, fence.code, fence.indent);
@@ -287,14 +286,14 @@ impl Flow {
 
     fn put_code_line(&mut self, line: Line<'static>, indent: usize) {
         let before = " ".repeat(indent + 2);
-        let columns = self.columns.saturating_sub(self.dress.indent + before.len());
+        let columns = self.columns.saturating_sub(self.style.indent + before.len());
         for mut piece in wrap(line, columns, 2) {
             piece.spans.insert(0, Span::raw(before.clone()));
             self.put(piece);
         }
     }
 
-    /// What is not settled yet.
+    /// Lays out what is not final yet.
     fn show_rest(&mut self, text: &str) {
         let rest = &text[self.at.done..];
         let closes = self.at.fence.as_ref().is_some_and(|fence| fence.is_closed_by(rest));
@@ -304,7 +303,7 @@ impl Flow {
             }
             Within::Code { .. } if rest.is_empty() || closes => {}
             Within::Code { code, indent, blanks } => {
-                // What is shown of a line under way does not count for the next.
+                // The incomplete line will be laid out again.
                 let now = Within::Code { code: code.clone(), indent: *indent, blanks: *blanks };
                 self.put_code(rest);
                 self.at.within = now;
@@ -312,21 +311,21 @@ impl Flow {
         }
     }
 
-    /// A line that fits, dressed up.
+    /// Adds a line with its margin and style.
     fn put(&mut self, mut line: Line<'static>) {
-        let is_first = self.is_whole && self.lines.len() == usize::from(self.dress.apart);
+        let is_first = self.is_whole && self.lines.len() == usize::from(self.style.apart);
         for span in &mut line.spans {
-            span.style = self.dress.style.patch(span.style);
+            span.style = self.style.style.patch(span.style);
         }
         let before = match is_first {
-            true => self.dress.sign.to_owned(),
-            false => " ".repeat(self.dress.indent),
+            true => self.style.sign.to_owned(),
+            false => " ".repeat(self.style.indent),
         };
         if !before.is_empty() && (is_first || !line.spans.is_empty()) {
-            line.spans.insert(0, Span::styled(before, self.dress.style));
+            line.spans.insert(0, Span::styled(before, self.style.style));
         }
         let lines = Rc::make_mut(&mut self.lines);
-        // Whatever stands before a line, on a narrow screen it may be too much.
+        // On a narrow screen the margin may be too wide.
         if line.width() <= self.columns {
             lines.push(line);
         } else {
@@ -335,7 +334,7 @@ impl Flow {
     }
 }
 
-/// The last place before so many bytes where a word begins; or just there.
+/// The last word that begins within that many bytes; or that place.
 fn last_word(text: &str, from: usize, bytes: usize) -> usize {
     let end = (from..=from + bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
     let starts = text[from..end].char_indices().zip(text[from..end].chars().skip(1));

@@ -1,5 +1,5 @@
-//! What a reader of markdown leaves out, shown all the same: definitions of links, cells beyond a table, words beside the
-//! language of code. Nobody hides anything in a text that way. Pure.
+//! Shows what a markdown parser drops: link definitions, surplus cells of a table, words after the language of code. So
+//! nothing can be hidden in a text. Pure.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use ratatui::text::Span;
 use super::Page;
 use crate::clean::clean;
 
-/// The longest name of a language.
+/// Maximum length of the name of a language.
 const LANGUAGE: usize = 20;
 
 impl Page {
-    /// Shows what lies between the last event and this one, if no event tells it.
+    /// Shows what lies between the last event and this one, and is in neither.
     pub(super) fn show_left_out(&mut self, text: &str, event: &Event<'_>, range: &Range<usize>) {
         let end = match event {
             Event::Start(_) => range.start,
-            // Where a link leads is shown behind it.
+            // The target of a link is shown after it.
             Event::End(TagEnd::Link | TagEnd::Image) => self.shown,
             Event::End(_) => range.end,
             _ => range.start,
@@ -29,7 +29,7 @@ impl Page {
             _ => self.define(left_out),
         }
         let shown = match event {
-            // All of it comes as text.
+            // Its content follows as text.
             Event::Start(Tag::CodeBlock(_)) => range.end,
             Event::Start(_) => range.start,
             _ => range.end,
@@ -37,7 +37,7 @@ impl Page {
         self.shown = self.shown.max(shown);
     }
 
-    /// Definitions of links, as they are written.
+    /// Shows link definitions as they are written.
     pub(super) fn define(&mut self, left_out: &str) {
         let Some(from) = left_out.find('[').filter(|from| left_out[*from..].contains("]:")) else { return };
         let is_beside = self.spans.is_empty();
@@ -54,7 +54,7 @@ impl Page {
         self.apart = is_beside;
     }
 
-    /// A row may have more cells than its table.
+    /// Adds a surplus cell to the row.
     fn add_cell(&mut self, left_out: &str) {
         let cell = left_out.trim_matches(|c: char| c.is_whitespace() || c == '|');
         if let Some(row) = self.table.as_mut().and_then(|table| table.rows.last_mut())
@@ -65,12 +65,12 @@ impl Page {
     }
 }
 
-/// The name of the language with which code begins.
+/// The language of a block of code.
 pub(super) fn language(info: &str) -> &str {
     info.split_whitespace().next().unwrap_or_default()
 }
 
-/// What stands beside the sign that begins code, if it is more than the name of a language.
+/// The words after a code fence, if they are more than the name of a language.
 pub(super) fn beside_language(info: &str) -> Option<&str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "+-#._".contains(c);
     let info = info.trim();

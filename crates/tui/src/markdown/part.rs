@@ -1,8 +1,8 @@
-//! Parts of a text as it is written: its last code. Pure.
+//! The last code of a text. Pure.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
-/// The last block of code in a text, as it is written there.
+/// The last block of code in a text, as it is written.
 pub(crate) fn last_code(text: &str) -> Option<String> {
     let (mut last, mut code) = (None, None);
     for event in Parser::new(text) {

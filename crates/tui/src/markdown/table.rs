@@ -1,5 +1,4 @@
-//! A table in lines: as it is where it fits, with narrower columns where it does not, and one thing below the other
-//! where there is not even room for that. Pure.
+//! Lays out tables: with natural columns, with narrower columns, or as a list where there is no room for columns. Pure.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Style;
@@ -8,22 +7,22 @@ use ratatui::text::{Line, Span};
 use crate::theme::Theme;
 use crate::wrap::{width, wrap};
 
-/// What stands between two columns.
+/// The space between two columns.
 const BETWEEN: usize = 2;
-/// A column is not made narrower than this.
+/// The minimum width of a column.
 const NARROW: usize = 12;
 
-/// A table under way.
+/// A table being read.
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) alignments: Vec<Alignment>,
-    /// The first is the head.
+    /// The first row is the header.
     pub(super) rows: Vec<Vec<String>>,
     pub(super) cell: Option<String>,
 }
 
 impl Table {
-    /// Its lines, none wider than that.
+    /// Its lines, within that width.
     pub(super) fn lines(&self, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max();
@@ -34,7 +33,7 @@ impl Table {
         }
     }
 
-    /// Cells beside each other; one that is too long goes on in the next line of its column.
+    /// Columns side by side. Long cells are wrapped.
     fn beside(&self, widths: &[usize], theme: Theme) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         for (number, row) in self.rows.iter().enumerate() {
@@ -56,7 +55,7 @@ impl Table {
         lines
     }
 
-    /// Each row as a list of what its columns have, under their names.
+    /// Each row as a list of its cells with the names of their columns.
     fn below(&self, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         let Some((head, rows)) = self.rows.split_first() else { return Vec::new() };
         let mut lines = Vec::new();
@@ -70,7 +69,7 @@ impl Table {
                 lines.extend(wrap(Line::from(spans), columns, 2));
             }
         }
-        // A head alone is all there is.
+        // A header without rows is shown alone.
         if rows.is_empty() {
             lines.extend(wrap(Line::styled(head.join("  "), theme.heading()), columns, 2));
         }
@@ -78,14 +77,14 @@ impl Table {
     }
 }
 
-/// How wide each column is within so much room; nothing if there is not enough for all.
+/// The width of each column, or `None` if there is no room for them.
 fn fitted(natural: &[usize], room: usize) -> Option<Vec<usize>> {
     if natural.iter().sum::<usize>() <= room {
         return Some(natural.to_vec());
     }
     let mut widths = vec![0; natural.len()];
     let (mut open, mut room): (Vec<usize>, usize) = ((0..natural.len()).collect(), room);
-    // What needs less than its share leaves the rest to others.
+    // A column that needs less than its share leaves the rest to others.
     loop {
         let share = room / open.len().max(1);
         let (small, large): (Vec<usize>, Vec<usize>) = open.iter().partition(|column| natural[**column] <= share);

@@ -6,11 +6,11 @@ use multitap_event::{Query, Refused};
 use multitap_hub::{DecideError, Edge, Part, Session, WithdrawError};
 
 use super::{AWAY, Loop};
-use crate::around::{Clip, Clipboard};
 use crate::effect::Effect;
+use crate::host::{ClipboardContent, ReadClipboard};
 use crate::msg::{Clipped, Msg};
 use crate::transcript::who;
-use crate::{history, keep, picture};
+use crate::{history, picture, saved_text};
 
 /// How many older events are read at once, and how many bytes of them.
 const FETCH: usize = 1000;
@@ -19,22 +19,22 @@ const FETCH_BYTES: usize = 4 * 1024 * 1024;
 impl Loop<'_> {
     /// Carries out one effect.
     pub(super) fn carry_out(&mut self, effect: Effect) {
-        let (session, me, around) = (self.session.clone(), self.model.session.me.clone(), self.around.clone());
+        let (session, me, host) = (self.session.clone(), self.model.session.me.clone(), self.options.host.clone());
         match effect {
             Effect::Leave(outcome) => self.leaving = Some(outcome),
             Effect::Suspend => self.suspend(),
-            Effect::Copy(text) => self.taken.screen.copy(&text),
+            Effect::Copy(text) => self.terminal.screen.copy(&text),
             Effect::Edit { what, text } => {
-                self.taken.screen.let_others();
-                self.lent = Some((what, (self.editor)(text)));
+                self.terminal.screen.suspend();
+                self.editing = Some((what, (self.options.editor)(text)));
             }
             Effect::Notify { words, is_sure } => {
-                if self.lent.is_none() && (is_sure || self.pressed.elapsed() >= AWAY) {
-                    self.taken.screen.notify(&words);
+                if self.editing.is_none() && (is_sure || self.pressed.elapsed() >= AWAY) {
+                    self.terminal.screen.notify(&words);
                 }
             }
             Effect::Prompt(prompt) => {
-                let when_busy = self.when_busy;
+                let when_busy = self.options.when_busy;
                 self.in_order(async move {
                     let done = session.prompt(prompt.clone(), when_busy, me).await;
                     done.err().map(|error| Msg::NotSent { prompt, why: error.to_string() })
@@ -63,18 +63,20 @@ impl Loop<'_> {
             }),
             Effect::Fetch { before } => self.in_background(async move { Some(fetch(&session, before).await) }),
             Effect::Paste => {
-                let clipboard = self.clipboard.clone();
+                let clipboard = self.options.clipboard.clone();
                 self.in_background(async move { Some(Msg::Clipped(clipped(&clipboard).await)) });
             }
-            Effect::Sessions => self
-                .in_background(async move { Some(around.sessions().await.map_or_else(Msg::Refused, Msg::Sessions)) }),
-            Effect::Agents => {
-                self.in_background(async move { Some(around.agents().await.map_or_else(Msg::Refused, Msg::Agents)) })
+            Effect::Sessions => {
+                self.in_background(async move { Some(host.sessions().await.map_or_else(Msg::Refused, Msg::Sessions)) })
             }
-            Effect::Share(share) => self
-                .in_background(async move { Some(around.share(share).await.map_or_else(Msg::Refused, Msg::Shared)) }),
+            Effect::Agents => {
+                self.in_background(async move { Some(host.agents().await.map_or_else(Msg::Refused, Msg::Agents)) })
+            }
+            Effect::Share(share) => {
+                self.in_background(async move { Some(host.share(share).await.map_or_else(Msg::Refused, Msg::Shared)) })
+            }
             Effect::Branch => {
-                let branch = self.branch.clone();
+                let branch = self.options.branch.clone();
                 self.blocking(move || Some(Msg::Branch(branch())));
             }
             Effect::Find(wanted) => {
@@ -82,21 +84,21 @@ impl Loop<'_> {
                 self.blocking(move || Some(Msg::Found { paths: files?.find(&wanted.query), wanted }));
             }
             Effect::Picture { path, pasted } => {
-                let root = self.root.clone();
+                let root = self.options.root.clone();
                 self.blocking(move || {
                     let (name, image) = picture::named(root.as_deref(), &path);
                     Some(Msg::Picture { name, image, pasted })
                 });
             }
-            Effect::Keep { text, why } => self.blocking(move || {
-                let file = keep::keep(&text).map_err(|error| format!("it cannot be kept in a file: {error}"));
-                Some(Msg::Kept { text, why, file })
+            Effect::SaveText { text, why } => self.blocking(move || {
+                let file = saved_text::save(&text).map_err(|error| format!("it cannot be kept in a file: {error}"));
+                Some(Msg::TextSaved { text, why, file })
             }),
             Effect::Remember(text) => {
-                let file = self.history.clone();
+                let file = self.options.history.clone();
                 self.blocking(move || {
-                    if let Err(error) = history::keep(&file?, &text) {
-                        tracing::warn!(%error, "what was sent is not kept for other sessions");
+                    if let Err(error) = history::append(&file?, &text) {
+                        tracing::warn!(%error, "cannot append to the history");
                     }
                     None
                 });
@@ -107,25 +109,25 @@ impl Loop<'_> {
     /// Asks the session. Calls are begun in the order of their effects, and the last ones still finish when the user
     /// leaves.
     fn in_order(&mut self, call: impl Future<Output = Option<Msg>> + Send + 'static) {
-        self.asked.push(Box::pin(call));
+        self.calls.push(Box::pin(call));
     }
 
     /// Does something that may take long. It ends with the screen.
     fn in_background(&self, work: impl Future<Output = Option<Msg>> + Send + 'static) {
-        let answers = self.answers.clone();
+        let results = self.results.clone();
         self.tasks.spawn(async move {
             if let Some(msg) = work.await {
-                answers.send(msg).await.ok(); // fails only if the screen is gone
+                results.send(msg).await.ok(); // fails only if the screen is gone
             }
         });
     }
 
     /// Reads or writes files.
     fn blocking(&self, work: impl FnOnce() -> Option<Msg> + Send + 'static) {
-        let answers = self.answers.clone();
+        let results = self.results.clone();
         self.tasks.spawn_blocking(move || {
             if let Some(msg) = work() {
-                answers.blocking_send(msg).ok(); // fails only if the screen is gone
+                results.blocking_send(msg).ok(); // fails only if the screen is gone
             }
         });
     }
@@ -153,15 +155,15 @@ async fn fetch(session: &Session, before: u64) -> Msg {
 }
 
 /// Reads the clipboard.
-async fn clipped(clipboard: &Clipboard) -> Result<Clipped, String> {
+async fn clipped(clipboard: &ReadClipboard) -> Result<Clipped, String> {
     match clipboard().await? {
-        Clip::Picture(bytes) => {
+        ClipboardContent::Picture(bytes) => {
             // Encoding megabytes would block an async thread.
             let read = tokio::task::spawn_blocking(move || picture::of(&bytes).map_err(|why| why.to_string()));
             let image = read.await.unwrap_or_else(|error| Err(error.to_string()));
             image.map(Clipped::Picture).map_err(|why| format!("the picture in the clipboard: {why}"))
         }
-        Clip::Text(text) => Ok(Clipped::Text(text)),
-        Clip::Nothing => Ok(Clipped::Nothing),
+        ClipboardContent::Text(text) => Ok(Clipped::Text(text)),
+        ClipboardContent::Nothing => Ok(Clipped::Nothing),
     }
 }

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::Play;
 use super::screens::{asked, check, said};
-use crate::around::{Address, Earlier};
 use crate::effect::Effect;
 use crate::history::History;
+use crate::host::{JoinAddress, ResumableSession};
 use crate::msg::{Clipped, Msg};
 
 /// A name, the rows of the screen, and what leads there.
@@ -91,15 +91,19 @@ const STATES: &[State] = &[
         ] } }));
     }),
     ("sessions", 16, |play| {
-        let one =
-            |id: &str, title: &str, about: &str| Earlier { id: id.into(), title: title.into(), about: about.into() };
+        let one = |id: &str, title: &str, about: &str| ResumableSession {
+            id: id.into(),
+            title: title.into(),
+            about: about.into(),
+        };
         play.on(Msg::Sessions(vec![
             one("1", "fix the shop", "claude · 2 minutes ago"),
             one("2", "a title that is so long that a narrow screen has no room for it", "builtin · 3 days ago"),
         ]));
     }),
     ("sessions_narrowed", 16, |play| {
-        let one = |id: &str, title: &str| Earlier { id: id.into(), title: title.into(), about: "codex".into() };
+        let one =
+            |id: &str, title: &str| ResumableSession { id: id.into(), title: title.into(), about: "codex".into() };
         play.on(Msg::Sessions(vec![one("1", "fix the shop"), one("2", "explain")]));
         play.write("shp");
     }),
@@ -125,7 +129,7 @@ const STATES: &[State] = &[
     }),
     ("share", 30, |play| {
         let note = "Programs of this machine can join, with the token.".to_owned();
-        let address = Address { url: "http://127.0.0.1:4100".to_owned(), token: Some("secret".to_owned()), note };
+        let address = JoinAddress { url: "http://127.0.0.1:4100".to_owned(), token: Some("secret".to_owned()), note };
         play.on(Msg::Shared(Some(address)));
     }),
     ("share_ended", 10, |play| drop(play.on(Msg::Shared(None)))),

@@ -1,4 +1,4 @@
-//! What a transcript is made of.
+//! The cells of a transcript.
 
 use multitap_event::{
     AgentError, ClientRef, Door, FileChange, Question, Retry, Ruling, SessionEnd, TodoList, ToolCompleted,
@@ -7,7 +7,7 @@ use multitap_event::{
 
 use crate::clean::clean_line;
 
-/// How much of a tool's output is at hand; all of it is in the log.
+/// Maximum size of the output of a tool in memory. The log has all of it.
 const OUTPUT: usize = 256 * 1024;
 
 /// One thing that happened.
@@ -15,54 +15,67 @@ const OUTPUT: usize = 256 * 1024;
 pub(crate) enum Cell {
     User {
         text: String,
-        /// Somebody else than whoever sits here.
+        /// Another client than this one.
         from: Option<ClientRef>,
         images: usize,
         nested: bool,
     },
-    Said {
-        text: String,
-        nested: bool,
-    },
-    Thought {
+    /// What the agent writes.
+    Text {
+        kind: TextKind,
         text: String,
         nested: bool,
     },
     Tool(Box<ToolCell>),
     Changed(Box<FileChange>),
-    Ruled {
+    Answered {
         ruling: Box<Ruling>,
-        /// What it rules on, where it is known.
+        /// The question, if it is known.
         question: Option<Box<Question>>,
-        /// Whoever sits here gave the answer.
+        /// This user answered.
         own: bool,
     },
     Plan(TodoList),
-    Wrong(Box<AgentError>),
+    Error(Box<AgentError>),
     Retry(Retry),
     TurnEnd(Box<TurnEnd>),
     Ended(Box<SessionEnd>),
     Note(String),
-    /// A prompt that waited, and will not be sent.
-    TakenBack {
+    /// A waiting prompt was withdrawn.
+    Withdrawn {
         by: Option<ClientRef>,
-        /// How it begins, where that is known.
+        /// Its beginning, if it is known.
         begins: Option<String>,
     },
-    /// It was shown elsewhere, or is no more.
-    Gone,
+    /// Nothing: it is shown in another cell, or was replaced.
+    Empty,
+}
+
+/// The kinds of text that agents write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TextKind {
+    Message,
+    Reasoning,
 }
 
 impl Cell {
-    /// What the agent says or thinks.
+    /// What the agent writes.
     pub(super) fn text(&self) -> &str {
-        if let Self::Said { text, .. } | Self::Thought { text, .. } = self { text } else { "" }
+        if let Self::Text { text, .. } = self { text } else { "" }
     }
 
     pub(super) fn append(&mut self, more: &str) {
-        if let Self::Said { text, .. } | Self::Thought { text, .. } = self {
+        if let Self::Text { text, .. } = self {
             text.push_str(more);
         }
+    }
+
+    pub(super) fn is_reasoning(&self) -> bool {
+        matches!(self, Self::Text { kind: TextKind::Reasoning, .. })
+    }
+
+    pub(super) fn is_nested(&self) -> bool {
+        matches!(self, Self::Text { nested: true, .. })
     }
 }
 
@@ -73,7 +86,7 @@ pub(crate) struct ToolCell {
     pub(crate) run: ToolRun,
 }
 
-/// What became of a tool call.
+/// The output and the end of a tool call.
 #[derive(Debug, Default)]
 pub(crate) struct ToolRun {
     pub(crate) output: String,
@@ -86,16 +99,16 @@ pub(crate) struct ToolRun {
 impl ToolRun {
     pub(super) fn progressed(&mut self, progress: &ToolProgress) {
         if let Some(output) = &progress.output {
-            self.put_out(output);
+            self.print(output);
         }
         if progress.message.is_some() {
             self.message.clone_from(&progress.message);
         }
     }
 
-    fn put_out(&mut self, output: &str) {
+    fn print(&mut self, output: &str) {
         self.output.push_str(output);
-        // Cut only now and then, so that many small pieces cost no more than a few large ones.
+        // Cutting rarely keeps the cost of many small pieces linear.
         if self.output.len() > 2 * OUTPUT {
             let cut = (self.output.len() - OUTPUT..).find(|at| self.output.is_char_boundary(*at));
             self.output.drain(..cut.unwrap_or_default());
@@ -107,9 +120,9 @@ impl ToolRun {
         self.asking = false;
     }
 
-    /// What became of it afterwards.
-    pub(super) fn follow(&mut self, rest: Self) {
-        self.put_out(&rest.output);
+    /// Adds what followed.
+    pub(super) fn extend(&mut self, rest: Self) {
+        self.print(&rest.output);
         self.message = rest.message.or(self.message.take());
         self.asking |= rest.asking;
         self.change = rest.change.or(self.change.take());
@@ -119,10 +132,10 @@ impl ToolRun {
     }
 }
 
-/// How much of a prompt is enough to know it by.
+/// Length of a prompt where only its beginning is shown.
 const BEGINNING: usize = 120;
 
-/// How a prompt begins: its first line, and a sign that there is more.
+/// The first line of a prompt, and a mark if there is more.
 pub(super) fn beginning(text: &str) -> String {
     let text = text.trim();
     let first = text.lines().next().unwrap_or_default();
@@ -130,8 +143,8 @@ pub(super) fn beginning(text: &str) -> String {
     if short.len() < text.len() { format!("{} …", short.trim_end()) } else { short }
 }
 
-/// What is said of a prompt that waited, and will not be sent.
-pub(super) fn taken_back(by: Option<&ClientRef>, begins: Option<&str>) -> String {
+/// The note about a waiting prompt that was withdrawn.
+pub(super) fn withdrawn(by: Option<&ClientRef>, begins: Option<&str>) -> String {
     match (by.map(who), begins) {
         (Some(by), Some(begins)) => format!("{by} took back: {begins}"),
         (Some(by), None) => format!("{by} took back a prompt that waited"),
@@ -140,7 +153,7 @@ pub(super) fn taken_back(by: Option<&ClientRef>, begins: Option<&str>) -> String
     }
 }
 
-/// Who it was, marked with the door they came through.
+/// A client by name, marked with its door.
 pub(crate) fn who(client: &ClientRef) -> String {
     let name = clean_line(&client.client);
     format!("[{}] {}", mark(client.door), name.trim()).trim_end().to_owned()

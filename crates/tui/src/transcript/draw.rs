@@ -1,4 +1,4 @@
-//! Cells to lines, except for texts that grow. Pure.
+//! Cells to lines, except for the texts of agents. Pure.
 
 use multitap_event::{
     ChoiceKind, FileChange, Question, Ruling, Severity, TodoStatus, ToolKind, ToolOutcome, TurnEnd, TurnStatus,
@@ -8,20 +8,20 @@ use ratatui::text::{Line, Span};
 
 use super::cell::{self, Cell, ToolCell};
 use crate::clean::{clean, clean_line, printed};
-use crate::figures;
+use crate::number;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
-/// How many lines of output are shown of a tool, folded.
+/// How many lines of the output of a tool are shown when folded.
 const OUTPUT_LINES: usize = 12;
-/// How many lines of a diff.
+/// How many lines of a diff are shown when folded.
 const DIFF_LINES: usize = 40;
 
-/// The lines of a cell, with an empty one before it where it begins something.
+/// The lines of a cell, with an empty line before it where it begins something.
 pub(super) fn lines(cell: &Cell, columns: usize, unfolded: bool, theme: Theme) -> Vec<Line<'static>> {
     let draw = Draw { columns, unfolded, theme };
     let lines = draw.cell(cell);
-    // Whatever stands before a line, on a narrow screen it may be too much.
+    // On a narrow screen the margin may be too wide.
     if lines.iter().all(|line| line.width() <= columns) {
         return lines;
     }
@@ -45,7 +45,7 @@ impl Draw {
                     // Without colours the name ends at the colon.
                     first.push(Span::styled(format!("{}: ", cell::who(from)), theme.accent()));
                 }
-                let text = clean(text) + &figures::images(*images);
+                let text = clean(text) + &number::images(*images);
                 let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
                 let lines = draw.spoken("> ", theme.user(), &first, &text, Style::new());
                 lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
@@ -56,7 +56,7 @@ impl Draw {
                 draw.tool(tool).into_iter().map(|line| indented(line, indent)).collect()
             }
             Cell::Changed(change) => draw.change(change),
-            Cell::Ruled { ruling, question, own } => draw.ruled(ruling, question.as_deref(), *own),
+            Cell::Answered { ruling, question, own } => draw.answered(ruling, question.as_deref(), *own),
             Cell::Plan(list) => {
                 let mut lines = vec![Line::default(), Line::styled("Plan", theme.heading())];
                 for item in &list.items {
@@ -70,7 +70,7 @@ impl Draw {
                 }
                 lines
             }
-            Cell::Wrong(error) => {
+            Cell::Error(error) => {
                 let (sign, style) = match error.severity {
                     Severity::Warning => ("! ", theme.warning()),
                     Severity::Error => ("✗ ", theme.bad()),
@@ -80,7 +80,7 @@ impl Draw {
             Cell::Retry(retry) => {
                 let of = retry.max_attempts.map(|max| format!(" of {max}")).unwrap_or_default();
                 let why = retry.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                let wait = retry.delay_ms.map(|millis| format!(" in {}", figures::time(millis))).unwrap_or_default();
+                let wait = retry.delay_ms.map(|millis| format!(" in {}", number::time(millis))).unwrap_or_default();
                 let words = format!("attempt {}{of}{wait}{why}", retry.attempt);
                 draw.marked("↻ ", theme.warning(), &words, theme.quiet())
             }
@@ -90,17 +90,17 @@ impl Draw {
                 draw.marked("■ ", theme.quiet(), &why, theme.quiet())
             }
             Cell::Note(words) => draw.marked("· ", theme.quiet(), words, theme.quiet()),
-            Cell::TakenBack { by, begins } => {
-                let words = cell::taken_back(by.as_ref(), begins.as_deref());
+            Cell::Withdrawn { by, begins } => {
+                let words = cell::withdrawn(by.as_ref(), begins.as_deref());
                 draw.marked("· ", theme.quiet(), &words, theme.quiet())
             }
-            // Texts grow, and are laid out as they do.
-            Cell::Said { .. } | Cell::Thought { .. } | Cell::Gone => Vec::new(),
+            // Texts are laid out as they grow.
+            Cell::Text { .. } | Cell::Empty => Vec::new(),
         }
     }
 
-    /// Who answered, and what: whoever sits here sees it when somebody else was first.
-    fn ruled(self, ruling: &Ruling, question: Option<&Question>, own: bool) -> Vec<Line<'static>> {
+    /// Who answered, and what: the user sees when somebody else was first.
+    fn answered(self, ruling: &Ruling, question: Option<&Question>, own: bool) -> Vec<Line<'static>> {
         let (sign, style) = if ruling.kind.allows() { ("✓ ", self.theme.good()) } else { ("✗ ", self.theme.bad()) };
         let option = question.and_then(|question| question.choice(&ruling.selected_option_id));
         let option = option.map_or(by_kind(ruling.kind), |choice| choice.name.as_str());
@@ -114,7 +114,7 @@ impl Draw {
         self.marked(sign, style, &format!("answered{by}: {option}{edited}{why}"), self.theme.quiet())
     }
 
-    /// Words with a sign before them.
+    /// Text with a sign before it.
     fn marked(self, sign: &str, sign_style: Style, words: &str, style: Style) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         for (number, text) in clean(words).split('\n').enumerate() {
@@ -125,7 +125,7 @@ impl Draw {
         lines
     }
 
-    /// What somebody said, set off from what is before it.
+    /// A prompt, after an empty line.
     fn spoken(
         self,
         sign: &str,
@@ -146,12 +146,12 @@ impl Draw {
         lines
     }
 
-    /// The last lines of what a tool put out, or all of it.
+    /// The last lines of the output of a tool, or all of it.
     fn output(self, text: &str) -> Vec<Line<'static>> {
         let all: Vec<&str> = text.split('\n').collect();
         let over = all.len().saturating_sub(OUTPUT_LINES);
         let hidden = if self.unfolded || over < 2 { 0 } else { over };
-        // A line may be as long as all of it; what is not seen of one need not be cut into lines.
+        // A line may be megabytes long: only the part that is shown is wrapped.
         let most = if self.unfolded { usize::MAX } else { OUTPUT_LINES * self.columns.max(1) };
         let shown: Vec<&str> = all[hidden..].iter().map(|line| tail(line, most)).collect();
         let cut: usize = all[hidden..].iter().zip(&shown).map(|(line, shown)| line.len() - shown.len()).sum();
@@ -164,11 +164,11 @@ impl Draw {
         lines.into_iter().map(|line| indented(line, 2)).collect()
     }
 
-    /// The last of these lines, unless all are wanted. So many are not among them.
+    /// The last of these lines, unless all are shown. `before` counts lines that were left out already.
     fn folded(self, mut lines: Vec<Line<'static>>, limit: usize, before: usize) -> Vec<Line<'static>> {
         let over = if self.unfolded { 0 } else { lines.len().saturating_sub(limit) };
         let hidden = before + over;
-        // To say of one line that it is hidden takes as much room as the line.
+        // A mark for one hidden line takes as much room as the line.
         if hidden > 1 {
             lines.drain(..over);
             lines.insert(0, Line::styled(format!("… {hidden} more lines (Ctrl+O)"), self.theme.quiet()));
@@ -188,7 +188,7 @@ impl Draw {
         let name = &tool.call.tool_name;
         let words = match tool.call.title.as_deref().unwrap_or_default() {
             "" => name.clone(),
-            // The name is not said twice.
+            // The name is not shown twice.
             title if title.starts_with(name.as_str()) => title.to_owned(),
             title => format!("{name} {title}"),
         };
@@ -198,15 +198,15 @@ impl Draw {
             lines.extend(self.diff(change));
             return lines;
         }
-        let said = self.said(tool);
-        if !said.trim().is_empty() {
-            lines.extend(self.output(said.trim_end()));
+        let result = self.result(tool);
+        if !result.trim().is_empty() {
+            lines.extend(self.output(result.trim_end()));
         }
         lines
     }
 
-    /// What a tool put out, or why it did not.
-    fn said(self, tool: &ToolCell) -> String {
+    /// The output of a tool, or its error.
+    fn result(self, tool: &ToolCell) -> String {
         let Some(end) = &tool.run.end else {
             return if tool.run.output.is_empty() {
                 tool.run.message.clone().unwrap_or_default()
@@ -217,7 +217,7 @@ impl Draw {
         if let Some(error) = &end.error {
             return error.clone();
         }
-        // What was read is in the file.
+        // What was read is in the files.
         let reads = matches!(tool.call.tool_kind, ToolKind::Read | ToolKind::Search) && !self.unfolded;
         match &end.result {
             _ if reads => String::new(),
@@ -249,9 +249,9 @@ impl Draw {
         };
         let mut parts: Vec<String> = Vec::new();
         parts.extend((!words.is_empty()).then(|| words.to_owned()));
-        parts.extend(end.duration_ms.map(figures::time));
-        parts.extend(end.usage.map(|usage| format!("{} tokens", figures::tokens(usage.total_tokens))));
-        parts.extend(end.cost_usd.filter(|cost| *cost > 0.0).map(figures::cost));
+        parts.extend(end.duration_ms.map(number::time));
+        parts.extend(end.usage.map(|usage| format!("{} tokens", number::tokens(usage.total_tokens))));
+        parts.extend(end.cost_usd.filter(|cost| *cost > 0.0).map(number::cost));
         let words = if parts.is_empty() { String::new() } else { format!("── {} ", parts.join(" · ")) };
         let rest = self.columns.min(72).saturating_sub(crate::wrap::width(&words));
         let mut lines = vec![Line::default(), Line::styled(format!("{words}{}", "─".repeat(rest)), style)];
@@ -262,13 +262,13 @@ impl Draw {
     }
 }
 
-/// The end of a line, of so many letters at most. Its beginning may be written over: what follows that is its end.
+/// The last characters of a line, at most that many. A program may have written over the beginning.
 fn tail(line: &str, most: usize) -> &str {
     let from = line.char_indices().rev().nth(most.saturating_sub(1)).map_or(0, |(at, _)| at);
     &line[from..]
 }
 
-/// What an answer does, where it is not known how it was offered.
+/// The name of an answer to an unknown question.
 fn by_kind(kind: ChoiceKind) -> &'static str {
     match kind {
         ChoiceKind::AllowOnce => "Allow once",
@@ -278,7 +278,7 @@ fn by_kind(kind: ChoiceKind) -> &'static str {
     }
 }
 
-/// How far in things of a sub-agent stand.
+/// The indentation of what a sub-agent does.
 fn indent(nested: bool) -> usize {
     if nested { 2 } else { 0 }
 }
@@ -290,8 +290,8 @@ fn indented(mut line: Line<'static>, by: usize) -> Line<'static> {
     line
 }
 
-/// A unified diff with the numbers of its lines. Each line of it is shown, except for a head that names only the file
-/// that the reader knows: a diff may be of several files, or of one that moves.
+/// A unified diff with line numbers. Every line is shown, except for a header that only names the file which the reader
+/// knows: a diff may change several files, or move one.
 pub(crate) fn diff_lines(
     diff: &str,
     path: &str,
@@ -301,7 +301,7 @@ pub(crate) fn diff_lines(
 ) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let (mut old, mut new) = (0_u64, 0_u64);
-    // How many lines the hunk still has, as its head says.
+    // How many lines the hunk still has, as its header says.
     let (mut old_left, mut new_left) = (0_u64, 0_u64);
     let mut rest = diff.split_terminator('\n').peekable();
     if let [Some(from), Some(to)] = [rest.clone().next(), rest.clone().nth(1)]
@@ -326,7 +326,7 @@ pub(crate) fn diff_lines(
             }
             continue;
         }
-        // Inside a hunk these are lines that begin with `-- ` or `++ `.
+        // Inside a hunk these are changed lines that begin with `-- ` or `++ `.
         let is_outside = old_left == 0 && new_left == 0;
         if is_outside
             && raw.starts_with("--- ")
@@ -368,7 +368,7 @@ pub(crate) fn diff_lines(
     lines
 }
 
-/// Whether a line of a diff's head names that file, or none.
+/// Whether a header line of a diff names that file, or none.
 fn names(line: &str, sign: &str, path: &str) -> bool {
     let Some(name) = line.strip_prefix(sign) else { return false };
     let bare = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
@@ -377,10 +377,10 @@ fn names(line: &str, sign: &str, path: &str) -> bool {
     name == "/dev/null" || (!bare.is_empty() && is_end_of_path)
 }
 
-/// First line and number of lines, before and after.
+/// First line and number of lines, in the old and the new file.
 type Hunk = ((u64, u64), (u64, u64));
 
-/// The head of a hunk, ` -1,3 +1,4 @@ words`, and the words that follow it.
+/// The header of a hunk, ` -1,3 +1,4 @@ section`, and the section.
 fn numbers(head: &str) -> Option<(Hunk, &str)> {
     let (numbers, section) = head.split_once("@@")?;
     let mut parts = numbers.split_whitespace();

@@ -1,16 +1,16 @@
-//! Looking for words in a transcript. Pure.
+//! Search in a transcript. Pure.
 
 use multitap_event::TodoItem;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::made::{self, Made};
+use super::rendered::{self, Rendered};
 use super::scroll::{Scroll, Shape};
 use super::{Cell, Transcript};
 
 impl Transcript {
-    /// The line before or after that place which has these words, whatever their case. What is folded is searched too,
-    /// and unfolded where it is found.
+    /// The next line before or after that place which has these words, in any case. Folded cells are searched too, and
+    /// unfolded where there is a match.
     pub(crate) fn find(
         &mut self,
         words: &str,
@@ -29,8 +29,8 @@ impl Transcript {
             let whole = if self.unfolded || self.opened.contains(&at) || !held.cell.folds() {
                 self.lines(at, shape)
             } else {
-                let unfolded = made::Shape { version: held.version, columns: shape.columns, unfolded: true };
-                Made::new(&held.cell, unfolded, shape.theme).lines(&held.cell)
+                let unfolded = rendered::RenderKey { version: held.version, columns: shape.columns, unfolded: true };
+                Rendered::new(&held.cell, unfolded, shape.theme).lines(&held.cell)
             };
             let is_found = |line: &usize| {
                 let is_beyond = if earlier { (at, *line) < from } else { (at, *line) > from };
@@ -47,19 +47,19 @@ impl Transcript {
         None
     }
 
-    /// The place from which a search goes backward first.
+    /// The place where a search begins.
     pub(crate) fn search_start(&self) -> (i64, usize) {
         (self.end(), 0)
     }
 
-    /// Shows a place that was found.
+    /// The scroll position that shows a match.
     pub(crate) fn show(&self, found: (i64, usize), shape: Shape) -> Scroll {
         let (cell, line) = self.before(found, shape.rows / 3, shape);
         self.at(cell, line, shape)
     }
 }
 
-/// Whether a line has these words, or they begin in it and go on in the next.
+/// Whether a line has these words, or they begin in it and end in the next.
 fn has_words(lines: &[Line<'static>], at: usize, words: &str) -> bool {
     let lower = |at: usize| lines.get(at).map(|line| line.to_string().to_lowercase()).unwrap_or_default();
     let line = lower(at);
@@ -71,27 +71,26 @@ fn has_words(lines: &[Line<'static>], at: usize, words: &str) -> bool {
     if line.is_empty() || next.is_empty() || next.contains(words) {
         return false;
     }
-    // A line ends between two words, or where there is no such place.
+    // Lines are wrapped between two words, or within a long one.
     format!("{line} {next}").contains(words) || format!("{line}{next}").contains(words)
 }
 
 impl Cell {
-    /// Whether there may be more of it than is shown.
+    /// Whether it may be folded.
     fn folds(&self) -> bool {
-        matches!(self, Self::Thought { .. } | Self::Tool(_) | Self::Changed(_))
+        self.is_reasoning() || matches!(self, Self::Tool(_) | Self::Changed(_))
     }
 
-    /// Whether these words, in small letters, are anywhere in it.
+    /// Whether it has these words, which are in lower case.
     fn has(&self, words: &str) -> bool {
         let has = |text: &str| text.to_lowercase().contains(words);
         match self {
             Self::User { text, from, .. } => {
                 has(text) || from.as_ref().is_some_and(|from| has(&super::cell::who(from)))
             }
-            Self::Said { text, .. } | Self::Thought { text, .. } => {
+            Self::Text { text, .. } => {
                 let text = text.to_lowercase();
-                // Signs of markdown, or the end of a line, may stand between the words. That is looked for last: it costs
-                // ten times as much.
+                // Markup or the end of a line may stand between the words. Tried last: it costs ten times as much.
                 let has_each = || words.contains(' ') && words.split(' ').all(|word| text.contains(word));
                 text.contains(words)
                     || has_each() && text.replace(['*', '`', '~'], "").replace('\n', " ").contains(words)
@@ -111,22 +110,22 @@ impl Cell {
             }
             Self::Changed(change) => has(&change.file_path) || change.diff.as_deref().is_some_and(has),
             Self::Plan(list) => list.items.iter().any(|TodoItem { text, .. }| has(text)),
-            // Short, and their words are made when they are drawn.
-            Self::Ruled { .. }
-            | Self::Wrong(_)
+            // Short: their lines are searched.
+            Self::Answered { .. }
+            | Self::Error(_)
             | Self::Retry(_)
             | Self::TurnEnd(_)
             | Self::Ended(_)
-            | Self::TakenBack { .. } => true,
-            Self::Gone => false,
+            | Self::Withdrawn { .. } => true,
+            Self::Empty => false,
         }
     }
 }
 
-/// Sets off some words in a line, whatever their case.
+/// Highlights these words in a line, in any case.
 pub(crate) fn mark(line: &mut Line<'static>, words: &str, style: Style) {
     let words = words.to_lowercase();
-    // Where a letter's small form is longer or shorter than it, places would not be the same.
+    // If lower case changes the length of the text, the positions do not match.
     let text = line.to_string();
     let lower = text.to_lowercase();
     if words.is_empty() || lower.len() != text.len() || !lower.contains(&words) {

@@ -1,17 +1,17 @@
-//! What came before the first event, when somebody scrolls there. Pure.
+//! Older events, prepended when the user scrolls to the top. Pure.
 
 use multitap_event::{Event, PromptId};
 
 use super::scroll::{Scroll, Shape};
-use super::{Cell, Going, Strays, Transcript};
+use super::{Cell, OpenText, Orphans, Transcript};
 
 impl Transcript {
-    /// The event before which something is missing.
+    /// The first event, if there are older ones.
     pub(crate) fn first_known(&self) -> Option<u64> {
         self.first.filter(|first| *first > 1 && !self.is_cleared)
     }
 
-    /// The same, if somebody who looks there is close to it.
+    /// The first event, if there are older ones and the screen is close to it.
     pub(crate) fn missing(&self, scroll: Scroll, shape: Shape) -> Option<u64> {
         let first = self.first_known()?;
         let is_near = match scroll {
@@ -21,7 +21,7 @@ impl Transcript {
         is_near.then_some(first)
     }
 
-    /// Puts the events before the first one in their place. None means that there are none.
+    /// Prepends older events. An empty list means that there are none.
     pub(crate) fn prepend(&mut self, events: &[Event]) {
         if self.is_cleared {
             return;
@@ -37,20 +37,20 @@ impl Transcript {
         self.follow_up(&mut older);
         self.join(&mut older);
         let moved = self.base.saturating_sub_unsigned(older.cells.len() as u64);
-        let there = |going: Option<Going>| going.map(|going| Going { at: going.at + moved, ..going });
-        if !self.is_cut {
-            self.going = there(older.going.take());
+        let there = |open: Option<OpenText>| open.map(|open| OpenText { at: open.at + moved, ..open });
+        if !self.has_begun {
+            self.open_text = there(older.open_text.take());
         }
-        if older.is_cut {
-            self.strays.going = there(older.strays.going.take());
+        if older.has_begun {
+            self.orphans.open_text = there(older.orphans.open_text.take());
         }
-        self.is_cut |= older.is_cut;
+        self.has_begun |= older.has_begun;
         self.is_cleared = older.is_cleared;
         self.tools.extend(older.tools.into_iter().map(|(id, at)| (id, at + moved)));
         self.queued.extend(older.queued);
         self.questions.extend(older.questions);
         self.plan = self.plan.or(older.plan.map(|at| at + moved));
-        self.strays.add(older.strays, moved);
+        self.orphans.add(older.orphans, moved);
         for held in older.cells.into_iter().rev() {
             self.cells.push_front(held);
         }
@@ -58,52 +58,52 @@ impl Transcript {
         self.first = Some(first);
     }
 
-    /// What was told here of things that began there.
+    /// Applies the events here about things that began there.
     fn follow_up(&mut self, older: &mut Self) {
-        let tools: Vec<_> = self.strays.tools.keys().filter(|id| older.tools.contains_key(*id)).cloned().collect();
+        let tools: Vec<_> = self.orphans.tools.keys().filter(|id| older.tools.contains_key(*id)).cloned().collect();
         for id in tools {
-            let Some(stray) = self.strays.tools.remove(&id) else { continue };
-            let is_over = stray.run.end.is_some();
-            older.tool(&id, |run| run.follow(stray.run));
+            let Some(orphan) = self.orphans.tools.remove(&id) else { continue };
+            let is_over = orphan.run.end.is_some();
+            older.tool(&id, |run| run.extend(orphan.run));
             if is_over {
                 older.tools.remove(&id);
             }
-            for at in stray.cells {
-                self.change(at, |cell| *cell = Cell::Gone);
+            for at in orphan.cells {
+                self.change(at, |cell| *cell = Cell::Empty);
             }
         }
         let is_known = |(id, _): &mut (PromptId, i64)| older.queued.contains_key(id);
-        for (id, at) in self.strays.taken_back.extract_if(.., is_known).collect::<Vec<_>>() {
+        for (id, at) in self.orphans.withdrawn.extract_if(.., is_known).collect::<Vec<_>>() {
             self.change(at, |cell| {
-                if let Cell::TakenBack { begins, .. } = cell {
+                if let Cell::Withdrawn { begins, .. } = cell {
                     *begins = older.queued.get(&id).cloned();
                 }
             });
         }
         if let Some(plan) = older.plan.take_if(|_| self.plan.is_some()) {
-            older.change(plan, |cell| *cell = Cell::Gone);
+            older.change(plan, |cell| *cell = Cell::Empty);
         }
-        self.tell_once(older.wrong.take());
-        for (id, at) in std::mem::take(&mut self.strays.closed) {
+        self.show_error_once(older.last_error.take());
+        for (id, at) in std::mem::take(&mut self.orphans.closed) {
             match older.close(&id) {
                 Some(asked) => self.change(at.unwrap_or(self.end()), |cell| {
-                    if let Cell::Ruled { question, .. } = cell {
+                    if let Cell::Answered { question, .. } = cell {
                         *question = Some(Box::new(asked));
                     }
                 }),
-                None => self.strays.closed.push((id, at)),
+                None => self.orphans.closed.push((id, at)),
             }
         }
     }
 
-    /// What went wrong there is not told here again.
-    fn tell_once(&mut self, before: Option<String>) {
+    /// Removes errors here that are shown there already.
+    fn show_error_once(&mut self, before: Option<String>) {
         for held in &mut self.cells {
             let error = if let Cell::TurnEnd(end) = &mut held.cell {
                 &mut end.error
             } else if let Cell::Ended(end) = &mut held.cell {
                 &mut end.error
-            } else if matches!(held.cell, Cell::Wrong(_)) {
+            } else if matches!(held.cell, Cell::Error(_)) {
                 break;
             } else {
                 continue;
@@ -114,48 +114,48 @@ impl Transcript {
             *error = None;
             held.version += 1;
         }
-        self.wrong = self.wrong.take().or(before);
+        self.last_error = self.last_error.take().or(before);
     }
 
-    /// A message that was cut in two is one again.
+    /// Joins a text that began there and goes on here.
     fn join(&mut self, older: &mut Self) {
-        let (Some(before), Some(after)) = (&older.going, &self.strays.going) else { return };
-        if (&before.id, before.is_thought) != (&after.id, after.is_thought) {
+        let (Some(before), Some(after)) = (&older.open_text, &self.orphans.open_text) else { return };
+        if (&before.id, before.kind) != (&after.id, after.kind) {
             return;
         }
         let (there, here) = (before.at, after.at);
         let moved = self.base.saturating_sub_unsigned(older.cells.len() as u64);
-        let mut rest = Cell::Gone;
-        self.change(here, |cell| rest = std::mem::replace(cell, Cell::Gone));
+        let mut rest = Cell::Empty;
+        self.change(here, |cell| rest = std::mem::replace(cell, Cell::Empty));
         older.change(there, |cell| cell.append(rest.text()));
-        // What stands next to it keeps its place on the screen.
+        // Its neighbours keep their place on the screen.
         if there + 1 == older.end() && here == self.base {
-            let mut whole = Cell::Gone;
-            older.change(there, |cell| whole = std::mem::replace(cell, Cell::Gone));
-            if let Some(going) = older.strays.going.as_mut().filter(|going| going.at == there) {
-                going.at = here - moved;
+            let mut whole = Cell::Empty;
+            older.change(there, |cell| whole = std::mem::replace(cell, Cell::Empty));
+            if let Some(open) = older.orphans.open_text.as_mut().filter(|open| open.at == there) {
+                open.at = here - moved;
             }
             return self.change(here, |cell| *cell = whole);
         }
-        if let Some(going) = self.going.as_mut().filter(|going| going.at == here) {
-            going.at = there + moved;
+        if let Some(open) = self.open_text.as_mut().filter(|open| open.at == here) {
+            open.at = there + moved;
         }
     }
 }
 
-impl Strays {
-    /// Those of older events, which come before these.
+impl Orphans {
+    /// Prepends those of older events.
     fn add(&mut self, older: Self, moved: i64) {
-        for (id, mut stray) in older.tools {
-            stray.cells.iter_mut().for_each(|at| *at += moved);
-            if let Some(rest) = self.tools.remove(&id).filter(|_| stray.run.end.is_none()) {
-                stray.run.follow(rest.run);
-                stray.cells.extend(rest.cells);
+        for (id, mut orphan) in older.tools {
+            orphan.cells.iter_mut().for_each(|at| *at += moved);
+            if let Some(rest) = self.tools.remove(&id).filter(|_| orphan.run.end.is_none()) {
+                orphan.run.extend(rest.run);
+                orphan.cells.extend(rest.cells);
             }
-            self.tools.insert(id, stray);
+            self.tools.insert(id, orphan);
         }
-        let taken_back = older.taken_back.into_iter().map(|(id, at)| (id, at + moved));
-        self.taken_back.splice(..0, taken_back);
+        let withdrawn = older.withdrawn.into_iter().map(|(id, at)| (id, at + moved));
+        self.withdrawn.splice(..0, withdrawn);
         let closed = older.closed.into_iter().map(|(id, at)| (id, at.map(|at| at + moved)));
         self.closed.splice(..0, closed);
     }

@@ -4,28 +4,28 @@ use std::rc::Rc;
 
 use ratatui::text::Line;
 
-use super::made::{self, Made};
+use super::rendered::{self, Rendered};
 use super::{Cell, Transcript};
 use crate::theme::Theme;
 
-/// How many cells keep their lines before those that are far away lose them.
-const KEPT: usize = 2000;
-/// How far away a cell may be from what is shown and keep them still.
+/// Above this number of cells with lines, those far away drop theirs.
+const RENDERED: usize = 2000;
+/// Cells this close to the screen keep their lines.
 const NEAR: i64 = 250;
-/// Lines that came meanwhile are counted up to here.
+/// Up to how many new lines are counted.
 pub(crate) const COUNTED: usize = 999;
 
 /// Which part is on the screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Scroll {
-    /// The latest, whatever comes.
+    /// The end, as it grows.
     #[default]
     Latest,
-    /// That line of that cell is the first.
+    /// From that line of that cell on.
     At { cell: i64, line: usize },
 }
 
-/// What the lines are made for.
+/// What lines are laid out for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) columns: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Shape {
     pub(crate) theme: Theme,
 }
 
-/// Where the end was at some time.
+/// Where the end was at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(super) cell: i64,
@@ -43,26 +43,26 @@ pub(crate) struct Mark {
 impl Transcript {
     /// The lines of a cell.
     pub(super) fn lines(&self, at: i64, shape: Shape) -> Rc<Vec<Line<'static>>> {
-        self.take(at, shape, Made::lines)
+        self.take(at, shape, Rendered::lines)
     }
 
     fn take(
         &self,
         at: i64,
         shape: Shape,
-        take: impl FnOnce(&mut Made, &Cell) -> Rc<Vec<Line<'static>>>,
+        take: impl FnOnce(&mut Rendered, &Cell) -> Rc<Vec<Line<'static>>>,
     ) -> Rc<Vec<Line<'static>>> {
         let Some(held) = self.held(at) else { return Rc::default() };
         let unfolded = self.unfolded || self.opened.contains(&at);
-        let wanted = made::Shape { version: held.version, columns: shape.columns, unfolded };
-        let mut kept = held.made.borrow_mut();
+        let wanted = rendered::RenderKey { version: held.version, columns: shape.columns, unfolded };
+        let mut kept = held.rendered.borrow_mut();
         if kept.is_none() {
-            self.made.set(self.made.get() + 1);
+            self.rendered.set(self.rendered.get() + 1);
         }
         let made = match kept.take() {
-            Some(made) if made.shape == wanted => made,
-            Some(made) => made.again(&held.cell, wanted),
-            None => Made::new(&held.cell, wanted, shape.theme),
+            Some(made) if made.key == wanted => made,
+            Some(made) => made.rekeyed(&held.cell, wanted),
+            None => Rendered::new(&held.cell, wanted, shape.theme),
         };
         take(kept.insert(made), &held.cell)
     }
@@ -81,11 +81,11 @@ impl Transcript {
             shown.extend(lines.iter().skip(skip).take(shape.rows - shown.len()).cloned());
             at += 1;
         }
-        self.forget(first, at);
+        self.drop_far(first, at);
         shown
     }
 
-    /// The last screen: what is above it is not looked at.
+    /// The last screen. Nothing above it is laid out.
     fn latest(&self, shape: Shape) -> Vec<Line<'static>> {
         let (mut shown, mut at) = (Vec::with_capacity(shape.rows), self.end());
         while at > self.base && shown.len() < shape.rows {
@@ -94,28 +94,28 @@ impl Transcript {
             shown.extend(self.take(at, shape, |made, cell| made.end(cell, room)).iter().rev().take(room).cloned());
         }
         shown.reverse();
-        self.forget(at, self.end());
+        self.drop_far(at, self.end());
         shown
     }
 
-    /// Lines of cells that are far away are made again if somebody goes there.
-    fn forget(&self, first: i64, end: i64) {
-        if self.made.get() <= KEPT {
+    /// Drops the lines of cells that are far away.
+    fn drop_far(&self, first: i64, end: i64) {
+        if self.rendered.get() <= RENDERED {
             return;
         }
         let mut left = 0;
         for (at, held) in (self.base..).zip(&self.cells) {
             let is_near = at >= first - NEAR && at < end + NEAR;
-            let mut made = held.made.borrow_mut();
+            let mut made = held.rendered.borrow_mut();
             if !is_near {
                 *made = None;
             }
             left += usize::from(made.is_some());
         }
-        self.made.set(left);
+        self.rendered.set(left);
     }
 
-    /// Where a screen begins; the last screen if it would show less than it could.
+    /// Where the screen begins, at the beginning of the last screen at most.
     fn settle(&self, scroll: Scroll, shape: Shape) -> (i64, usize) {
         let last = self.first_of_latest(shape);
         match scroll {
@@ -124,7 +124,7 @@ impl Transcript {
         }
     }
 
-    /// That place, or the last line of its cell: it may have fewer by now, folded or in a wider terminal.
+    /// That place, or the last line of its cell, which may have become shorter.
     fn within(&self, (cell, line): (i64, usize), shape: Shape) -> (i64, usize) {
         (cell, line.min(self.lines(cell, shape).len().saturating_sub(1)))
     }
@@ -142,7 +142,7 @@ impl Transcript {
         (self.base, 0)
     }
 
-    /// Moves the screen by so many lines, up if they are negative.
+    /// Scrolls by that many lines, up if they are negative.
     pub(crate) fn scrolled(&self, scroll: Scroll, by: isize, shape: Shape) -> Scroll {
         let (mut cell, mut line) = self.settle(scroll, shape);
         let mut left = by.unsigned_abs();
@@ -162,7 +162,7 @@ impl Transcript {
         self.at(cell, line, shape)
     }
 
-    /// The place so many lines before that one, or the first there is.
+    /// The place that many lines before, or the first.
     pub(super) fn before(&self, place: (i64, usize), lines: usize, shape: Shape) -> (i64, usize) {
         let (mut cell, mut line) = self.within(place, shape);
         let mut left = lines;
@@ -174,24 +174,24 @@ impl Transcript {
         (cell, line.saturating_sub(left))
     }
 
-    /// That line first; or the latest, if it is on the last screen anyway.
+    /// Scrolls to that line, or to the end if the line is on the last screen.
     pub(super) fn at(&self, cell: i64, line: usize, shape: Shape) -> Scroll {
         if (cell, line) < self.first_of_latest(shape) { Scroll::At { cell, line } } else { Scroll::Latest }
     }
 
-    /// The beginning of what is here.
+    /// The first line.
     pub(crate) fn top(&self, shape: Shape) -> Scroll {
         self.at(self.base, 0, shape)
     }
 
-    /// Where the end is now. A message that goes on may stand before notes that came meanwhile.
+    /// Where the end is now. A text that still grows may stand before notes about others.
     pub(crate) fn mark(&self, shape: Shape) -> Mark {
         let last = self.end() - 1;
-        let cell = self.going.as_ref().map_or(last, |going| going.at.min(last));
+        let cell = self.open_text.as_ref().map_or(last, |open| open.at.min(last));
         Mark { cell, lines: (cell..self.end()).map(|at| self.lines(at, shape).len()).sum() }
     }
 
-    /// How many lines came since then; not more than are worth counting.
+    /// How many lines came since then, as far as they are counted.
     pub(crate) fn since(&self, mark: Mark, shape: Shape) -> usize {
         let mut lines = 0;
         for at in mark.cell..self.end() {

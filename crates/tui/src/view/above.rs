@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use crate::app::Model;
 use crate::clean::clean_line;
 use crate::complete::Item;
-use crate::figures;
+use crate::number;
 use crate::theme::Theme;
 use crate::transcript::who;
 use crate::wrap::width;
@@ -42,7 +42,7 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
     lines.extend(queue.iter().skip(first).map(|queued| {
         let whose = queued.from.as_ref().filter(|_| !model.is_mine(queued));
         let whose = whose.map(|from| format!("{}: ", who(from))).unwrap_or_default();
-        let text = clean_line(&queued.prompt.text) + &figures::images(queued.prompt.images.len());
+        let text = clean_line(&queued.prompt.text) + &number::images(queued.prompt.images.len());
         Line::styled(fit(&format!("  waits: {whose}{text}"), columns), theme.quiet())
     }));
     if queue.iter().any(|queued| model.is_mine(queued)) && model.prompt.composer.is_empty() {

@@ -24,13 +24,13 @@ pub(super) fn draw(content: &Content, top: usize, theme: Theme, frame: &mut Fram
 
 pub(super) fn lines(columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for binding in BINDINGS {
+    for (keys, does) in BINDINGS {
         if columns >= BESIDE {
-            let keys = Span::styled(format!("{:KEYS$}", binding.keys), theme.accent());
-            lines.extend(wrap(Line::from(vec![keys, Span::raw(binding.does)]), columns, KEYS));
+            let keys = Span::styled(format!("{keys:KEYS$}"), theme.accent());
+            lines.extend(wrap(Line::from(vec![keys, Span::raw(*does)]), columns, KEYS));
         } else {
-            lines.extend(wrap(Line::styled(binding.keys, theme.accent()), columns, 2));
-            lines.extend(wrap(Line::raw(format!("  {}", binding.does)), columns, 2));
+            lines.extend(wrap(Line::styled(*keys, theme.accent()), columns, 2));
+            lines.extend(wrap(Line::raw(format!("  {}", does)), columns, 2));
         }
     }
     lines

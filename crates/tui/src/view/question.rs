@@ -1,7 +1,5 @@
 //! The question that waits: exactly what is to be done, and the answers there are.
 
-mod changed;
-
 use multitap_event::{Details, Question, ToolId};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect, Size};
@@ -9,7 +7,6 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Paragraph};
 
-use self::changed::changed_lines;
 use super::above::fit;
 use super::composer::Field;
 use crate::app::{Dialog, Form, Model, Row};
@@ -263,7 +260,7 @@ fn details(model: &Model, dialog: &Dialog, columns: usize) -> Vec<Line<'static>>
     }
     match &dialog.form {
         Some(form) => lines.extend(wanted(form, &dialog.question, columns, model.theme)),
-        None => lines.extend(about(&dialog.question, dialog.edited.as_deref(), columns, model.theme)),
+        None => lines.extend(about(dialog, columns, model.theme)),
     }
     lines
 }
@@ -323,7 +320,8 @@ fn parent(model: &Model, tool: &ToolId) -> Option<String> {
 }
 
 /// What is asked about, as it would be done: with what an editor made of it.
-fn about(question: &Question, edited: Option<&str>, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+fn about(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+    let (question, edited) = (&dialog.question, dialog.edited.as_deref());
     let text = |words: &str, style| text(words, columns, style);
     // A name has one line: it must not pretend to be what follows it.
     let name = |words: &str, style| wrap(Line::styled(clean_line(words), style), columns, 2);
@@ -338,10 +336,9 @@ fn about(question: &Question, edited: Option<&str>, columns: usize, theme: Theme
             lines.extend(description.iter().flat_map(|words| text(words, theme.quiet())));
             lines
         }
-        Details::FileEdit { file_path, before, diff, after } => {
+        Details::FileEdit { file_path, diff, after, .. } => {
             let mut lines = name(file_path, theme.accent());
-            let edited = edited.map(|edited| changed_lines(before.as_deref().unwrap_or_default(), edited));
-            match (edited.as_ref().or(diff.as_ref()), after) {
+            match (dialog.edited_diff.as_ref().or(diff.as_ref()), after) {
                 (Some(diff), _) => lines.extend(diff_lines(diff, file_path, columns, None, theme)),
                 (None, Some(after)) => lines.extend(text(after, theme.quiet())),
                 (None, None) => {}

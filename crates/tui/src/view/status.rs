@@ -1,5 +1,4 @@
-//! The last line, or lines: where, with whom, in which mode, how much of it is used, and who else is there. Or a notice, or what
-//! is searched for.
+//! The status line: state, folder, agent, mode, usage, other clients. A notice or the search takes its place.
 
 use multitap_event::{ClientRole, Timestamp};
 use ratatui::Frame;
@@ -11,13 +10,13 @@ use ratatui::widgets::Paragraph;
 use super::composer::Field;
 use crate::app::{Context, Model, Search, SessionView};
 use crate::clean::clean_line;
-use crate::figures;
-use crate::run::BEAT;
+use crate::number;
+use crate::run::SPIN;
 use crate::wrap::{cells, width, wrap};
 
 const BETWEEN: &str = " · ";
-/// What turns while a turn runs.
-const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+/// The frames of the spinner.
+const SPINNER: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// The lines: a notice takes the place of the rest, and is shown whole as far as there is room.
 pub(super) fn lines(model: &Model, size: Size) -> Vec<Line<'static>> {
@@ -64,16 +63,16 @@ fn draw_search(model: &Model, search: &Search, frame: &mut Frame<'_>, area: Rect
     frame.render_widget(Paragraph::new(Line::styled(hint, style)), result);
 }
 
-/// What there is to say, in order; each with how much it matters when there is not room for all.
+/// The parts of the line in their order, each with its rank: 0 is the last to be left out.
 fn parts(model: &Model) -> Vec<(u8, String)> {
     let (session, state) = (&model.session, &model.session.state);
     let agent = state.start.as_ref().map(|start| start.agent_type.to_string());
     let mode = state.mode.map(|mode| mode.to_string()).or_else(|| state.native_mode.clone());
     let others = session.others().count();
     let branch = session.branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
-    let tokens = || state.usage.map(|usage| format!("{} tokens", figures::tokens(usage.total_tokens)));
+    let tokens = || state.usage.map(|usage| format!("{} tokens", number::tokens(usage.total_tokens)));
     let mut parts = Vec::new();
-    let mut say = |matters: u8, words: Option<String>| parts.extend(words.map(|words| (matters, words)));
+    let mut say = |rank: u8, words: Option<String>| parts.extend(words.map(|words| (rank, words)));
     if session.is_lost {
         say(0, Some("not connected, trying again".to_owned()));
     } else {
@@ -84,14 +83,14 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     say(3, state.model.clone());
     say(1, mode);
     say(6, session.context.map(context).or_else(tokens));
-    say(7, state.cost_usd.filter(|cost| *cost > 0.0).map(figures::cost));
+    say(7, state.cost_usd.filter(|cost| *cost > 0.0).map(number::cost));
     say(0, (!state.queue.is_empty()).then(|| format!("{} queued", state.queue.len())));
     say(4, (others > 0 && !session.is_lost).then(|| format!("{others} connected")));
     say(5, session.address.clone());
     parts
 }
 
-/// That nothing goes on before somebody answers.
+/// Says that the agent waits for an answer.
 fn waiting(session: &SessionView) -> Option<String> {
     let whose = if session.me.role == Some(ClientRole::Observer) { "an" } else { "your" };
     match session.state.questions.open().len() {
@@ -101,26 +100,26 @@ fn waiting(session: &SessionView) -> Option<String> {
     }
 }
 
-/// That it is at work, for how long, and that this screen is alive.
+/// Says that the agent works, and for how long. The spinner shows that the screen is alive.
 fn working(session: &SessionView) -> String {
     let Some((now, taken)) = session.working() else { return "working".to_owned() };
-    let turned = now.millis_since(Timestamp::from_millis(0)) / BEAT.as_millis() as u64;
-    let wheel = WHEEL[turned as usize % WHEEL.len()];
+    let turned = now.millis_since(Timestamp::from_millis(0)) / SPIN.as_millis() as u64;
+    let spinner = SPINNER[turned as usize % SPINNER.len()];
     let seconds = taken.map(|taken| taken / 1000).filter(|seconds| *seconds > 0);
-    let taken = seconds.map(|seconds| format!(" {}", figures::seconds(seconds))).unwrap_or_default();
-    format!("{wheel} working{taken}")
+    let taken = seconds.map(|seconds| format!(" {}", number::seconds(seconds))).unwrap_or_default();
+    format!("{spinner} working{taken}")
 }
 
 fn context(context: Context) -> String {
     match context.window {
         Some(window) => format!("{}% context", context.used.saturating_mul(100) / window.max(1)),
-        None => format!("{} context", figures::tokens(context.used)),
+        None => format!("{} context", number::tokens(context.used)),
     }
 }
 
-/// As many of them as fit, those that matter most first, in their order.
+/// As many parts as fit, by rank, in their order.
 fn fitting(parts: Vec<(u8, String)>, columns: usize, style: Style) -> Line<'static> {
-    let parts: Vec<_> = parts.into_iter().map(|(matters, words)| (matters, clean_line(&words))).collect();
+    let parts: Vec<_> = parts.into_iter().map(|(rank, words)| (rank, clean_line(&words))).collect();
     let mut order: Vec<usize> = (0..parts.len()).collect();
     order.sort_by_key(|at| parts[*at].0);
     let (mut used, mut fits) = (0, vec![false; parts.len()]);

@@ -8,7 +8,7 @@ use multitap_event::{ClientRef, Door as Way, Timestamp, visible_line};
 use multitap_hub::{Journal as _, Reach, Session, SessionRecord};
 use multitap_remote::{Address, Attach, AttachError, Way as Road};
 use multitap_store::Store;
-use multitap_tui::{Elsewhere, Options, Outcome, Seat};
+use multitap_tui::{DetachedHost, ScreenExit, ScreenOptions, TerminalLease};
 use serde_json::{Value, json};
 
 use super::{branch, editing, is_possible, short, who};
@@ -92,12 +92,12 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
         () = signals.next() => return Ok(Exit::Interrupted),
     };
     let session = &attached.session;
-    let screen = Options {
+    let screen = ScreenOptions {
         me: ClientRef::new(who(), Way::Terminal),
         folder: found.folder.as_deref().map_or_else(|| found.address.way.to_string(), short),
         branch: branch::of(found.folder.clone()),
         // Where the folder is not known, the address stands in its place.
-        door: (found.folder.is_some() && matches!(found.address.way, Road::Tcp { .. }))
+        address: (found.folder.is_some() && matches!(found.address.way, Road::Tcp { .. }))
             .then(|| found.address.way.to_string()),
         preferences,
         when_busy: args.when_busy.into(),
@@ -105,18 +105,18 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
         // Files that are here are there too only on the same machine.
         root: found.folder.filter(|folder| folder.is_dir()),
         history: host::data().map(|data| data.join("history.jsonl")),
-        around: Arc::new(Elsewhere),
+        host: Arc::new(DetachedHost),
         clipboard: clipboard(),
         is_host: false,
         greeting: None,
     };
     let logs = host::data().and_then(|data| ToFile::begin(&data.join("terminal.log")));
-    let mut seat = Seat::default();
+    let mut lease = TerminalLease::default();
     let shown = tokio::select! {
-        shown = multitap_tui::run(&mut seat, session.clone(), screen) => shown,
-        () = signals.next() => Ok(Outcome::Left),
+        shown = multitap_tui::run(&mut lease, session.clone(), screen) => shown,
+        () = signals.next() => Ok(ScreenExit::Quit),
     };
-    drop(seat);
+    drop(lease);
     drop(logs);
     say_how_it_is(session);
     attached.leave().await;

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use multitap_tui::Branch;
+use multitap_tui::ReadBranch;
 
 /// A larger file names no branch.
 const MOST: u64 = 64 * 1024;
 
 /// What looks for it, each time it is asked.
-pub(super) fn of(folder: Option<PathBuf>) -> Branch {
+pub(super) fn of(folder: Option<PathBuf>) -> ReadBranch {
     Arc::new(move || checked_out(folder.as_deref()?))
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use multitap_tui::Editor;
+use multitap_tui::OpenEditor;
 use tempfile::TempPath;
 
 use crate::out;
@@ -15,7 +15,7 @@ use crate::signals::AtEditor;
 const MOST: u64 = 16 << 20;
 
 /// The user's editor.
-pub(super) fn editor(at_editor: &AtEditor) -> Editor {
+pub(super) fn editor(at_editor: &AtEditor) -> OpenEditor {
     let at_editor = at_editor.clone();
     Arc::new(move |text| {
         // What is typed to the editor is not meant for us, Ctrl+C neither.

@@ -153,7 +153,7 @@ fn editing() -> (Screen, Edited) {
 #[test]
 fn what_was_written_in_an_editor_outlives_the_question() {
     let why = unsent::NO_ANSWER.to_owned();
-    let keep = [Effect::Keep { text: "rm -i".to_owned(), why: why.clone() }];
+    let keep = [Effect::SaveText { text: "rm -i".to_owned(), why: why.clone() }];
     // Somebody else answers while the edit is looked at, or after it was sent.
     let (mut screen, what) = editing();
     screen.on(Msg::Edited { what, text: "rm -i".to_owned() });
@@ -166,7 +166,7 @@ fn what_was_written_in_an_editor_outlives_the_question() {
     let (mut screen, what) = editing();
     settle_by(&mut screen, "q1", &phone());
     assert_eq!(screen.on(Msg::Edited { what, text: "rm -i".to_owned() }), keep);
-    let kept = |file| Msg::Kept { text: "rm -i".to_owned(), why: why.clone(), file };
+    let kept = |file| Msg::TextSaved { text: "rm -i".to_owned(), why: why.clone(), file };
     screen.on(kept(Ok("/tmp/kept.md".into())));
     assert!(
         told(&screen).contains("needs no answer any more: what you wrote is kept in /tmp/kept.md"),

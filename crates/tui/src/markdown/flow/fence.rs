@@ -1,9 +1,9 @@
-//! The signs between which code stands in a text. Pure.
+//! Code fences. Pure.
 
-/// Code that is open.
+/// An open code fence.
 #[derive(Debug, Clone)]
 pub(super) struct Fence {
-    /// Where its first line begins, and the one after that.
+    /// Where its line begins, and where the code begins.
     pub(super) from: usize,
     pub(super) code: usize,
     sign: char,
@@ -18,7 +18,7 @@ impl Fence {
         let sign = trimmed.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
         let info = trimmed.trim_start_matches(sign);
         let (length, indent) = (trimmed.len() - info.len(), line.len() - trimmed.len());
-        // Code within a line may begin like this, and ends in it.
+        // Inline code may begin like this, and ends in the same line.
         let is_fence = length >= 3 && (sign == '~' || !info.contains('`'));
         let language = info.trim().to_owned();
         is_fence.then(|| Self { from, code: from + line.len() + 1, sign, length, indent, language })

@@ -1,19 +1,18 @@
-//! How far a text is laid out, and what it is in the middle of there: the same at any width, so that its end can be laid
-//! out anew without its beginning. Pure.
+//! How far a text is laid out, and in what: the same at any width, so that the end can be laid out without the beginning.
+//! Pure.
 
 use super::fence::Fence;
 use crate::highlight::Code;
 
 #[derive(Debug, Clone)]
 pub(super) struct Place {
-    /// The text up to here is settled.
+    /// The lines up to here are final.
     pub(super) done: usize,
-    /// What the text is in the middle of there.
     pub(super) within: Within,
-    /// The first line that was not looked at whole, and how far there is no end of it.
+    /// The first incomplete line, and up to where its end was searched.
     pub(super) scanned: usize,
     pub(super) searched: usize,
-    /// Of that line only the beginning was looked at.
+    /// Only the beginning of that line was read.
     pub(super) is_long: bool,
     pub(super) fence: Option<Fence>,
     pub(super) after_blank: bool,
@@ -22,9 +21,9 @@ pub(super) struct Place {
 
 #[derive(Debug, Clone)]
 pub(super) enum Within {
-    /// Whether the next block stands apart from what is before it.
+    /// `apart`: an empty line comes before the next block.
     Page { apart: bool },
-    /// Code; and the empty lines of it that are shown if something follows them.
+    /// `blanks`: empty lines that are shown once something follows them.
     Code { code: Code, indent: usize, blanks: usize },
 }
 

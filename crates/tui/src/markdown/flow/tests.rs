@@ -5,7 +5,7 @@ use proptest::sample::select;
 
 use super::*;
 
-const PLAIN: Dress = Dress { apart: false, sign: "", indent: 0, style: Style::new() };
+const PLAIN: TextStyle = TextStyle { apart: false, sign: "", indent: 0, style: Style::new() };
 
 fn shown(lines: &[Line<'static>]) -> Vec<String> {
     lines.iter().map(|line| line.to_string().trim_end().to_owned()).collect()
@@ -88,7 +88,7 @@ fn check_end(text: &str, limits: Limits) {
     for (columns, rows) in [(20, 5), (61, 12), (8, 3), (40, 1000)] {
         let mut whole = Flow { limits, ..Flow::new(columns, Theme::new(true), PLAIN) };
         whole.lay_out(text);
-        flow = flow.anew(columns);
+        flow = flow.resized(columns);
         // It goes on meanwhile.
         if let Some(more) = text.get(..text.len() * 7 / 8).filter(|_| columns == 20) {
             flow.lay_out_end(more, rows);
@@ -117,7 +117,7 @@ fn at_another_width_only_the_end_is_laid_out() {
         let mut flow = flow(LIMITS);
         flow.lay_out(&text);
         let all = flow.lines().len();
-        let mut flow = flow.anew(39);
+        let mut flow = flow.resized(39);
         flow.lay_out_end(&text, 50);
         assert!((50..all).contains(&flow.lines().len()), "{} of {all}", flow.lines().len());
         assert!(!flow.is_whole);

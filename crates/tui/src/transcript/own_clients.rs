@@ -1,27 +1,27 @@
-//! Who sits at this screen, and so is not named on it. Pure.
+//! Which clients are this user, and so are not named on the screen. Pure.
 
 use multitap_event::{ClientId, ClientRef, Door};
 
-/// Who sits here.
+/// The clients of this user.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Me {
-    /// All that a lost connection made of them.
+pub(super) struct OwnClients {
+    /// One for each connection.
     ids: Vec<ClientId>,
-    /// The name of whoever runs the session and sits here.
+    /// The name of the user, if the session is hosted here.
     host: Option<String>,
-    /// They have come: a terminal that is told of now is another one.
+    /// This screen has joined: another terminal with that name is another user.
     joined: bool,
 }
 
-impl Me {
+impl OwnClients {
     pub(super) fn is(&self, client: &ClientRef) -> bool {
-        // What the program was started with comes before its screen, and so does what was typed when it ran before.
+        // The prompt of the command line comes before the screen joins, and so do the prompts of an earlier run.
         let is_earlier = client.client_id.is_none() || !self.joined;
         let is_host = client.door == Door::Terminal && self.host.as_ref() == Some(&client.client);
         client.client_id.as_ref().is_some_and(|id| self.ids.contains(id)) || (is_host && is_earlier)
     }
 
-    /// Who sits here now: a connection that was lost and found makes another client of them.
+    /// Adds the client of a connection.
     pub(super) fn know(&mut self, me: &ClientRef, is_host: bool) {
         if let Some(id) = me.client_id.as_ref().filter(|id| !self.ids.contains(id)) {
             self.ids.push(id.clone());
@@ -31,12 +31,12 @@ impl Me {
         }
     }
 
-    /// That client was told of, and is one of these.
-    pub(super) fn came(&mut self, client: &ClientRef) {
+    /// A client joined.
+    pub(super) fn joined(&mut self, client: &ClientRef) {
         self.joined |= client.client_id.as_ref().is_some_and(|id| self.ids.contains(id));
     }
 
-    /// The same before they came.
+    /// The same before this screen joined.
     pub(super) fn earlier(&self) -> Self {
         Self { joined: false, ..self.clone() }
     }

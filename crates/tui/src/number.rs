@@ -1,6 +1,6 @@
-//! Numbers as people read them. Pure.
+//! Numbers for people. Pure.
 
-/// So many tokens: `950`, `12.3k`, `1.2M`.
+/// A number of tokens: `950`, `12.3k`, `1.2M`.
 pub(crate) fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
@@ -9,11 +9,11 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
-fn short(figure: f64) -> String {
-    if figure < 100.0 { format!("{figure:.1}") } else { format!("{figure:.0}") }
+fn short(number: f64) -> String {
+    if number < 100.0 { format!("{number:.1}") } else { format!("{number:.0}") }
 }
 
-/// The pictures that go with a text, behind it: ` [2 images]`; nothing if there are none.
+/// The pictures of a prompt: ` [2 images]`, or nothing.
 pub(crate) fn images(count: usize) -> String {
     match count {
         0 => String::new(),
@@ -22,12 +22,12 @@ pub(crate) fn images(count: usize) -> String {
     }
 }
 
-/// An amount of money; a small one to the hundredth of a cent.
+/// An amount of money. Small amounts have four digits.
 pub(crate) fn cost(usd: f64) -> String {
     if usd < 0.1 { format!("${usd:.4}") } else { format!("${usd:.2}") }
 }
 
-/// A time: `0.4 s`, `12.0 s`, `3 min 20 s`.
+/// A duration: `0.4 s`, `12.0 s`, `3 min 20 s`.
 pub(crate) fn time(millis: u64) -> String {
     match millis / 1000 {
         0..60 => format!("{:.1} s", millis as f64 / 1000.0),

@@ -1,4 +1,4 @@
-//! Places in a transcript whose lines are made anew for another width: they stay with the words that are there. Pure.
+//! Moves places in a transcript to another width, so that they stay with their text. Pure.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use super::Transcript;
 use super::scroll::{Mark, Scroll, Shape};
 
 /// From one width to another.
-pub(crate) struct Reshape<'a> {
+pub(crate) struct Reflow<'a> {
     transcript: &'a Transcript,
     from: Shape,
     to: Shape,
-    /// How many lines a cell had and has. Long ones take time to be made.
+    /// How many lines a cell had and has: laying out a long one is expensive.
     counted: HashMap<i64, (usize, usize)>,
 }
 
-impl<'a> Reshape<'a> {
+impl<'a> Reflow<'a> {
     pub(crate) fn new(transcript: &'a Transcript, from: Shape, to: Shape) -> Self {
         Self { transcript, from, to, counted: HashMap::new() }
     }
@@ -24,7 +24,7 @@ impl<'a> Reshape<'a> {
         *self.counted.entry(cell).or_insert_with(|| (count(self.from), count(self.to)))
     }
 
-    /// As far into the cell as it was.
+    /// The place as far into its cell as before.
     pub(crate) fn place(&mut self, (cell, line): (i64, usize)) -> (i64, usize) {
         let (before, after) = self.lines(cell);
         (cell, line * after / before.max(1))
@@ -40,7 +40,7 @@ impl<'a> Reshape<'a> {
         }
     }
 
-    /// Nothing that was there is new by it.
+    /// Existing lines must not count as new.
     pub(crate) fn mark(&mut self, mark: Mark) -> Mark {
         let (mut left, mut lines) = (mark.lines, 0);
         for cell in mark.cell..self.transcript.end() {

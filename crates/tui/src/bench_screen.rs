@@ -1,4 +1,4 @@
-//! The screen without a terminal: what a frame costs is measured on it. Not for programs.
+//! The screen without a terminal, for `cargo xtask bench tui`. Not part of the API.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::msg::Msg;
 use crate::theme::Theme;
 use crate::view::{Layout, view};
 
-/// A session on a screen whose bytes are counted and thrown away.
-pub struct Stage {
+/// A session on a screen that counts its bytes and drops them.
+pub struct BenchScreen {
     model: Model,
     layout: Layout,
     terminal: Terminal<CrosstermBackend<Counted>>,
     bytes: Arc<AtomicU64>,
 }
 
-impl std::fmt::Debug for Stage {
+impl std::fmt::Debug for BenchScreen {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stage").finish_non_exhaustive()
+        f.debug_struct("BenchScreen").finish_non_exhaustive()
     }
 }
 
-impl Stage {
+impl BenchScreen {
     pub fn new(columns: u16, rows: u16) -> io::Result<Self> {
         let model = Model::new(ClientRef::new("terminal", Door::Terminal), "~/src".to_owned(), Theme::new(true));
         let layout = Layout::new(&model, Size::new(columns, rows));
@@ -41,8 +41,8 @@ impl Stage {
         Ok(Self { model, layout, terminal, bytes })
     }
 
-    /// Something happened in the session.
-    pub fn tell(&mut self, event: Event) {
+    /// An event of the session.
+    pub fn apply(&mut self, event: Event) {
         self.on(Msg::Event(Box::new(event)));
     }
 
@@ -54,22 +54,22 @@ impl Stage {
         self.terminal.resize(Rect::from((Position::ORIGIN, size)))
     }
 
-    /// A page up.
+    /// Scrolls a page up.
     pub fn page_up(&mut self) {
         self.press(KeyCode::PageUp, KeyModifiers::NONE);
     }
 
-    /// To the first line there is.
+    /// Scrolls to the first line.
     pub fn to_top(&mut self) {
         self.press(KeyCode::Home, KeyModifiers::CONTROL);
     }
 
-    /// And back to the last.
+    /// Scrolls to the last line.
     pub fn to_latest(&mut self) {
         self.press(KeyCode::End, KeyModifiers::CONTROL);
     }
 
-    /// Looks for words.
+    /// Searches for words.
     pub fn search(&mut self, words: &str) {
         self.press(KeyCode::Char('f'), KeyModifiers::CONTROL);
         words.chars().for_each(|letter| self.press(KeyCode::Char(letter), KeyModifiers::NONE));
@@ -84,7 +84,7 @@ impl Stage {
         update(&mut self.model, &self.layout, msg);
     }
 
-    /// Draws a frame, and says how long that took.
+    /// Draws a frame. Returns how long that took.
     pub fn draw(&mut self) -> io::Result<Duration> {
         let began = Instant::now();
         self.layout = Layout::new(&self.model, self.layout.size);
@@ -93,7 +93,7 @@ impl Stage {
         Ok(began.elapsed())
     }
 
-    /// How many bytes a terminal would have been sent.
+    /// How many bytes were written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

@@ -1,0 +1,25 @@
+//! The last answer and the last code, to copy them. Pure.
+
+use super::cell::TextKind;
+use super::{Cell, Transcript};
+
+impl Transcript {
+    /// The last message of the agent.
+    pub(crate) fn last_message(&self) -> Option<String> {
+        let message = self.messages().next().map(|text| text.trim().to_owned());
+        message.filter(|text| !text.is_empty())
+    }
+
+    /// The last block of code that the agent wrote.
+    pub(crate) fn last_code(&self) -> Option<String> {
+        self.messages().find_map(crate::markdown::last_code)
+    }
+
+    /// The messages of the agent, the last first.
+    fn messages(&self) -> impl Iterator<Item = &str> {
+        self.cells.iter().rev().filter_map(|held| match &held.cell {
+            Cell::Text { kind: TextKind::Message, text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}
