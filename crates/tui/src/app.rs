@@ -94,7 +94,7 @@ pub(crate) fn update(model: &mut Model, layout: &Layout, msg: Msg) -> Vec<Effect
     match msg {
         Msg::Event(event) => return on_event(model, &event),
         Msg::Gap { after, next } => {
-            model.status.show(format!("events {} to {} are lost", after + 1, next.saturating_sub(1)));
+            model.status.show(format!("events {} to {} were lost", after + 1, next.saturating_sub(1)));
             // A question asked in between would never be shown.
             return vec![Effect::Snapshot];
         }
@@ -119,14 +119,14 @@ pub(crate) fn update(model: &mut Model, layout: &Layout, msg: Msg) -> Vec<Effect
         Msg::Branch(branch) => model.session.branch = branch,
         Msg::ConnectionLost(why) => {
             model.session.is_lost = true;
-            model.status.show(format!("the connection is lost ({why}); trying again"));
+            model.status.show(format!("connection lost ({why}); reconnecting"));
         }
         Msg::Reconnected(me) => {
             // Another client now, and the same user.
             model.session.me = me;
             model.session.is_lost = false;
             model.scrollback.transcript.know(&model.session.me, model.session.is_host);
-            model.status.show("connected again; nothing was missed");
+            model.status.show("reconnected; nothing was missed");
         }
         Msg::Refused(why) => {
             model.status.show(why);

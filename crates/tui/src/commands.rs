@@ -40,25 +40,25 @@ const fn plain(own: Own, name: &'static str, argument: &'static str, does: &'sta
 
 /// All commands, in the order in which they are shown.
 pub(crate) const COMMANDS: &[Command] = &[
-    plain(Own::Model, "model", "[NAME]", "choose the model; with a name, take that one"),
-    plain(Own::Mode, "mode", "[MODE]", "choose what runs unasked; with a mode, take that one"),
-    plain(Own::Agents, "agents", "", "the agents of this machine, and how to get others"),
-    plain(Own::Sessions, "sessions", "", "choose an earlier session of this folder and go on with it"),
-    plain(Own::New, "new", "", "begin a new session, and end this one"),
-    plain(Own::Clear, "clear", "", "start with an empty conversation: the agent's own /clear, else a new session"),
+    plain(Own::Model, "model", "[NAME]", "choose a model, or switch to NAME"),
+    plain(Own::Mode, "mode", "[MODE]", "choose an approval mode, or switch to MODE"),
+    plain(Own::Agents, "agents", "", "list the agents on this machine, and how to install others"),
+    plain(Own::Sessions, "sessions", "", "resume an earlier session of this folder"),
+    plain(Own::New, "new", "", "start a new session, and end this one"),
+    plain(Own::Clear, "clear", "", "clear the conversation: the agent's own /clear, or else a new session"),
     Command {
         own: Own::Share,
         name: "share",
         argument: "[on [PORT] | off]",
-        does: "let others join over A2A: opens a door if there is none, and shows its address and a QR code",
-        words: &[("on", "open a door, at any free port or the one you name"), ("off", "close it again")],
+        does: "let others join over A2A; shows the address and a QR code",
+        words: &[("on", "start sharing, on PORT or any free port"), ("off", "stop sharing")],
     },
-    plain(Own::Clients, "clients", "", "who is connected, and in which role; choose one to send it away"),
-    plain(Own::Stats, "stats", "", "turns, tokens and cost of this session"),
-    plain(Own::Image, "image", "PATH [WORDS]", "put a picture into the prompt, and words before it"),
+    plain(Own::Clients, "clients", "", "list connected clients and their roles; choose one to kick it"),
+    plain(Own::Stats, "stats", "", "show turns, tokens and cost of this session"),
+    plain(Own::Image, "image", "PATH [WORDS]", "add an image to the prompt, and text before it"),
     plain(Own::Copy, "copy", "", "copy the last answer"),
-    plain(Own::Help, "help", "", "these commands and those of the agent"),
-    plain(Own::Quit, "quit", "", "leave"),
+    plain(Own::Help, "help", "", "list these commands and those of the agent"),
+    plain(Own::Quit, "quit", "", "quit"),
 ];
 
 /// Other names of commands.

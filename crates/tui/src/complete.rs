@@ -210,12 +210,12 @@ fn word(offered: &Offered) -> Item {
 /// A mode and what it does.
 pub(crate) fn mode(mode: ApprovalMode) -> Item {
     let does = match mode {
-        ApprovalMode::Ask => "everything that changes something is asked",
-        ApprovalMode::AskDangerous => "only what looks dangerous is asked",
-        ApprovalMode::AutoEdit => "file edits run unasked",
-        ApprovalMode::AutoAll => "everything runs unasked",
-        ApprovalMode::Plan => "look and plan, change nothing",
-        ApprovalMode::DontAsk => "nothing is asked; what no rule allows is denied",
+        ApprovalMode::Ask => "ask before every change",
+        ApprovalMode::AskDangerous => "ask only before dangerous actions",
+        ApprovalMode::AutoEdit => "edit files without asking",
+        ApprovalMode::AutoAll => "run everything without asking",
+        ApprovalMode::Plan => "read and plan, change nothing",
+        ApprovalMode::DontAsk => "never ask; deny what no rule allows",
     };
     Item::new(mode.to_string(), does)
 }

@@ -93,6 +93,6 @@ mod tests {
         assert_eq!(files.find("srcmain"), ["src/main.rs"]);
         let found = files.find("question");
         assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!(files.find("nothing like it"), Vec::<String>::new());
+        assert_eq!(files.find("no matches"), Vec::<String>::new());
     }
 }

@@ -43,7 +43,7 @@ pub struct DetachedHost;
 impl TerminalHost for DetachedHost {}
 
 fn elsewhere<T: Send + 'static>() -> HostFuture<'static, T> {
-    Box::pin(async { Err("this session runs elsewhere: that can be done only where it does".to_owned()) })
+    Box::pin(async { Err("not available: this session runs elsewhere".to_owned()) })
 }
 
 /// An earlier session.

@@ -18,7 +18,7 @@ use crate::terminal::Screen;
 const TYPED: usize = 10_000;
 /// A wait shorter than this shows no message.
 const QUIET: Duration = Duration::from_millis(300);
-const WAITING: &str = "the session is being changed · what you type goes to the next one · Ctrl+C quits";
+const WAITING: &str = "opening the next session · what you type goes to it · Ctrl+C quits";
 
 /// A terminal that shows one session after another. Dropping it restores the terminal.
 #[derive(Default)]

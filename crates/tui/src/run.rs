@@ -221,7 +221,7 @@ impl Loop<'_> {
                         let why = match (self.session.reach(), self.feed.end()) {
                             (Reach::Gone(why), _) => why.to_string(),
                             (_, FeedEnd::SessionOver) => "the session is over".to_owned(),
-                            (_, FeedEnd::CutOff { .. }) => "this screen was sent away".to_owned(),
+                            (_, FeedEnd::CutOff { .. }) => "this client was kicked".to_owned(),
                         };
                         self.on(Msg::Over(why));
                     }
@@ -319,7 +319,7 @@ impl Loop<'_> {
 
     fn suspend(&mut self) {
         if let Err(error) = self.terminal.screen.stop() {
-            self.on(Msg::Refused(format!("this program cannot be stopped: {error}")));
+            self.on(Msg::Refused(format!("cannot suspend: {error}")));
         }
     }
 }

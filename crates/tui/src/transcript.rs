@@ -189,7 +189,7 @@ impl Transcript {
                     self.orphans.closed.push((gone.question_id.clone(), None));
                 }
                 let why = gone.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-                self.add(Cell::Note(format!("the question needs no answer any more{why}")));
+                self.add(Cell::Note(format!("the question was closed{why}")));
             }
             EventKind::UserMessage(message) => {
                 if self.is_cleared_by(message) {

@@ -97,7 +97,7 @@ fn who_looks_on_may_be_killed_and_so_may_the_host() {
     let guest = sit(&scene, "kim", &["attach", &id]).unwrap();
     guest.shows("think about birds").unwrap();
     kill(&scene, &host);
-    guest.shows("the connection is lost").unwrap();
+    guest.shows("connection lost").unwrap();
     guest.shows("out of reach").unwrap();
     guest.press(&["C-d"]).unwrap();
     assert_eq!(guest.ended().unwrap(), 0);

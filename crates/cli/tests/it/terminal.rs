@@ -270,9 +270,9 @@ fn what_is_typed_meanwhile_waits_and_is_taken_back() {
     terminal.enter("slow 300").unwrap();
     terminal.shows("type to queue").unwrap();
     terminal.enter("and then this").unwrap();
-    terminal.shows("waits: and then this").unwrap();
+    terminal.shows("queued: and then this").unwrap();
     terminal.press(&["Up"]).unwrap();
-    terminal.hides("waits:").unwrap();
+    terminal.hides("queued:").unwrap();
     terminal.shows("> and then this").unwrap();
     // Esc interrupts, and what is typed stays.
     terminal.press(&["Escape"]).unwrap();
@@ -420,7 +420,7 @@ fn another_session_takes_the_place_of_this_one() {
     terminal.hides("bananas").unwrap();
     terminal.shows(READY).unwrap();
     terminal.enter("/sessions").unwrap();
-    terminal.shows("go on with").unwrap();
+    terminal.shows("resume a session").unwrap();
     terminal.say("banan").unwrap();
     terminal.press(&["Enter"]).unwrap();
     let is_back = |screen: &str| screen.contains("the agent has ended") && screen.contains(READY);

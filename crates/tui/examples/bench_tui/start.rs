@@ -62,7 +62,7 @@ fn once(program: &str, home: &std::path::Path) -> Outcome<Duration> {
             break began.elapsed();
         }
     };
-    // Ctrl+D leaves.
+    // Ctrl+D quits.
     stdin.write_all(b"\x04")?;
     while stdout.read(&mut bytes)? > 0 {}
     child.wait()?;

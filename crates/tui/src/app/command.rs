@@ -24,7 +24,7 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
         (Own::Agents, _) => return vec![Effect::Agents],
         (Own::Sessions, _) => return vec![Effect::Sessions],
         (Own::New | Own::Clear, _) if !model.session.is_host => {
-            model.status.show("this session runs elsewhere: leave, and start another with `multitap`");
+            model.status.show("this session runs elsewhere: quit, and start another with `multitap`");
         }
         (Own::New | Own::Clear, _) => return leave(model, ScreenExit::NewSession),
         (Own::Share, words) => match share(words) {
@@ -52,10 +52,10 @@ pub(super) fn leave(model: &mut Model, outcome: ScreenExit) -> Vec<Effect> {
     let is_leaving = outcome == ScreenExit::Quit;
     if is_leaving {
         let keep = Pick::Leave(ScreenExit::KeepServing);
-        rows.push(row("1. keep serving", "the session goes on for them, without a terminal", keep));
+        rows.push(row("1. keep serving", "the session goes on without a terminal", keep));
     }
     let end = format!("{}. end the session for all", rows.len() + 1);
-    rows.push(row(end, "they are told that it is over", Pick::Leave(outcome)));
+    rows.push(row(end, "other clients are disconnected", Pick::Leave(outcome)));
     rows.push(row(format!("{}. stay", rows.len() + 1), "", Pick::Nothing));
     let title =
         if others == 1 { "another client is connected".to_owned() } else { format!("{others} others are connected") };
@@ -83,7 +83,7 @@ fn share(words: &str) -> Result<ShareRequest, String> {
 fn modes(model: &Model) -> Picker {
     let modes = model.agent.modes(&model.session);
     let rows = modes.iter().map(|mode| (complete::mode(*mode), Pick::Mode(mode.to_string())));
-    let mut picker = Picker::new("what runs unasked", rows.collect());
+    let mut picker = Picker::new("approval mode", rows.collect());
     picker.chosen = modes.iter().position(|mode| Some(*mode) == model.session.state.mode).unwrap_or_default();
     picker
 }
@@ -94,12 +94,12 @@ pub(super) fn choose_model(model: &mut Model) {
         return;
     }
     if model.agent.models.is_empty() {
-        model.status.show("this agent names no models: say /model NAME");
+        model.status.show("this agent lists no models: use /model NAME");
         return;
     }
     let models = &model.agent.models;
     let rows = models.iter().map(|item| (item.clone(), Pick::Model(item.text.clone())));
-    let mut picker = Picker::new("the model", rows.collect());
+    let mut picker = Picker::new("model", rows.collect());
     let now = model.session.state.model.as_ref();
     picker.chosen = models.iter().position(|item| Some(&item.text) == now).unwrap_or(0);
     model.overlay = Some(Overlay::Picker(picker));
@@ -107,7 +107,7 @@ pub(super) fn choose_model(model: &mut Model) {
 
 pub(super) fn show_sessions(model: &mut Model, sessions: Vec<ResumableSession>) {
     if sessions.is_empty() {
-        model.status.show("no other session of this folder is kept");
+        model.status.show("there is no other session of this folder");
         return;
     }
     let rows = sessions.into_iter().map(|session| {
@@ -115,22 +115,22 @@ pub(super) fn show_sessions(model: &mut Model, sessions: Vec<ResumableSession>) 
         // The filter matches the title and the id.
         (Item { text: format!("{} {}", item.shown, session.id), ..item }, Pick::Resume(session.id))
     });
-    model.overlay = Some(Overlay::Picker(Picker::new("go on with", rows.collect())));
+    model.overlay = Some(Overlay::Picker(Picker::new("resume a session", rows.collect())));
 }
 
 pub(super) fn show_address(model: &mut Model, address: Option<JoinAddress>) {
     model.session.address = address.as_ref().map(|address| address.url.clone());
     let Some(address) = address else {
-        model.status.show("the door is closed: nobody else can join");
+        model.status.show("sharing is off: nobody else can join");
         return;
     };
     let mut lines = vec![address.url.clone()];
     lines.extend(address.token.as_ref().map(|token| format!("token  {token}")));
-    lines.extend([address.note, "/share off closes it".to_owned()]);
+    lines.extend([address.note, "/share off stops sharing".to_owned()]);
     // A token behind the sign is not sent to any server.
     let link = address.token.map_or_else(|| address.url.clone(), |token| format!("{}/#token={token}", address.url));
     let code = QrCode::with_error_correction_level(link, EcLevel::L).map(|code| half_blocks(&code)).unwrap_or_default();
-    model.overlay = Some(Overlay::Page(Page { code, ..Page::new("Others join here", lines) }));
+    model.overlay = Some(Overlay::Page(Page { code, ..Page::new("Join this session", lines) }));
 }
 
 /// Two modules in a letter, dark as what is drawn, with a rim that is just wide enough for a camera: on a screen of 24
@@ -156,8 +156,8 @@ fn clients(model: &Model) -> Picker {
     let rows = model.session.state.clients.iter().map(|client| {
         let mine = client.client_id == model.session.me.client_id;
         let role = match client.role {
-            Some(ClientRole::Observer) => "only sees",
-            Some(ClientRole::Controller) => "prompts and answers",
+            Some(ClientRole::Observer) => "observer",
+            Some(ClientRole::Controller) => "controller",
             Some(ClientRole::Owner) | None => "owner",
         };
         let does = format!("{} · {role}{}", client.door, if mine { " · this screen" } else { "" });
@@ -167,7 +167,7 @@ fn clients(model: &Model) -> Picker {
         };
         row(client.client.clone(), does, pick)
     });
-    Picker::new("who is connected; Enter to send one away", rows.collect())
+    Picker::new("connected clients; Enter kicks one", rows.collect())
 }
 
 fn stats(model: &Model) -> Page {
@@ -178,32 +178,31 @@ fn stats(model: &Model) -> Page {
     add("model", state.model.clone());
     add("mode", state.mode.map(|mode| mode.to_string()).or_else(|| state.native_mode.clone()));
     add("session", model.session.id.clone());
-    add("agent's own id", state.native_id.clone());
+    add("native session", state.native_id.clone());
     add("turns", Some(state.turns.to_string()));
     add("events", Some(state.seq.to_string()));
     if let Some(usage) = state.usage {
         add("tokens in", Some(usage.input_tokens.to_string()));
         add("tokens out", Some(usage.output_tokens.to_string()));
-        add("tokens in all", Some(usage.total_tokens.to_string()));
+        add("tokens total", Some(usage.total_tokens.to_string()));
     }
     add("cost", state.cost_usd.map(|cost| format!("${cost:.4}")));
     add("clients", Some(state.clients.len().to_string()));
-    add("waiting prompts", Some(state.queue.len().to_string()));
+    add("queued prompts", Some(state.queue.len().to_string()));
     add("rules", Some(state.rules.len().to_string()));
     Page::new("This session", lines)
 }
 
 fn help(model: &Model) -> Page {
     let line = |name: &str, argument: &str, does: &str| format!("{:28} {does}", format!("/{name} {argument}"));
-    let mut lines = vec!["The terminal's own (? shows the keys):".to_owned()];
+    let mut lines = vec!["Commands of the terminal (? shows the keys):".to_owned()];
     lines.extend(commands::COMMANDS.iter().map(|command| line(command.name, command.argument, command.does)));
     let agents = model.agent.commands.iter().flatten();
     let agents: Vec<_> = agents.filter(|offered| commands::find(&format!("/{}", offered.name)).is_none()).collect();
     if !agents.is_empty() {
-        lines.extend([String::new(), "The agent's:".to_owned()]);
+        lines.extend([String::new(), "Commands of the agent:".to_owned()]);
         lines.extend(agents.into_iter().map(|offered| line(&offered.name, &offered.argument, &offered.does)));
     }
-    lines
-        .extend([String::new(), "@ mentions a file. A line that begins with ! is a command for the shell.".to_owned()]);
+    lines.extend([String::new(), "@ mentions a file. A line that begins with ! is a shell command.".to_owned()]);
     Page::new("Commands", lines)
 }

@@ -48,7 +48,7 @@ fn act(model: &mut Model, layout: &Layout, action: Action, is_repeat: bool) -> V
         Action::Suspend => return suspend(model),
         Action::NextMode => match model.agent.next_mode(&model.session) {
             Some(mode) => return vec![Effect::SetMode(mode.to_string())],
-            None => model.status.show("there is no other approval mode that works here"),
+            None => model.status.show("no other approval mode is available here"),
         },
         Action::Unfold => model.scrollback.transcript.unfold(),
         Action::PageUp => return model.scrollback.page(-1, shape),
@@ -90,7 +90,7 @@ fn leave(model: &mut Model, is_repeat: bool) -> Vec<Effect> {
 /// Stops this process, and with it the session: not while others use it.
 fn suspend(model: &mut Model) -> Vec<Effect> {
     if model.session.is_host && model.session.others().next().is_some() {
-        model.status.show("others are connected, and the session would stand still for them");
+        model.status.show("cannot suspend: others are connected to this session");
         return Vec::new();
     }
     vec![Effect::Suspend]

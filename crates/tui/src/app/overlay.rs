@@ -158,8 +158,7 @@ fn pick(pick: Option<Pick>, model: &mut Model) -> Vec<Effect> {
         Pick::Mode(mode) => vec![Effect::SetMode(mode)],
         Pick::Resume(id) => command::leave(model, ScreenExit::Resume(id)),
         Pick::Client { id, name } => {
-            let rows =
-                vec![row(format!("send {name} away"), "", Pick::Kick(id)), row("leave it be", "", Pick::Nothing)];
+            let rows = vec![row(format!("kick {name}"), "", Pick::Kick(id)), row("cancel", "", Pick::Nothing)];
             model.overlay = Some(Overlay::Picker(Picker::new(name, rows)));
             Vec::new()
         }

@@ -23,7 +23,7 @@ pub(crate) struct PromptInput {
     pub(crate) composer: Composer,
     /// What was put into the composer because it was written for a question that closed.
     pub(super) was_answer: Option<String>,
-    /// ResumableSession prompts.
+    /// Earlier prompts.
     pub(crate) history: History,
     pub(crate) completion: Option<Completion>,
     /// Where the word begins for which the user closed the completions.
@@ -73,7 +73,7 @@ impl PromptInput {
     /// Why a line that begins like a command is not sent: nobody has such a command, and it is not meant as words.
     fn not_a_command(&mut self, text: &str, listed: Option<&[Offered]>) -> Option<String> {
         if text.trim() == "/" {
-            return Some("type the name of a command behind the /".to_owned());
+            return Some("type the name of a command after the /".to_owned());
         }
         let name = commands::name(text)?;
         match listed {
@@ -197,7 +197,7 @@ pub(super) fn not_sent(model: &mut Model, prompt: &Prompt, why: String) {
         model.status.show(why);
     } else {
         // It may have arrived: `why` says so then.
-        model.status.show(format!("Up brings your prompt back: {why}"));
+        model.status.show(format!("Up restores your prompt: {why}"));
     }
 }
 
@@ -218,7 +218,7 @@ pub(super) fn clipped(model: &mut Model, layout: &Layout, clipped: Result<Clippe
     match clipped {
         Ok(Clipped::Text(text)) => return focus::pasted(model, layout, text),
         Ok(Clipped::Picture(image)) => insert_picture(model, "clipboard", image),
-        Ok(Clipped::Nothing) => model.status.show("there is neither a picture nor text in the clipboard"),
+        Ok(Clipped::Nothing) => model.status.show("the clipboard has no image and no text"),
         Err(why) => model.status.show(why),
     }
     Vec::new()
@@ -227,11 +227,11 @@ pub(super) fn clipped(model: &mut Model, layout: &Layout, clipped: Result<Clippe
 /// Inserts a picture into the prompt, if it can be sent.
 pub(super) fn insert_picture(model: &mut Model, name: &str, image: Image) {
     if model.session.state.takes_images == Some(false) {
-        model.status.show("this agent takes no pictures");
+        model.status.show("this agent accepts no images");
     } else if focus::types_prompt(model) {
         model.prompt.composer.picture(name, image);
     } else {
-        model.status.show("a picture can only go with a prompt");
+        model.status.show("images can only be added to a prompt");
     }
 }
 
@@ -251,9 +251,9 @@ pub(super) fn interrupt(model: &mut Model, is_repeat: bool) -> Vec<Effect> {
     let (composer, last) = (&mut model.prompt.composer, model.prompt.history.last());
     match (composer.is_empty(), last) {
         (false, _) if is_repeat => composer.clear(),
-        (false, _) => model.status.arm(Action::Interrupt, "Esc again clears what is typed"),
+        (false, _) => model.status.arm(Action::Interrupt, "Esc again clears the input"),
         (true, Some(last)) if is_repeat => *composer = Composer::of(last),
-        (true, Some(_)) => model.status.arm(Action::Interrupt, "Esc again brings back what was sent last"),
+        (true, Some(_)) => model.status.arm(Action::Interrupt, "Esc again recalls the last prompt"),
         (true, None) => {}
     }
     Vec::new()
@@ -275,7 +275,7 @@ pub(super) fn not_withdrawn(model: &mut Model, prompt: &Prompt, why: Option<Stri
     }
     let is_waiting = model.session.state.queue.iter().any(|queued| queued.prompt.prompt_id == prompt.prompt_id);
     model.status.show(match why.filter(|_| is_waiting) {
-        Some(why) => format!("not taken back, it still waits: {why}"),
-        None => "not taken back: it was already sent".to_owned(),
+        Some(why) => format!("not withdrawn, still queued: {why}"),
+        None => "not withdrawn: it was already sent".to_owned(),
     });
 }

@@ -246,7 +246,7 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
     assert_eq!(screen.typed(), "what is [Image #1: clipboard]");
     assert!(matches!(&screen.keys("<enter>")[..], [_, Effect::Prompt(prompt)] if prompt.images == [image()]));
     for (clipped, notice) in [
-        (Ok(Clipped::Nothing), "there is neither a picture nor text in the clipboard"),
+        (Ok(Clipped::Nothing), "the clipboard has no image and no text"),
         (Err("install xclip".to_owned()), "install xclip"),
     ] {
         paste(&mut screen, clipped);
@@ -259,13 +259,13 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
     screen.keys("<^c>");
     screen.tell("system", &can(false));
     paste(&mut screen, Ok(Clipped::Picture(image())));
-    assert_eq!((screen.typed(), screen.model.status.notice.as_deref()), ("", Some("this agent takes no pictures")));
+    assert_eq!((screen.typed(), screen.model.status.notice.as_deref()), ("", Some("this agent accepts no images")));
     let mut late = Screen::new(AgentType::Acp);
     late.model.begin(screen.model.session.state.clone());
     paste(&mut late, Ok(Clipped::Picture(image())));
     assert_eq!(
         (late.typed(), late.model.status.notice.as_deref()),
-        ("", Some("this agent takes no pictures")),
+        ("", Some("this agent accepts no images")),
         "joined late"
     );
     paste(&mut screen, Ok(Clipped::Text("words".to_owned())));

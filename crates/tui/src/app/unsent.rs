@@ -8,7 +8,7 @@ use super::{Dialog, Model};
 use crate::composer::Composer;
 use crate::effect::Effect;
 
-pub(super) const NO_ANSWER: &str = "the question needs no answer any more";
+pub(super) const NO_ANSWER: &str = "the question was closed";
 
 /// Saves what was written for questions that somebody else answered. A comment goes into the composer, where the next
 /// letters go as well; or into the history, if something else is typed there. An edit goes into a file.
@@ -23,7 +23,7 @@ pub(super) fn closed(model: &mut Model, mut closed: Vec<Dialog>) -> Vec<Effect> 
     if model.prompt.composer.is_empty() {
         model.prompt.composer = Composer::with(&written);
         model.prompt.was_answer = Some(written);
-        model.status.show(format!("{NO_ANSWER}: what you wrote for it is here"));
+        model.status.show(format!("{NO_ANSWER}: your comment is here"));
     } else {
         store_in_history(model, written, NO_ANSWER);
     }
@@ -55,15 +55,15 @@ pub(super) fn edited(model: &mut Model, question: &QuestionId, before: &str, tex
     };
     let is_open = model.session.state.questions.question(question).is_some();
     if text == before || text.trim().is_empty() {
-        let why = if text == before { "nothing was changed" } else { "nothing is left of it" };
-        let so = if is_open { "and nothing is allowed: answer the question, or edit again" } else { NO_ANSWER };
+        let why = if text == before { "nothing was changed" } else { "nothing is left" };
+        let so = if is_open { "and nothing is approved: answer the question, or edit again" } else { NO_ANSWER };
         model.status.show(format!("{why}, {so}"));
         return Vec::new();
     }
     match model.questions.dialogs(question).next() {
         Some(dialog) => {
             dialog.edit(text);
-            model.status.show("your edit is shown: nothing is allowed before you answer");
+            model.status.show("review your edit: nothing is approved before you answer");
             Vec::new()
         }
         None => vec![Effect::SaveText { text, why: NO_ANSWER.to_owned() }],
@@ -86,14 +86,14 @@ pub(super) fn not_decided(model: &mut Model, decide: Decide, why: String) -> Vec
 /// An edit was written to a file, or could not be.
 pub(super) fn kept(model: &mut Model, text: String, why: &str, file: Result<PathBuf, String>) {
     match file {
-        Ok(path) => report(model, why, &format!("what you wrote is kept in {}", path.display())),
+        Ok(path) => report(model, why, &format!("what you wrote is saved in {}", path.display())),
         Err(error) => store_in_history(model, text, &format!("{why} ({error})")),
     }
 }
 
 fn store_in_history(model: &mut Model, text: String, why: &str) {
     model.prompt.history.add_unsent(Prompt::text(text));
-    report(model, why, "Up brings back what you wrote");
+    report(model, why, "Up restores what you wrote");
 }
 
 /// Shows it now, and in the transcript: a notice goes with the next key.

@@ -91,7 +91,7 @@ impl Loop<'_> {
                 });
             }
             Effect::SaveText { text, why } => self.blocking(move || {
-                let file = saved_text::save(&text).map_err(|error| format!("it cannot be kept in a file: {error}"));
+                let file = saved_text::save(&text).map_err(|error| format!("cannot save it to a file: {error}"));
                 Some(Msg::TextSaved { text, why, file })
             }),
             Effect::Remember(text) => {
@@ -141,7 +141,7 @@ fn refused<T, E: fmt::Display>(done: Result<T, E>) -> Option<Msg> {
 fn not_decided(error: &DecideError) -> String {
     match error {
         DecideError::Refused(Refused::AlreadySettled(ruling)) => format!("{} answered first", who(&ruling.settled_by)),
-        DecideError::Refused(Refused::Withdrawn { .. }) => "the question needs no answer any more".to_owned(),
+        DecideError::Refused(Refused::Withdrawn { .. }) => "the question was closed".to_owned(),
         other => other.to_string(),
     }
 }
@@ -151,7 +151,7 @@ async fn fetch(session: &Session, before: u64) -> Msg {
     let part = Part { edge: Edge::Before(before), limit: FETCH, bytes: FETCH_BYTES };
     let page = session.page(part).await;
     let events = page.map(|page| page.entries.iter().filter_map(|entry| entry.event().cloned()).collect());
-    Msg::Fetched(events.map_err(|error| format!("what came before cannot be read: {error}")))
+    Msg::Fetched(events.map_err(|error| format!("cannot load older events: {error}")))
 }
 
 /// Reads the clipboard.

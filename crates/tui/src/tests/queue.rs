@@ -37,7 +37,7 @@ fn a_prompt_is_shown_where_it_waits_and_then_where_it_was_sent() {
     for (from, name) in [(json!(busy().model.session.me), ""), (phone(), "[A2A] phone: ")] {
         let mut play = busy();
         play.tell(&queued("p", "fix the tests", &from));
-        once(&play, &format!("waits: {name}fix the tests"));
+        once(&play, &format!("queued: {name}fix the tests"));
         once(&play, "fix the tests");
         play.tell(&json!({ "type": "turnCompleted", "turnId": "t", "status": "completed" }));
         play.tell(&json!({ "type": "userMessage", "content": "fix the tests", "promptId": "p", "from": from }));
@@ -53,13 +53,13 @@ fn whoever_joins_late_sees_what_waits_once() {
     let mut late = Play::new(60, 16);
     late.seq = play.seq;
     late.model.begin(play.model.session.state.clone());
-    once(&late, "waits: [A2A] phone: fix the tests");
+    once(&late, "queued: [A2A] phone: fix the tests");
     // What came before is read, and it is still the same prompt.
     let event = play.event(serde_json::from_value(queued("p", "fix the tests", &phone())).unwrap());
     late.on(Msg::Fetched(Ok(vec![event])));
     once(&late, "fix the tests");
     late.tell(&json!({ "type": "promptWithdrawn", "promptId": "p", "by": phone() }));
-    once(&late, "· [A2A] phone took back: fix the tests\n");
+    once(&late, "· [A2A] phone withdrew: fix the tests\n");
     once(&late, "fix the tests");
 }
 
@@ -70,11 +70,11 @@ fn what_others_take_back_is_told_and_what_one_takes_back_oneself_is_typed_again(
     play.tell(&queued("p1", "fix the tests\nall of them", &me));
     play.tell(&queued("p2", "mine", &me));
     play.tell(&json!({ "type": "promptWithdrawn", "promptId": "p1", "by": phone() }));
-    once(&play, "· [A2A] phone took back: fix the tests …\n");
+    once(&play, "· [A2A] phone withdrew: fix the tests …\n");
     assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw(mine("p2"))]);
     play.tell(&json!({ "type": "promptWithdrawn", "promptId": "p2", "by": me }));
     once(&play, "> mine");
-    assert!(!play.screen().contains("took back: mine"), "{}", play.screen());
+    assert!(!play.screen().contains("withdrew: mine"), "{}", play.screen());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_prompt_that_is_not_taken_back_is_not_sent_twice() {
     play.tell(&queued("p", "mine", &json!(play.model.session.me)));
     play.press(KeyCode::Up);
     play.on(Msg::NotWithdrawn { prompt: mine("p"), why: Some("an observer may not".to_owned()) });
-    once(&play, "still waits: an observer may not");
+    once(&play, "still queued: an observer may not");
     assert_eq!(play.press(KeyCode::Enter), []);
     // What is no longer the same is not thrown away.
     play.press(KeyCode::Up);
@@ -101,7 +101,7 @@ fn a_prompt_is_still_ones_own_after_a_lost_connection() {
     play.on(Msg::ConnectionLost("reset".to_owned()));
     let me = ClientRef { client_id: Some("me again".into()), ..ClientRef::new("terminal", Door::Terminal) };
     play.on(Msg::Reconnected(me));
-    once(&play, "waits: mine");
+    once(&play, "queued: mine");
     assert_eq!(play.press(KeyCode::Up), [Effect::Withdraw(mine("p1"))]);
     assert_eq!(play.model.prompt.composer.text(), "mine");
 }
@@ -113,7 +113,7 @@ fn taking_back_is_offered_only_to_whoever_has_something_to_take_back() {
     assert!(!play.screen().contains("Up takes"), "{}", play.screen());
     assert_eq!(play.press(KeyCode::Up), []);
     play.tell(&queued("p2", "mine", &json!(play.model.session.me)));
-    once(&play, "Up takes your last one back");
+    once(&play, "Up withdraws your last one");
 }
 
 #[test]
@@ -122,5 +122,5 @@ fn pictures_wait_with_their_prompt() {
     let image = json!({ "mediaType": "image/png", "data": "AA==" });
     let prompt = json!({ "text": "what is this?", "promptId": "p", "images": [image, image] });
     play.tell(&json!({ "type": "promptQueued", "prompt": prompt, "from": phone() }));
-    once(&play, "waits: [A2A] phone: what is this? [2 images]");
+    once(&play, "queued: [A2A] phone: what is this? [2 images]");
 }

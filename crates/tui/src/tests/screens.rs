@@ -213,7 +213,7 @@ fn words_are_found_before_and_after() {
     play.press(KeyCode::Up);
     assert!(play.screen().contains("question 1\n"), "{}", play.screen());
     play.press(KeyCode::Up);
-    assert!(play.screen().contains("no more that way"), "{}", play.screen());
+    assert!(play.screen().contains("no more matches"), "{}", play.screen());
     play.press(KeyCode::Down);
     assert!(play.screen().contains("question 10"), "{}", play.screen());
     let found = play.buffer().content().iter().filter(|cell| cell.bg == Color::Yellow).count();
@@ -269,7 +269,7 @@ fn a_search_goes_on_in_what_came_before() {
         effects.extend(play.press(KeyCode::Char(letter)));
     }
     assert_eq!(effects, [Effect::Fetch { before: 101 }]);
-    assert!(play.screen().contains("reading what came before"), "{}", play.screen());
+    assert!(play.screen().contains("loading older events"), "{}", play.screen());
     let older = |play: &mut Play, seq: u64, content: &str| {
         play.seq = seq - 1;
         let kind = serde_json::from_value(said(content)).unwrap();

@@ -74,7 +74,7 @@ fn what_is_refused_comes_back() {
     play.write("by now something else");
     play.on(Msg::NotSent { prompt: prompt.clone(), why: "the connection is lost".to_owned() });
     assert_eq!(play.model.prompt.composer.text(), "by now something else");
-    assert!(play.screen().contains("Up brings your prompt back: the connection is lost"), "{}", play.screen());
+    assert!(play.screen().contains("Up restores your prompt: the connection is lost"), "{}", play.screen());
     play.press(KeyCode::Up);
     assert_eq!(play.model.prompt.composer.prompt(), prompt);
     play.press(KeyCode::Down);

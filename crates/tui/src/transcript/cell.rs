@@ -146,10 +146,10 @@ pub(super) fn beginning(text: &str) -> String {
 /// The note about a waiting prompt that was withdrawn.
 pub(super) fn withdrawn(by: Option<&ClientRef>, begins: Option<&str>) -> String {
     match (by.map(who), begins) {
-        (Some(by), Some(begins)) => format!("{by} took back: {begins}"),
-        (Some(by), None) => format!("{by} took back a prompt that waited"),
-        (None, Some(begins)) => format!("taken back: {begins}"),
-        (None, None) => "a prompt that waited was taken back".to_owned(),
+        (Some(by), Some(begins)) => format!("{by} withdrew: {begins}"),
+        (Some(by), None) => format!("{by} withdrew a queued prompt"),
+        (None, Some(begins)) => format!("withdrawn: {begins}"),
+        (None, None) => "a queued prompt was withdrawn".to_owned(),
     }
 }
 
@@ -174,5 +174,5 @@ fn mark(door: Door) -> &'static str {
 
 pub(super) fn changed(what: &str, to: &str, by: Option<&ClientRef>) -> String {
     let by = by.map(|by| format!(" by {}", who(by))).unwrap_or_default();
-    format!("{what} is now {to}{by}")
+    format!("{what} changed to {to}{by}")
 }

@@ -17,9 +17,7 @@ impl Transcript {
 
     /// The messages of the agent, the last first.
     fn messages(&self) -> impl Iterator<Item = &str> {
-        self.cells.iter().rev().filter_map(|held| match &held.cell {
-            Cell::Text { kind: TextKind::Message, text, .. } => Some(text.as_str()),
-            _ => None,
-        })
+        let messages = self.cells.iter().rev().map(|held| &held.cell);
+        messages.filter(|cell| matches!(cell, Cell::Text { kind: TextKind::Message, .. })).map(Cell::text)
     }
 }

@@ -245,7 +245,7 @@ impl Draw {
             TurnStatus::Completed => ("", theme.quiet()),
             TurnStatus::Failed => ("failed", theme.bad()),
             TurnStatus::Cancelled => ("cancelled", theme.warning()),
-            TurnStatus::Interrupted => ("cut off", theme.bad()),
+            TurnStatus::Interrupted => ("interrupted", theme.bad()),
         };
         let mut parts: Vec<String> = Vec::new();
         parts.extend((!words.is_empty()).then(|| words.to_owned()));

@@ -21,9 +21,9 @@ pub(super) fn lines(model: &Model, columns: usize) -> Vec<Line<'static>> {
     let theme = model.theme;
     let mut lines = queued(model, columns);
     if let Some(search) = &model.prompt.history.search {
-        let found = if search.is_found() { "" } else { " · nothing has these words" };
+        let found = if search.is_found() { "" } else { " · no match" };
         let words =
-            format!("search: {}{found} · Ctrl+R older · Enter takes it · Esc gives up", clean_line(&search.words));
+            format!("search: {}{found} · Ctrl+R older · Enter accepts · Esc cancels", clean_line(&search.words));
         lines.push(Line::styled(fit(&words, columns), theme.accent()));
     } else if let Some(completion) = &model.prompt.completion {
         lines.extend(items(&completion.items, completion.chosen, OFFERED, columns, theme));
@@ -36,17 +36,16 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
     let first = queue.len().saturating_sub(QUEUED);
     let mut lines: Vec<Line<'static>> = Vec::new();
     if first > 0 {
-        let verb = if first == 1 { "waits" } else { "wait" };
-        lines.push(Line::styled(fit(&format!("  {first} more {verb} before these"), columns), theme.quiet()));
+        lines.push(Line::styled(fit(&format!("  {first} more queued before these"), columns), theme.quiet()));
     }
     lines.extend(queue.iter().skip(first).map(|queued| {
         let whose = queued.from.as_ref().filter(|_| !model.is_mine(queued));
         let whose = whose.map(|from| format!("{}: ", who(from))).unwrap_or_default();
         let text = clean_line(&queued.prompt.text) + &number::images(queued.prompt.images.len());
-        Line::styled(fit(&format!("  waits: {whose}{text}"), columns), theme.quiet())
+        Line::styled(fit(&format!("  queued: {whose}{text}"), columns), theme.quiet())
     }));
     if queue.iter().any(|queued| model.is_mine(queued)) && model.prompt.composer.is_empty() {
-        lines.push(Line::styled(fit("  Up takes your last one back", columns), theme.quiet()));
+        lines.push(Line::styled(fit("  Up withdraws your last one", columns), theme.quiet()));
     }
     lines
 }

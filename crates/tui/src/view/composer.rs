@@ -28,7 +28,7 @@ pub(super) fn draw(model: &Model, field: &Field, frame: &mut Frame<'_>, area: Re
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let hint = match (&model.session.over, model.session.state.is_busy()) {
-        (Some(_), _) => "nothing can be sent any more",
+        (Some(_), _) => "this session has ended",
         (None, true) => "type to queue; Esc interrupts",
         (None, false) => "ask for something; ? shows the keys",
     };

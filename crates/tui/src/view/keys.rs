@@ -30,7 +30,7 @@ pub(super) fn lines(columns: usize, theme: Theme) -> Vec<Line<'static>> {
             lines.extend(wrap(Line::from(vec![keys, Span::raw(*does)]), columns, KEYS));
         } else {
             lines.extend(wrap(Line::styled(*keys, theme.accent()), columns, 2));
-            lines.extend(wrap(Line::raw(format!("  {}", does)), columns, 2));
+            lines.extend(wrap(Line::raw(format!("  {does}")), columns, 2));
         }
     }
     lines

@@ -66,7 +66,7 @@ pub(super) fn draw(overlay: &Overlay, content: &Content, theme: Theme, frame: &m
 }
 
 fn draw_picker(picker: &Picker, found: &[Item], theme: Theme, frame: &mut Frame<'_>, area: Rect) {
-    let hint = " Enter chooses · Esc closes · type to narrow ";
+    let hint = " Enter selects · Esc closes · type to filter ";
     let block = Block::bordered()
         .title(format!(" {} ", fit(&clean_line(&picker.title), usize::from(area.width).saturating_sub(4))))
         .title_bottom(fit(hint, usize::from(area.width).saturating_sub(2)))
@@ -78,7 +78,7 @@ fn draw_picker(picker: &Picker, found: &[Item], theme: Theme, frame: &mut Frame<
     }
     let (rows, columns) = (usize::from(inner.height).saturating_sub(lines.len()).max(1), usize::from(inner.width));
     if found.is_empty() {
-        lines.push(Line::styled("nothing like it", theme.quiet()));
+        lines.push(Line::styled("no matches", theme.quiet()));
     }
     lines.extend(items(found, picker.chosen, rows, columns, theme));
     frame.render_widget(Paragraph::new(lines).block(block), area);

@@ -69,7 +69,7 @@ pub(super) fn is_readable(size: Size) -> bool {
 pub(super) fn draw(model: &Model, dialog: &Dialog, content: &Content, frame: &mut Frame<'_>, area: Rect) {
     let theme = model.theme;
     if !content.is_readable {
-        let words = "a question: make the screen larger to answer; Esc refuses";
+        let words = "a question: enlarge the terminal to answer; Esc refuses";
         let lines = wrap(Line::styled(words, theme.warning()), usize::from(area.width).max(1), 0);
         return frame.render_widget(Paragraph::new(lines), area);
     }
@@ -216,14 +216,14 @@ fn marked(dialog: &Dialog, at: usize, name: &str) -> String {
 /// What can be done, as far as there is room to say it.
 fn hint(model: &Model, dialog: &Dialog, columns: u16) -> String {
     if dialog.is_fresh {
-        return "new: keys answer it in a moment".to_owned();
+        return "new: keys are ignored for a moment".to_owned();
     }
     let several = model.session.state.questions.open().len() > 1;
     let mut parts = match (dialog.chosen, &dialog.form) {
-        (None, _) => vec!["choose first: you were typing"],
+        (None, _) => vec!["select an option first: you were typing"],
         (Some(_), None) => vec!["1-9 or Enter answers", "Esc refuses"],
         (Some(_), Some(form)) => match form.part() {
-            Some(part) if part.asked.multi_select => vec!["1-9 or Space picks", "Enter goes on", "Esc refuses"],
+            Some(part) if part.asked.multi_select => vec!["1-9 or Space toggles", "Enter continues", "Esc refuses"],
             Some(_) => vec!["1-9 or Enter answers", "Esc refuses"],
             None => vec!["Enter sends", "← back", "Esc refuses"],
         },
@@ -235,7 +235,7 @@ fn hint(model: &Model, dialog: &Dialog, columns: u16) -> String {
         _ => {}
     }
     if dialog.form.as_ref().is_none_or(|form| form.part().is_some()) {
-        parts.push(if dialog.form.is_some() { "Tab: own words" } else { "Tab adds words" });
+        parts.push(if dialog.form.is_some() { "Tab: your own words" } else { "Tab adds a comment" });
     }
     if dialog.content().is_some() {
         parts.push("Ctrl+G edits first");

@@ -31,7 +31,7 @@ fn notice(model: &Model, columns: usize, rows: usize) -> Option<Vec<Line<'static
         return None;
     }
     let words = match (&model.session.over, &model.status.notice) {
-        (Some(over), _) => format!("{over} · Ctrl+D leaves"),
+        (Some(over), _) => format!("{over} · Ctrl+D quits"),
         (None, Some(notice)) => notice.clone(),
         (None, None) => return None,
     };
@@ -51,9 +51,9 @@ pub(super) fn draw(model: &Model, lines: &[Line<'static>], frame: &mut Frame<'_>
 fn draw_search(model: &Model, search: &Search, frame: &mut Frame<'_>, area: Rect) {
     let hint = match (search.words.is_empty(), search.has_found(), search.is_last) {
         (true, ..) => " Esc: done",
-        (_, _, false) if search.is_waiting => " reading what came before",
+        (_, _, false) if search.is_waiting => " loading older events",
         (_, false, _) => " not found",
-        (_, true, true) => " no more that way",
+        (_, true, true) => " no more matches",
         (_, true, false) => " ↑ earlier · ↓ later",
     };
     let widths = [Constraint::Min(16), Constraint::Length(cells(width(hint)))];
@@ -74,7 +74,7 @@ fn parts(model: &Model) -> Vec<(u8, String)> {
     let mut parts = Vec::new();
     let mut say = |rank: u8, words: Option<String>| parts.extend(words.map(|words| (rank, words)));
     if session.is_lost {
-        say(0, Some("not connected, trying again".to_owned()));
+        say(0, Some("disconnected, reconnecting".to_owned()));
     } else {
         say(0, waiting(session).or_else(|| state.is_busy().then(|| working(session))));
     }

@@ -141,8 +141,7 @@ fn what_is_written_for_a_question_outlives_it_when_a_client_is_first() {
     let answered = send(port, &answer);
     assert!(answered.get("error").is_none(), "{answered}");
     scene.scratch.write("answered", "").unwrap();
-    let is_told =
-        |screen: &str| screen.replace('\n', " ").contains("needs no answer any more: what you wrote is kept in");
+    let is_told = |screen: &str| screen.replace('\n', " ").contains("question was closed: what you wrote is saved in");
     let screen = terminal.until("the file", is_told).unwrap();
     assert!(screen.contains("> mind the gap"), "{screen}");
     assert_eq!(scene.scratch.read("ours.txt").unwrap().trim(), "ours", "what was allowed is what the client saw");
@@ -206,7 +205,7 @@ fn the_door_is_opened_and_closed_while_it_runs() {
     let Some(terminal) = rehearse(&scene, &[]) else { return };
     terminal.enter("/share").unwrap();
     let port = port(&terminal);
-    terminal.shows("Others join here").unwrap();
+    terminal.shows("Join this session").unwrap();
     let card = talk(port, "GET /.well-known/agent-card.json", "").unwrap();
     assert!(card.starts_with("HTTP/1.1 200"), "{card}");
     let listed = || scene.run(&["attach"]).exits(0).stdout;
@@ -216,17 +215,17 @@ fn the_door_is_opened_and_closed_while_it_runs() {
     assert_eq!(told["result"]["status"]["state"], "completed", "{told}");
     terminal.press(&["Escape"]).unwrap();
     // What follows Escape at once is one key with it.
-    terminal.hides("Others join here").unwrap();
+    terminal.hides("Join this session").unwrap();
     terminal.shows("[A2A]").unwrap();
     let phone = join(port);
     terminal.enter("/clients").unwrap();
-    terminal.shows("who is connected").unwrap();
+    terminal.shows("connected clients").unwrap();
     terminal.say("phone").unwrap();
     terminal.press(&["Enter", "Enter"]).unwrap();
     terminal.until("the phone to be gone", |screen| screen.contains("phone left")).unwrap();
     drop(phone);
     terminal.enter("/share off").unwrap();
-    terminal.shows("the door is closed").unwrap();
+    terminal.shows("sharing is off").unwrap();
     until_blocking("no address in the list", PATIENCE, || listed().contains("private").then_some(())).unwrap();
     assert!(talk(port, "GET /.well-known/agent-card.json", "").is_err());
 }

@@ -50,7 +50,7 @@ fn a_key_for_a_question_that_somebody_else_answered_does_nothing_else() {
     settle_by(&mut screen, "q1", &phone());
     for key in ["1", "<enter>", "<esc>"] {
         assert_eq!(screen.keys(key), [], "{key}");
-        assert!(screen.model.status.notice.as_ref().unwrap().contains("needs no answer"), "{key}");
+        assert!(screen.model.status.notice.as_ref().unwrap().contains("question was closed"), "{key}");
     }
     assert_eq!(screen.typed(), "half a thou");
     screen.keys("ght");
@@ -169,15 +169,15 @@ fn what_was_written_in_an_editor_outlives_the_question() {
     let kept = |file| Msg::TextSaved { text: "rm -i".to_owned(), why: why.clone(), file };
     screen.on(kept(Ok("/tmp/kept.md".into())));
     assert!(
-        told(&screen).contains("needs no answer any more: what you wrote is kept in /tmp/kept.md"),
+        told(&screen).contains("question was closed: what you wrote is saved in /tmp/kept.md"),
         "{}",
         told(&screen)
     );
     screen.keys("x");
-    assert!(told(&screen).contains("· what you wrote is kept in /tmp/kept.md"), "still there:\n{}", told(&screen));
+    assert!(told(&screen).contains("· what you wrote is saved in /tmp/kept.md"), "still there:\n{}", told(&screen));
     // Where no file can be written.
     screen.on(kept(Err("disk full".to_owned())));
-    assert!(told(&screen).contains("Up brings back what you wrote"), "{}", told(&screen));
+    assert!(told(&screen).contains("Up restores what you wrote"), "{}", told(&screen));
     screen.keys("<up>");
     assert_eq!(screen.typed(), "rm -i");
     screen.keys("<down>");
@@ -189,7 +189,7 @@ fn nothing_is_kept_where_nothing_was_written() {
     let (mut screen, what) = editing();
     settle_by(&mut screen, "q1", &phone());
     assert_eq!(screen.on(Msg::Edited { what, text: "rm".to_owned() }), []);
-    assert!(screen.model.status.notice.as_ref().unwrap().contains("needs no answer"));
+    assert!(screen.model.status.notice.as_ref().unwrap().contains("question was closed"));
     let decide = multitap_event::Decide::new(&"q1".into(), "proceed_once");
     assert_eq!(screen.on(Msg::NotDecided { decide, why: "too late".to_owned() }), []);
     assert_eq!(screen.model.status.notice.as_deref(), Some("too late"));
@@ -271,7 +271,7 @@ fn words_for_a_question_do_not_mix_with_what_was_typed_before_it_came() {
     settle_by(&mut screen, "q1", &phone());
     settle_by(&mut screen, "q2", &phone());
     assert_eq!(screen.typed(), "and then");
-    assert!(told(&screen).contains("· Up brings back what you wrote"), "{}", told(&screen));
+    assert!(told(&screen).contains("· Up restores what you wrote"), "{}", told(&screen));
     screen.keys("<up>");
     assert_eq!(screen.typed(), "slowly");
 }
