@@ -26,7 +26,7 @@ impl AcpCodec {
             "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
             "clientCapabilities": capabilities,
         });
-        self.requests.ask(Asked::Initialize, "initialize", params)
+        self.send_request(Asked::Initialize, "initialize", params)
     }
 
     pub(super) fn initialized(&mut self, raw: &Value, out: &mut Step) {
@@ -36,7 +36,7 @@ impl AcpCodec {
                 self.session.told.insert(key.to_owned(), value.clone());
             }
         }
-        self.session.version = reply.agent_info.and_then(|info| info.version);
+        self.session.facts.version = reply.agent_info.and_then(|info| info.version);
         self.session.capabilities = reply.agent_capabilities.unwrap_or_default();
         self.session.sign_in = reply.auth_methods.unwrap_or_default().into_iter().map(|method| method.name).collect();
         if !self.session.is_live() {
@@ -61,12 +61,12 @@ impl AcpCodec {
         match wishes.resume.clone() {
             Resume::New => {
                 let params = self.place(None);
-                out.lines.push(self.requests.ask(Asked::New, "session/new", params));
+                out.lines.push(self.send_request(Asked::New, "session/new", params));
             }
             Resume::Session { native_id, .. } => self.take_up(native_id, out),
             Resume::Latest => {
                 let params = json!({ "cwd": wishes.cwd });
-                out.lines.push(self.requests.ask(Asked::List, "session/list", params));
+                out.lines.push(self.send_request(Asked::List, "session/list", params));
             }
         }
     }
@@ -137,13 +137,13 @@ impl AcpCodec {
         // Meant for loading; some agents tell the conversation again in whichever way it is taken up.
         self.session.begin_replay();
         let line = if fork {
-            self.requests.ask(Asked::Fork(id), "session/fork", params)
+            self.send_request(Asked::Fork(id), "session/fork", params)
         } else if self.session.capabilities.session("resume") {
-            self.session.native_id = Some(id.clone());
-            self.requests.ask(Asked::Resume(id), "session/resume", params)
+            self.session.facts.native_id = Some(id.clone());
+            self.send_request(Asked::Resume(id), "session/resume", params)
         } else {
-            self.session.native_id = Some(id.clone());
-            self.requests.ask(Asked::Load(id), "session/load", params)
+            self.session.facts.native_id = Some(id.clone());
+            self.send_request(Asked::Load(id), "session/load", params)
         };
         out.lines.push(line);
     }
@@ -152,7 +152,7 @@ impl AcpCodec {
     pub(super) fn opened(&mut self, raw: &Value, out: &mut Step) {
         self.session.learn(raw);
         if let Some(id) = raw.get("sessionId").and_then(Value::as_str) {
-            self.session.native_id = Some(id.to_owned());
+            self.session.facts.native_id = Some(id.to_owned());
         }
         if !self.session.is_live() {
             self.session.start(self.flavor, out);
@@ -168,7 +168,7 @@ impl AcpCodec {
     /// before each answer.
     fn fence(&mut self, out: &mut Step) {
         let seen = self.session.replayed();
-        out.lines.push(self.requests.ask(Asked::Fence { seen }, "_multitap/fence", json!({})));
+        out.lines.push(self.send_request(Asked::Fence { seen }, "_multitap/fence", json!({})));
     }
 
     /// A fence was answered, most likely with the error that there is no such method.
@@ -208,35 +208,35 @@ impl AcpCodec {
             Mode::Native(word) => word,
         };
         let word = word.map_err(|why| self.unsupported(format!("approval mode {named}"), &why))?;
-        self.session.awaited_modes.ask(&word);
-        let session = self.session.native_id.clone();
+        self.session.facts.asked_modes.ask(&word);
+        let session = self.session.facts.native_id.clone();
         let option = self.session.option("mode").filter(|_| self.session.modes.is_empty()).map(|one| one.id.clone());
         Ok(match option {
             Some(option) => {
                 let params = json!({ "sessionId": session, "configId": option, "value": word });
-                self.requests.ask(Asked::Mode(word), "session/set_config_option", params)
+                self.send_request(Asked::Mode(word), "session/set_config_option", params)
             }
             None => {
                 let params = json!({ "sessionId": session, "modeId": word });
-                self.requests.ask(Asked::Mode(word), "session/set_mode", params)
+                self.send_request(Asked::Mode(word), "session/set_mode", params)
             }
         })
     }
 
     /// The line that sets a model.
     pub(super) fn ask_model(&mut self, model: &str) -> Result<String, Unsupported> {
-        let session = self.session.native_id.clone();
+        let session = self.session.facts.native_id.clone();
         let asked = Asked::Model(model.to_owned());
         match self.session.option("model").map(|option| option.id.clone()) {
             Some(option) => {
-                self.session.awaited_models.ask(model);
+                self.session.asked_models.ask(model);
                 let params = json!({ "sessionId": session, "configId": option, "value": model });
-                Ok(self.requests.ask(asked, "session/set_config_option", params))
+                Ok(self.send_request(asked, "session/set_config_option", params))
             }
             None if self.session.has_models => {
-                self.session.awaited_models.ask(model);
+                self.session.asked_models.ask(model);
                 let params = json!({ "sessionId": session, "modelId": model });
-                Ok(self.requests.ask(asked, "session/set_model", params))
+                Ok(self.send_request(asked, "session/set_model", params))
             }
             None => Err(self.unsupported(format!("model {model}"), "it offers no choice of models")),
         }

@@ -2,19 +2,15 @@
 
 use std::fmt;
 
-use multitap_event::{
-    AgentType, Command, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, SystemNote, SystemSubtype,
-    TextChunk, Timestamp,
-};
-use serde_json::{Map, Value};
+use multitap_event::{AgentType, Command, EventKind, Retry, Timestamp};
+use serde_json::Value;
 
 use super::run::Runs;
-use super::tools::More;
 use super::turn::Spent;
 use super::wire::{Content, Init, Message, Retried};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
+use crate::emit::{Emitter, MessageStream, SessionFacts, SessionMode, Voice, native_session_changed};
 use crate::line::{typed, unrecognized};
-use crate::track::{Tools, Turns};
 
 /// How we drive it, in `sessionStarted`.
 const TRANSPORT: &str = "stream-json";
@@ -24,16 +20,10 @@ pub struct StreamCodec {
     pub(super) files: Box<dyn Files>,
     /// What its processes are started with; a recorded stream has none.
     pub(super) runs: Option<Runs>,
-    pub(super) turns: Turns,
-    pub(super) tools: Tools<More>,
+    pub(super) emit: Emitter,
+    pub(super) messages: MessageStream,
     pub(super) spent: Spent,
-    started: bool,
-    pub(super) native_id: Option<String>,
-    model: Option<String>,
-    /// The message under way: its number in the turn, and what was said of it.
-    message: u64,
-    message_id: Option<MessageId>,
-    said: String,
+    pub(super) session: SessionFacts,
     /// How many calls came whole.
     pub(super) calls: u64,
 }
@@ -50,27 +40,27 @@ impl StreamCodec {
         Self {
             files: Box::new(NoFiles),
             runs: None,
-            turns: Turns::new(AgentType::Gemini),
-            tools: Tools::default(),
+            emit: Emitter::new(AgentType::Gemini),
+            messages: MessageStream::default(),
             spent: Spent::default(),
-            started: false,
-            native_id: None,
-            model: None,
-            message: 0,
-            message_id: None,
-            said: String::new(),
+            session: SessionFacts::new(AgentType::Gemini, Some(TRANSPORT)),
             calls: 0,
         }
     }
 
     /// For a session whose turns are run one by one.
     pub(super) fn live(runs: Runs, native_id: String, files: Box<dyn Files>) -> Self {
-        Self { files, runs: Some(runs), native_id: Some(native_id), ..Self::recorded() }
+        let session = SessionFacts {
+            stated: Some(runs.stated.clone()),
+            native_id: Some(native_id),
+            ..SessionFacts::new(AgentType::Gemini, Some(TRANSPORT))
+        };
+        Self { files, runs: Some(runs), session, ..Self::recorded() }
     }
 
     /// The time, where it means something: a recorded stream is read at another time than it was written.
     pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
-        self.runs.is_some().then_some(now)
+        self.session.clock(now)
     }
 }
 
@@ -120,50 +110,43 @@ impl Codec for StreamCodec {
 
 impl StreamCodec {
     fn init(&mut self, init: Init, now: Timestamp, out: &mut Step) {
-        let news = init.session_id.filter(|id| self.native_id.as_ref() != Some(id));
+        let news = init.session_id.filter(|id| self.session.native_id.as_ref() != Some(id));
         // A new conversation has the id that we gave it, which means nothing before Gemini has taken it.
-        let changed = self.started && (news.is_some() || self.runs.as_ref().is_some_and(|runs| !runs.begun));
-        self.native_id = news.or(self.native_id.take());
-        if !self.started {
-            self.model = init.model.or(self.model.take());
+        let changed =
+            self.session.has_started() && (news.is_some() || self.runs.as_ref().is_some_and(|runs| !runs.begun));
+        self.session.native_id = news.or(self.session.native_id.take());
+        if !self.session.has_started() {
+            self.session.model = init.model.or(self.session.model.take());
         }
         self.start(out);
-        if let Some(id) = self.native_id.as_ref().filter(|_| changed) {
-            let data = Map::from_iter([("nativeSessionId".to_owned(), id.as_str().into())]);
-            let subtype = SystemSubtype::NATIVE_SESSION.to_owned();
-            out.events.push(EventKind::System(SystemNote { subtype, message: None, data }));
+        if let Some(id) = self.session.native_id.as_ref().filter(|_| changed) {
+            native_session_changed(id, out);
         }
         if let Some(runs) = &mut self.runs {
             runs.begun = true;
         }
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
     }
 
     /// Tells `sessionStarted`, once.
     pub(super) fn start(&mut self, out: &mut Step) {
-        if std::mem::replace(&mut self.started, true) {
+        let Some(runs) = &self.runs else {
+            self.session.start(out);
             return;
-        }
-        let stated = self.runs.as_ref().map(|runs| runs.stated.clone());
-        let config = stated.unwrap_or_else(|| StatedConfig {
-            agent_type: Some(AgentType::Gemini),
-            model: self.model.clone(),
-            ..StatedConfig::default()
-        });
-        out.events.push(EventKind::SessionStarted(SessionStart {
-            agent_type: AgentType::Gemini,
-            config: Some(config),
-            native_session_id: self.native_id.clone().filter(|_| self.runs.as_ref().is_none_or(|runs| runs.begun)),
-            native_mode: self.runs.as_ref().and_then(Runs::mode_word),
-            agent_version: None,
-            transport: Some(TRANSPORT.to_owned()),
-        }));
+        };
+        let unified = None; // The configuration states it.
+        self.session.mode = runs.mode_word().map(|native| SessionMode { native, unified });
+        // A new conversation has an id only when Gemini has taken it.
+        let native_id = self.session.native_id.take();
+        self.session.native_id = native_id.clone().filter(|_| runs.begun);
+        self.session.start(out);
+        self.session.native_id = native_id;
     }
 
     /// Something of a turn comes; a recording may lack its beginning.
     pub(super) fn at_work(&mut self, now: Timestamp, out: &mut Step) {
         self.start(out);
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
     }
 
     fn message(&mut self, message: Message, now: Timestamp, out: &mut Step) {
@@ -177,36 +160,12 @@ impl StreamCodec {
     fn speech(&mut self, content: String, is_partial: bool, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
         // Some versions end a message that came in pieces with the whole of it.
-        if content.is_empty() || (!is_partial && content == self.said) {
+        if content.is_empty() || (!is_partial && self.messages.is(&content)) {
             return;
         }
-        if self.said.is_empty() {
-            self.message += 1;
-            self.message_id = Some(format!("turn-{}:{}", self.turns.count(), self.message).into());
-        }
-        if is_partial {
-            self.said.push_str(&content);
-        } else {
-            self.said.clone_from(&content);
-        }
-        out.events.push(EventKind::TextChunk(TextChunk {
-            content,
-            is_partial,
-            role: Some(Role::Assistant),
-            message_id: self.message_id.clone(),
-            parent_tool_id: None,
-        }));
-    }
-
-    /// Something else happened; what is said next is another message.
-    pub(super) fn pause(&mut self) {
-        self.said.clear();
-    }
-
-    /// What was said last in the turn.
-    pub(super) fn closing_words(&mut self) -> Option<String> {
-        self.message = 0;
-        Some(std::mem::take(&mut self.said)).filter(|text| !text.is_empty())
+        let id = self.messages.id(Voice::Speech, None, self.emit.turns.count());
+        self.messages.said(&content, is_partial);
+        out.events.push(Voice::Speech.event(content, is_partial, Some(id), None));
     }
 
     fn retry(&mut self, retried: Retried, now: Timestamp, out: &mut Step) {

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::decode::StreamCodec;
 use super::{mode_option, settings, shared_arguments, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
+use crate::emit::report_model;
 use crate::pump::Lifetime;
 use crate::spec::{Plan, private_file_failed};
 
@@ -89,8 +90,8 @@ impl StreamCodec {
             Command::Prompt(prompt) => self.prompt(&prompt, now, out),
             // Never asked: the link says that it cannot.
             Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
-            Command::Cancel if self.turns.is_open() => {
-                self.turns.cancel();
+            Command::Cancel if self.emit.turns.is_open() => {
+                self.emit.turns.cancel();
                 out.stop = true;
             }
             Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
@@ -103,7 +104,7 @@ impl StreamCodec {
                 if let Some(runs) = &mut self.runs {
                     runs.model = Some(model.clone());
                 }
-                out.events.push(EventKind::ModelChanged { model, by: None });
+                report_model(model, out);
             }
             Command::SetThinking { .. } => {
                 let why = unsupported("a limit for thinking", "it has no such option").to_string();
@@ -125,15 +126,16 @@ impl StreamCodec {
 
     /// Begins a turn by starting its process. The prompt goes to its stdin: it may be longer than an argument can be.
     fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
         if !prompt.images.is_empty() {
             let why = unsupported("pictures in a prompt", "without ACP it takes text only").to_string();
             out.events.push(EventKind::Error(refused(&why)));
             let turn = TurnEnd { error: Some(why), ..TurnEnd::of(TurnStatus::Failed) };
-            self.turns.complete(turn, self.clock(now), out);
+            let clock = self.clock(now);
+            self.emit.turns.complete(turn, clock, out);
             return;
         }
-        let (Some(runs), Some(id)) = (&self.runs, &self.native_id) else { return };
+        let (Some(runs), Some(id)) = (&self.runs, &self.session.native_id) else { return };
         let mut args: Vec<String> = ["-o", "stream-json"].map(str::to_owned).to_vec();
         args.extend(runs.options.iter().cloned());
         let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
