@@ -16,6 +16,9 @@ use crate::extension;
 /// Well-known names of a card, in the order they are tried. The second is from before 0.3.
 const CARDS: [&str; 2] = ["agent-card.json", "agent.json"];
 
+/// The most bytes of a card. It is kept as long as the agent is.
+const LARGEST_CARD: usize = 1024 * 1024;
+
 /// An agent that was found.
 pub(super) struct DiscoveredAgent {
     pub(super) card: Card,
@@ -121,6 +124,7 @@ async fn fetch(http: &HttpClient, candidates: &[Url], options: &ClientOptions) -
 
 async fn get(http: &HttpClient, call: &Call, options: &ClientOptions) -> Result<Answer, ClientError> {
     match http.exchange(call, options.timeouts.call, Repeat::Safe).await? {
+        Reply::Whole(answer) if answer.body.len() > LARGEST_CARD => Err(ClientError::TooLarge { most: LARGEST_CARD }),
         Reply::Whole(answer) => Ok(answer),
         Reply::Stream(_) => Err(malformed(&call.url, "it is a stream of events")),
     }
