@@ -16,7 +16,6 @@ mod launch;
 mod live;
 mod past;
 mod reach;
-mod rule;
 mod session;
 mod state;
 mod tail;
@@ -33,7 +32,6 @@ pub use journal::{
 pub use launch::{Launch, Launching};
 pub use live::LiveOutput;
 pub use reach::{Reach, Reached};
-pub use rule::Rule;
 pub use session::task::{History, Linger};
 pub use session::{
     CancelError, CommandError, DecideError, Join, JoinError, JoinFrom, Joined, KickError, PromptError, ReplayGap,

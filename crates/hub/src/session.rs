@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, ClientId, ClientRef, Command, Decide, LaunchError, Prompt, PromptId, Query, Ruling, SessionConfig,
-    SessionId,
+    AgentError, ClientId, ClientRef, Command, Decide, LaunchError, Prompt, PromptId, Query, Rule, Ruling,
+    SessionConfig, SessionId,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,6 @@ use crate::feed::Feed;
 use crate::journal::{Edge, JournalError, Page, Part};
 use crate::past::Past;
 use crate::reach::{Reach, Reached};
-use crate::rule::Rule;
 use crate::state::State;
 use crate::tail::{Found, Tail};
 

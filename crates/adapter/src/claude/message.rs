@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Reasoning, Role, TextChunk, Timestamp, ToolId,
-    UserMessage,
+    AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Reasoning, Role, TextChunk, TextRetraction,
+    Timestamp, ToolId, UserMessage,
 };
 use serde_json::{Map, Value};
 
@@ -99,14 +99,10 @@ impl UnderWay {
         }
     }
 
-    /// The model begins another message. What was streamed of this one and never came whole is void: the model was
-    /// cut off, and says it again.
-    fn discarded(&self) -> Option<EventKind> {
-        let void = self.streamed.iter();
-        let ids: Vec<Value> = void.filter_map(|block| Some(self.block_id(block.index)?.as_str().into())).collect();
-        let data = Map::from_iter([("messageIds".to_owned(), Value::from(ids.clone()))]);
-        let message = "the model was cut off and begins this text again".to_owned();
-        (!ids.is_empty()).then(|| note("discarded", Some(message), data))
+    /// The model starts another message, so it was interrupted: it repeats the blocks that never came whole.
+    fn retracted(&self) -> Option<EventKind> {
+        let ids: Vec<_> = self.streamed.iter().filter_map(|block| self.block_id(block.index)).collect();
+        (!ids.is_empty()).then(|| EventKind::TextRetracted(TextRetraction::interrupted(ids)))
     }
 
     fn block_id(&self, index: u64) -> Option<MessageId> {
@@ -155,7 +151,7 @@ impl ClaudeCodec {
         let under_way = self.texts.of(parent.as_deref());
         match &*event.kind {
             "message_start" => {
-                out.events.extend(under_way.discarded());
+                out.events.extend(under_way.retracted());
                 let id = event.message.and_then(|message| message.id);
                 *under_way = UnderWay { id, ..UnderWay::default() };
             }

@@ -1,11 +1,11 @@
 //! What is known of the session itself: that it began, its id, its mode, its model, what Claude can do.
 
 use multitap_event::{
-    AgentType, ApprovalMode, EventKind, SessionConfig, SessionStart, StatedConfig, SystemNote, SystemSubtype, Timestamp,
+    AgentCapabilities, AgentType, ApprovalMode, EventKind, McpServerStatus, SessionConfig, SessionStart, StatedConfig,
+    Timestamp,
 };
 use serde_json::{Map, Value};
 
-use super::decode::note;
 use crate::codec::Step;
 use crate::history::StoredSession;
 use crate::track::Awaited;
@@ -87,7 +87,11 @@ impl Session {
         self.capabilities =
             CAPABILITIES.into_iter().filter_map(|key| Some((key.to_owned(), reply.shift_remove(key)?))).collect();
         self.start(out);
-        out.events.push(note(SystemSubtype::CAPABILITIES, None, self.capabilities.clone()));
+        out.events.push(EventKind::Capabilities(AgentCapabilities {
+            steering: Some(false),
+            data: self.capabilities.clone(),
+            ..AgentCapabilities::default()
+        }));
     }
 
     /// Tells `sessionStarted`, once.
@@ -151,7 +155,7 @@ impl Session {
         let servers = self.changed_servers(&init);
         if self.init.as_ref() != Some(&init) {
             self.init = Some(init.clone());
-            out.events.push(note(SystemSubtype::INIT, None, init));
+            out.events.push(described(init));
         }
         out.events.extend(servers);
     }
@@ -162,10 +166,10 @@ impl Session {
         let before = self.init.as_ref().and_then(list).unwrap_or_default();
         let now = list(init).unwrap_or_default().into_iter().filter(|server| !before.contains(server));
         now.filter_map(|server| {
-            let Value::Object(data) = server else { return None };
-            let word = |key: &str| data.get(key).and_then(Value::as_str);
-            let message = format!("MCP server {}: {}", word("name")?, word("status")?);
-            Some(note(SystemSubtype::MCP_SERVER, Some(message), data))
+            let word = |key: &str| server.get(key).and_then(Value::as_str);
+            let error = word("error").map(str::to_owned);
+            let status = McpServerStatus { error, ..McpServerStatus::new(word("name")?, word("status")?) };
+            Some(EventKind::McpServerStatus(status))
         })
         .collect()
     }
@@ -175,7 +179,7 @@ impl Session {
         let text = |key: &str| init.get(key).and_then(Value::as_str).map(str::to_owned);
         if self.started {
             self.identified(text("session_id"), out);
-            out.events.push(note(SystemSubtype::INIT, None, init));
+            out.events.push(described(init));
             return;
         }
         self.native_id = text("session_id").or(self.native_id.take());
@@ -189,13 +193,7 @@ impl Session {
         let Some(id) = id.filter(|id| !id.is_empty() && self.native_id.as_ref() != Some(id)) else { return };
         self.native_id = Some(id.clone());
         if self.started {
-            let mut data = Map::new();
-            data.insert("nativeSessionId".to_owned(), id.into());
-            out.events.push(EventKind::System(SystemNote {
-                subtype: SystemSubtype::NATIVE_SESSION.to_owned(),
-                message: None,
-                data,
-            }));
+            out.events.push(EventKind::NativeSessionChanged { native_session_id: id });
         }
     }
 
@@ -243,4 +241,10 @@ impl Session {
             _ => {}
         }
     }
+}
+
+/// What an `init` line says of Claude and its set-up.
+fn described(init: Map<String, Value>) -> EventKind {
+    let model = init.get("model").and_then(Value::as_str).map(str::to_owned);
+    EventKind::Capabilities(AgentCapabilities { model, data: init, ..AgentCapabilities::default() })
 }

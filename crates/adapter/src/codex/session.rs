@@ -1,12 +1,11 @@
 //! What is known of the session itself: that it began, its id, its rules, its model.
 
 use multitap_event::{
-    AgentType, ApprovalMode, EventKind, SandboxMode, SessionConfig, SessionStart, StatedConfig, SystemSubtype,
+    AgentCapabilities, AgentType, ApprovalMode, EventKind, SandboxMode, SessionConfig, SessionStart, StatedConfig,
     Timestamp,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::notice::note;
 use super::settings::Rules;
 use super::wire::Fields;
 use crate::codec::Step;
@@ -106,7 +105,14 @@ impl Session {
         if let Some(thread) = data.get_mut("thread").and_then(Value::as_object_mut) {
             thread.shift_remove("turns");
         }
-        out.events.push(note(SystemSubtype::INIT, None, data));
+        let model = data.get("model").and_then(Value::as_str).map(str::to_owned);
+        let steering = self.is_live().then_some(true);
+        out.events.push(EventKind::Capabilities(AgentCapabilities {
+            model,
+            steering,
+            data,
+            ..AgentCapabilities::default()
+        }));
     }
 
     /// An older or shorter word that the session began.
@@ -167,8 +173,7 @@ impl Session {
     pub(super) fn identified(&mut self, id: Option<&str>, out: &mut Step) {
         let Some(id) = id.filter(|id| !id.is_empty() && self.native_id.as_deref() != Some(id)) else { return };
         self.native_id = Some(id.to_owned());
-        let data = Map::from_iter([("nativeSessionId".to_owned(), id.into())]);
-        out.events.push(note(SystemSubtype::NATIVE_SESSION, None, data));
+        out.events.push(EventKind::NativeSessionChanged { native_session_id: id.to_owned() });
     }
 
     /// Somebody chose other rules; they hold from the next turn on.

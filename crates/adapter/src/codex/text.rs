@@ -3,10 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, ToolId};
-use serde_json::{Map, Value};
+use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, TextRetraction, ToolId};
 
-use super::notice::note;
 use crate::codec::Step;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,19 +93,17 @@ impl Texts {
         }
     }
 
-    /// The model was cut off and begins again: what it was about to say is void.
-    pub(super) fn cut_off(&mut self, out: &mut Step) {
-        let void = std::mem::take(&mut self.unfinished).into_iter().filter_map(|number| self.told.remove(&number));
-        let void: Vec<Told> = void.collect();
-        for told in &void {
+    /// The model stream broke and the model starts again: retract the texts it did not finish.
+    pub(super) fn retract_unfinished(&mut self, out: &mut Step) {
+        let unfinished = std::mem::take(&mut self.unfinished).into_iter();
+        let unfinished: Vec<Told> = unfinished.filter_map(|number| self.told.remove(&number)).collect();
+        for told in &unfinished {
             self.numbers.remove(told.id.as_str());
         }
-        let void = void.iter().filter(|told| !told.text.is_empty());
-        let ids: Vec<Value> = void.map(|told| told.id.as_str().into()).collect();
+        let shown = unfinished.into_iter().filter(|told| !told.text.is_empty());
+        let ids: Vec<MessageId> = shown.map(|told| told.id).collect();
         if !ids.is_empty() {
-            let message = "the model was cut off and begins this text again".to_owned();
-            let data = Map::from_iter([("messageIds".to_owned(), ids.into())]);
-            out.events.push(note("discarded", Some(message), data));
+            out.events.push(EventKind::TextRetracted(TextRetraction::interrupted(ids)));
         }
     }
 
@@ -156,23 +152,23 @@ mod tests {
         // The model is interrupted again and again.
         for number in TEXTS..2 * TEXTS {
             texts.piece(&number.to_string(), Voice::Speech, "x".to_owned(), None, &mut out);
-            texts.cut_off(&mut out);
+            texts.retract_unfinished(&mut out);
         }
         assert_eq!((out.events.len(), texts.told.len(), texts.unfinished.len()), (3 * TEXTS, TEXTS, 0));
     }
 
     #[test]
-    fn interrupted_texts_are_void_in_their_order() {
+    fn interrupted_texts_are_retracted_in_their_order() {
         let (mut texts, mut out) = (Texts::default(), Step::default());
         for (id, so) in [("b", So::Far), ("a", So::Far), ("c", So::Final), ("e", So::Far)] {
             let text = if id == "e" { "" } else { "x" };
             texts.whole(id, Voice::Speech, text, so, None, &mut out);
         }
         out.events.clear();
-        texts.cut_off(&mut out);
-        let Some(EventKind::System(note)) = out.events.first() else { panic!("{:?}", out.events) };
-        assert_eq!(note.data["messageIds"], serde_json::json!(["b", "a"]));
-        texts.cut_off(&mut out);
+        texts.retract_unfinished(&mut out);
+        let Some(EventKind::TextRetracted(retracted)) = out.events.first() else { panic!("{:?}", out.events) };
+        assert_eq!(retracted.message_ids, ["b".into(), "a".into()]);
+        texts.retract_unfinished(&mut out);
         assert_eq!(out.events.len(), 1);
     }
 

@@ -247,7 +247,7 @@ impl CodexCodec {
             let (attempt, max_attempts) = attempt.unwrap_or((1, None));
             let reason = error.text("additionalDetails").map_or_else(|| reason(message), str::to_owned);
             let status_code = info(error).1;
-            self.texts.cut_off(out);
+            self.texts.retract_unfinished(out);
             let retry = Retry { attempt, max_attempts, delay_ms: None, status_code, reason: Some(reason) };
             out.events.push(EventKind::Retry(retry));
             return;

@@ -3,10 +3,9 @@
 use std::fmt;
 
 use multitap_event::{
-    AgentType, Command, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, SystemNote, SystemSubtype,
-    TextChunk, Timestamp,
+    AgentType, Command, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, TextChunk, Timestamp,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::run::Runs;
 use super::tools::More;
@@ -129,9 +128,7 @@ impl StreamCodec {
         }
         self.start(out);
         if let Some(id) = self.native_id.as_ref().filter(|_| changed) {
-            let data = Map::from_iter([("nativeSessionId".to_owned(), id.as_str().into())]);
-            let subtype = SystemSubtype::NATIVE_SESSION.to_owned();
-            out.events.push(EventKind::System(SystemNote { subtype, message: None, data }));
+            out.events.push(EventKind::NativeSessionChanged { native_session_id: id.clone() });
         }
         if let Some(runs) = &mut self.runs {
             runs.begun = true;

@@ -7,11 +7,10 @@ use std::collections::VecDeque;
 
 use multitap_event::{
     AgentType, ApprovalMode, Choice, ChoiceKind, ClientId, ClientRef, ClientRole, Decide, Details, Mode, Question,
-    Refused,
+    Refused, Rule,
 };
 
 use super::error::{Barred, CommandError, KickError};
-use crate::rule::Rule;
 
 /// How many of those who were sent away are remembered.
 const SENT_AWAY: usize = 4096;

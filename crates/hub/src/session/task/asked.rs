@@ -244,7 +244,7 @@ impl SessionTask {
         if rule.outlives_the_agent() {
             return Err(RevokeError::Saved(rule_id));
         }
-        self.tell(EventKind::System(rule.revoked()));
+        self.tell(EventKind::RuleRevoked(rule));
         self.renew = matches!(self.agent, Agent::Up { .. });
         Ok(())
     }
