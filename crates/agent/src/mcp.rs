@@ -20,9 +20,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use multitap_event::{McpServer, SystemNote, SystemSubtype};
+use multitap_event::{McpServer, McpServerStatus};
 use multitap_process::Keeper;
-use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -129,37 +128,14 @@ impl Servers {
 }
 
 impl Change {
-    /// As it stands in an event, and in the answer to who asks.
-    pub(crate) fn data(&self) -> Map<String, Value> {
-        let mut data = Map::new();
-        data.insert("name".to_owned(), self.name.as_str().into());
-        data.insert("status".to_owned(), self.state.status.word().into());
-        if matches!(self.state.status, Status::Connected | Status::Disconnected) {
-            data.insert("tools".to_owned(), json!(self.state.tool_names()));
-        }
-        if let Some(error) = &self.state.error {
-            data.insert("error".to_owned(), error.as_str().into());
-        }
-        data
-    }
-
-    /// What people read of it.
-    pub(crate) fn words(&self) -> String {
+    /// As it stands in an event, and in the answer to a query.
+    pub(crate) fn status(&self) -> McpServerStatus {
         let Self { name, state } = self;
-        let words = match (state.status, state.tool_names().len()) {
-            (Status::Connected, 0) => "connected, no tools".to_owned(),
-            (Status::Connected, 1) => "connected, 1 tool".to_owned(),
-            (Status::Connected, count) => format!("connected, {count} tools"),
-            (status, _) => status.word().to_owned(),
-        };
-        match &state.error {
-            Some(error) => format!("MCP server {name}: {words}: {error}"),
-            None => format!("MCP server {name}: {words}"),
+        let lists_tools = matches!(state.status, Status::Connected | Status::Disconnected);
+        McpServerStatus {
+            error: state.error.clone(),
+            tools: lists_tools.then(|| state.tool_names().into_iter().map(str::to_owned).collect()),
+            ..McpServerStatus::new(name, state.status.word())
         }
-    }
-
-    pub(crate) fn note(&self) -> SystemNote {
-        let subtype = SystemSubtype::MCP_SERVER.to_owned();
-        SystemNote { subtype, message: Some(self.words()), data: self.data() }
     }
 }

@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, COMMAND_QUEUE, Command, Draft, ElicitationAnswer, EventKind,
-    ModelUsage, Prompt, QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionStart, SystemNote,
-    SystemSubtype, Timestamp, TokenUsage, TurnStatus,
+    AgentCapabilities, AgentEnd, AgentError, AgentErrorKind, AgentType, COMMAND_QUEUE, Command, Draft,
+    ElicitationAnswer, EventKind, ModelUsage, Prompt, QuestionId, SessionConfig, SessionEnd, SessionEndReason,
+    SessionStart, SystemNote, Timestamp, TokenUsage, TurnStatus,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -193,7 +193,7 @@ impl Runner {
                 },
                 Some(report) = self.reports.recv() => self.report(report).await?,
                 Some(review) = self.end.reviews.recv() => self.review(review),
-                Some(change) = self.servers.recv() => self.tell(EventKind::System(change.note())).await?,
+                Some(change) = self.servers.recv() => self.tell(EventKind::McpServerStatus(change.status())).await?,
                 Some(asked) = self.asks.recv() => self.elicit(asked).await?,
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
@@ -234,8 +234,17 @@ impl Runner {
         }))
         .await?;
         let tools: Vec<_> = self.toolbox.specs().into_iter().map(|spec| spec.name).collect();
-        let data = json!({ "tools": tools, "model": self.model.name(), "cwd": self.folder });
-        self.note(SystemSubtype::INIT, None, data).await?;
+        let data = [("tools", json!(tools)), ("model", self.model.name().into()), ("cwd", json!(self.folder))];
+        self.tell(EventKind::Capabilities(AgentCapabilities {
+            agent_name: None,
+            model: Some(self.model.name().to_owned()),
+            images: None,
+            steering: Some(true),
+            modes: None,
+            stores_empty_conversations: Some(true),
+            data: data.map(|(key, value)| (key.to_owned(), value)).into_iter().collect(),
+        }))
+        .await?;
         if let Some(enforced) = self.enforced {
             let message = Some(format!("commands run in a sandbox: {enforced}"));
             let data = serde_json::to_value(enforced).unwrap_or_default();
@@ -255,7 +264,7 @@ impl Runner {
         loop {
             tokio::select! {
                 biased;
-                Some(change) = self.servers.recv() => self.tell(EventKind::System(change.note())).await?,
+                Some(change) = self.servers.recv() => self.tell(EventKind::McpServerStatus(change.status())).await?,
                 () = self.end.events.closed() => return Err(Gone),
                 _ = &mut met => return Ok(()),
             }

@@ -7,8 +7,6 @@ use multitap_event::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The `system` event that takes text back.
-const DISCARDED: &str = "discarded";
 /// What stands between two messages.
 const BETWEEN: &str = "\n\n";
 
@@ -88,15 +86,10 @@ impl Outcome {
                     self.native_session_id.clone_from(&start.native_session_id);
                 }
             }
-            EventKind::System(note) => {
-                if let Some(id) = note.data.get("nativeSessionId").and_then(Value::as_str) {
-                    self.native_session_id = Some(id.to_owned());
-                }
-                if note.subtype == DISCARDED {
-                    let void = note.data.get("messageIds").and_then(Value::as_array);
-                    self.take_back(void.map(Vec::as_slice).unwrap_or_default());
-                }
+            EventKind::NativeSessionChanged { native_session_id } => {
+                self.native_session_id = Some(native_session_id.clone());
             }
+            EventKind::TextRetracted(text) => self.retract(&text.message_ids),
             EventKind::UserMessage(_) => {
                 self.text.clear();
                 self.said.clear();
@@ -140,6 +133,11 @@ impl Outcome {
                 }
             }
             EventKind::Error(_)
+            | EventKind::System(_)
+            | EventKind::Capabilities(_)
+            | EventKind::McpServerStatus(_)
+            | EventKind::RuleAdded(_)
+            | EventKind::RuleRevoked(_)
             | EventKind::TurnStarted { .. }
             | EventKind::Reasoning(_)
             | EventKind::ToolProgress(_)
@@ -178,9 +176,8 @@ impl Outcome {
     }
 
     /// The agent was cut off in these messages and says them again.
-    fn take_back(&mut self, void: &[Value]) {
-        let is_void = |id: &MessageId| void.iter().any(|void| void == id.as_str());
-        self.said.retain(|said| !said.message.as_ref().is_some_and(is_void));
+    fn retract(&mut self, messages: &[MessageId]) {
+        self.said.retain(|said| !said.message.as_ref().is_some_and(|id| messages.contains(id)));
         self.text = self.said.iter().map(|said| said.text.as_str()).collect::<Vec<_>>().join(BETWEEN);
     }
 
@@ -212,7 +209,7 @@ impl Outcome {
 
 #[cfg(test)]
 mod tests {
-    use multitap_event::{Draft, SystemNote, Timestamp, UserMessage};
+    use multitap_event::{Draft, TextRetraction, Timestamp, UserMessage};
 
     use super::*;
 
@@ -241,13 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn text_that_the_agent_takes_back_is_gone() {
+    fn retracted_text_is_gone() {
         let mut outcome = Outcome::default();
         apply(&mut outcome, text("First.", "a", false));
         apply(&mut outcome, text("cut o", "b", true));
-        let data = Map::from_iter([("messageIds".to_owned(), Value::from(vec!["b"]))]);
-        let note = SystemNote { subtype: DISCARDED.into(), message: None, data };
-        apply(&mut outcome, EventKind::System(note));
+        apply(&mut outcome, EventKind::TextRetracted(TextRetraction::interrupted(vec!["b".into()])));
         apply(&mut outcome, text("cut off", "c", true));
         assert_eq!(outcome.text, "First.\n\ncut off");
     }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::legacy;
 use crate::{
-    AgentError, ApprovalMode, AuthStatus, ClientRef, EventId, FileChange, Prompt, PromptId, Question, Reasoning, Retry,
-    Ruling, SessionEnd, SessionId, SessionStart, SystemNote, TextChunk, Timestamp, TodoList, ToolCompleted,
-    ToolProgress, ToolStarted, TurnEnd, TurnId, UserMessage, Withdrawal,
+    AgentCapabilities, AgentError, ApprovalMode, AuthStatus, ClientRef, EventId, FileChange, McpServerStatus, Prompt,
+    PromptId, Question, Reasoning, Retry, Rule, Ruling, SessionEnd, SessionId, SessionStart, SystemNote, TextChunk,
+    TextRetraction, Timestamp, TodoList, ToolCompleted, ToolProgress, ToolStarted, TurnEnd, TurnId, UserMessage,
+    Withdrawal,
 };
 
 /// An entry of the log. As JSON one object: the envelope's fields, `type`, then the fields of that type.
@@ -20,7 +22,7 @@ pub struct Event {
     pub timestamp: Timestamp,
     /// Stamped by whoever owns the log; gap-free within a session, from 1.
     pub seq: u64,
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "legacy::kind")]
     pub kind: EventKind,
     /// The native lines it came from, when the session keeps them. A line stands in exactly one event.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,6 +41,8 @@ pub enum EventKind {
         turn_id: TurnId,
     },
     TextChunk(TextChunk),
+    /// Text that was streamed does not count: every client removes it.
+    TextRetracted(TextRetraction),
     Reasoning(Reasoning),
     ToolStarted(ToolStarted),
     ToolProgress(ToolProgress),
@@ -48,6 +52,17 @@ pub enum EventKind {
     TurnCompleted(TurnEnd),
     /// The agent is gone. The last event of the agent, once.
     SessionEnded(SessionEnd),
+    /// The agent's own id of the conversation changed.
+    NativeSessionChanged {
+        native_session_id: String,
+    },
+    Capabilities(AgentCapabilities),
+    McpServerStatus(McpServerStatus),
+    /// An "always" answer became a rule.
+    RuleAdded(Rule),
+    /// A rule no longer holds.
+    RuleRevoked(Rule),
+    /// A notice for people.
     System(SystemNote),
     /// A native line that tells nothing of its own; only there when native lines are kept.
     RawDelta {
@@ -119,26 +134,14 @@ pub enum EventKind {
 pub struct SystemSubtype;
 
 impl SystemSubtype {
-    /// What the agent can do and how it is set up.
-    pub const INIT: &'static str = "init";
-    /// What the agent told of itself before the session began.
-    pub const CAPABILITIES: &'static str = "capabilities";
-    /// The agent's own id of the conversation changed.
-    pub const NATIVE_SESSION: &'static str = "nativeSession";
     /// The agent summed up the conversation to make room.
     pub const COMPACTED: &'static str = "compacted";
     /// The answer to a [`crate::Query`] of that name.
     pub const COMMANDS: &'static str = "commands";
     pub const MODELS: &'static str = "models";
     pub const MCP_STATUS: &'static str = "mcpStatus";
-    /// How one MCP server is: `name` and `status`, in the agent's own word.
-    pub const MCP_SERVER: &'static str = "mcpServer";
     pub const ACCOUNT: &'static str = "account";
     pub const CONTEXT: &'static str = "context";
-    /// An answer for good became a rule.
-    pub const RULE_ADDED: &'static str = "ruleAdded";
-    /// A rule holds no longer.
-    pub const RULE_REVOKED: &'static str = "ruleRevoked";
     /// Events from here on are kept again, or are not.
     pub const LOG: &'static str = "log";
 }
@@ -157,7 +160,13 @@ impl Draft {
     }
 
     /// Makes it an entry of that session's log.
-    pub fn stamp(self, session_id: SessionId, seq: u64) -> Event {
+    pub fn stamp(mut self, session_id: SessionId, seq: u64) -> Event {
+        // Otherwise an agent's own notice could be read from the log as a rule, for example.
+        if let EventKind::System(note) = &mut self.kind
+            && legacy::is_reserved(&note.subtype)
+        {
+            note.subtype.insert_str(0, "agent:");
+        }
         Event { id: EventId::fresh(self.at), session_id, timestamp: self.at, seq, kind: self.kind, raw: self.raw }
     }
 }

@@ -7,10 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{
-    AgentType, ClientRef, Image, MessageId, ModelUsage, PromptId, StatedConfig, SystemSubtype, TokenUsage, ToolId,
-    TurnId,
-};
+use crate::{AgentType, ClientRef, Image, MessageId, ModelUsage, PromptId, StatedConfig, TokenUsage, ToolId, TurnId};
 
 /// The agent is there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +65,24 @@ impl TextChunk {
     /// The next piece of a message.
     pub fn piece(content: impl Into<String>) -> Self {
         Self { content: content.into(), is_partial: true, role: None, message_id: None, parent_tool_id: None }
+    }
+}
+
+/// Messages whose text does not count: the model starts them again under other ids.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TextRetraction {
+    /// The `messageId`s of the text and reasoning to remove.
+    pub message_ids: Vec<MessageId>,
+    /// Why, in one line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl TextRetraction {
+    /// The model stream broke, and the model repeats the text.
+    pub fn interrupted(message_ids: Vec<MessageId>) -> Self {
+        Self { message_ids, message: Some("the model was interrupted and starts this text again".to_owned()) }
     }
 }
 
@@ -413,7 +428,7 @@ pub struct AuthStatus {
     pub error: Option<String>,
 }
 
-/// Something about the session itself: what the agent can do, compaction, hooks, background work, rules.
+/// A notice for people: compaction, hooks, background work, or the answer to a [`crate::Query`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemNote {
@@ -424,21 +439,6 @@ pub struct SystemNote {
     pub message: Option<String>,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub data: Map<String, Value>,
-}
-
-impl SystemNote {
-    /// The model that the agent uses, where it tells of itself.
-    pub fn model(&self) -> Option<&str> {
-        let is_about_agent = [SystemSubtype::INIT, SystemSubtype::CAPABILITIES].contains(&self.subtype.as_str());
-        self.data.get("model").filter(|_| is_about_agent)?.as_str()
-    }
-
-    /// Whether the agent takes pictures, where it tells what it can do: those that list their abilities name this one
-    /// among them.
-    pub fn takes_images(&self) -> Option<bool> {
-        let abilities = self.data.get("agentCapabilities").filter(|_| self.subtype == SystemSubtype::CAPABILITIES)?;
-        Some(abilities.pointer("/promptCapabilities/image").and_then(Value::as_bool).unwrap_or(false))
-    }
 }
 
 /// A prompt, when it is handed to the agent.

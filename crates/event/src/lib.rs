@@ -9,6 +9,7 @@
 
 mod a2a_server;
 mod agent;
+mod capabilities;
 mod command;
 mod config;
 mod error;
@@ -16,10 +17,12 @@ mod event;
 mod form;
 mod id;
 mod item;
+mod legacy;
 mod link;
 mod mcp;
 mod mode;
 mod permission;
+mod rule;
 mod schema;
 mod time;
 mod usage;
@@ -27,6 +30,7 @@ mod visible;
 
 pub use a2a_server::{A2aServer, A2aServerError};
 pub use agent::{AgentKind, AgentType, UnknownAgent};
+pub use capabilities::{AgentCapabilities, McpServerStatus};
 pub use command::{Command, Image, ImageError, Prompt, Query, shell_line};
 pub use config::{
     AgentProgram, PermissionPath, Resume, SandboxMode, SessionConfig, StatedConfig, Transport, Unsupported,
@@ -37,9 +41,10 @@ pub use form::{Elicitation, ElicitationAnswer, ElicitationWants, FieldType, Form
 pub use id::{ClientId, EventId, MessageId, OptionId, PromptId, QuestionId, SessionId, ToolId, TurnId};
 pub use item::{
     AuthStatus, Denial, FileChange, FileChangeType, Reasoning, Retry, Role, SessionEnd, SessionEndReason, SessionStart,
-    SystemNote, TextChunk, TodoItem, TodoList, TodoStatus, ToolCompleted, ToolKind, ToolOutcome, ToolProgress,
-    ToolStarted, TurnEnd, TurnStatus, UserMessage,
+    SystemNote, TextChunk, TextRetraction, TodoItem, TodoList, TodoStatus, ToolCompleted, ToolKind, ToolOutcome,
+    ToolProgress, ToolStarted, TurnEnd, TurnStatus, UserMessage,
 };
+pub use legacy::upgraded;
 pub use link::{AgentEnd, AgentLink, COMMAND_QUEUE, EVENT_QUEUE, EditReview, REVIEW_QUEUE, link};
 pub use mcp::{McpReach, McpServer};
 pub use mode::{ApprovalMode, Mode, NativeMode, UnknownMode};
@@ -47,6 +52,7 @@ pub use permission::{
     AskedQuestion, Choice, ChoiceKind, ClientRef, ClientRole, Decide, Details, Door, Edit, EditedCall, Question,
     Refused, Ruling, Withdrawal, option,
 };
+pub use rule::Rule;
 pub use schema::schema;
 pub use time::Timestamp;
 pub use usage::{ModelUsage, TokenUsage};

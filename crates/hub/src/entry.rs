@@ -47,9 +47,13 @@ impl Entry {
         Self { inner: Arc::new(Inner { seq, json, event, is_copy }) }
     }
 
-    /// One that was written earlier.
+    /// One that was written earlier. What an older version wrote differently becomes what this version writes.
     pub fn stored(seq: u64, json: impl Into<Box<str>>) -> Self {
-        Self { inner: Arc::new(Inner { seq, json: json.into(), event: OnceLock::new(), is_copy: false }) }
+        let json = json.into();
+        if let Some(event) = multitap_event::upgraded(&json).filter(|event| event.seq == seq) {
+            return Self::write(event, false);
+        }
+        Self { inner: Arc::new(Inner { seq, json, event: OnceLock::new(), is_copy: false }) }
     }
 
     /// One that another process wrote, with its number read from the JSON. Nothing if there is none.

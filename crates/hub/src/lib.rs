@@ -17,7 +17,6 @@ mod live;
 mod past;
 mod protocol;
 mod reach;
-mod rule;
 mod session;
 mod state;
 mod tail;
@@ -38,7 +37,6 @@ pub use protocol::{
     SessionReply, SessionRequest, SnapshotReply,
 };
 pub use reach::{Reach, Reached};
-pub use rule::Rule;
 pub use session::task::{History, Linger};
 pub use session::{Join, JoinFrom, Joined, ReplayGap, STUCK, Session, WhenBusy};
 pub use state::{Mark, Output, Presence, Queued, State, ToolCall, ToolStatus, Turn};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, ClientId, ClientRef, Decide, Door, Prompt, PromptId, Query, Ruling, SessionConfig, SessionId,
+    AgentError, ClientId, ClientRef, Decide, Door, Prompt, PromptId, Query, Rule, Ruling, SessionConfig, SessionId,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -24,7 +24,6 @@ use crate::journal::{Edge, JournalError, Page, Part};
 use crate::past::Past;
 use crate::protocol::{PageCall, PageReply, Refusal, SessionCall, SessionReply};
 use crate::reach::{Reach, Reached};
-use crate::rule::Rule;
 use crate::state::State;
 use crate::tail::{Found, Tail};
 

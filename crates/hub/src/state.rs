@@ -8,8 +8,8 @@ mod tool;
 use std::collections::{BTreeMap, VecDeque};
 
 use multitap_event::{
-    AgentType, ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Ruling, SessionEnd,
-    SessionEndReason, SessionStart, SystemSubtype, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd, TurnId,
+    AgentCapabilities, ApprovalMode, ClientId, ClientRef, Event, EventKind, Prompt, PromptId, Question, Rule, Ruling,
+    SessionEnd, SessionEndReason, SessionStart, TodoList, TokenUsage, ToolCompleted, ToolOutcome, TurnEnd, TurnId,
     TurnStatus, UserMessage, Withdrawal, shell_line,
 };
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::tool::OUTPUT_TAIL;
 pub use self::tool::{Output, ToolCall, ToolStatus};
 use crate::arbiter::Arbiter;
-use crate::rule::Rule;
 
 /// How many prompts may wait for the running turn to end.
 const PROMPT_QUEUE: usize = 64;
@@ -49,8 +48,8 @@ pub struct State {
     pub model: Option<String>,
     pub mode: Option<ApprovalMode>,
     pub native_mode: Option<String>,
-    /// Whether the agent takes pictures, if it told.
-    pub takes_images: Option<bool>,
+    /// What the agent said it can do, without its own description.
+    pub capabilities: AgentCapabilities,
     /// The turn that runs.
     pub turn: Option<Turn>,
     /// The prompt that was handed over and whose turn has not ended.
@@ -121,8 +120,8 @@ impl State {
     /// The agent's own conversation, once there is one that it can go on with: an agent that was told nothing yet may
     /// have named a conversation, and keeps none.
     pub fn conversation(&self) -> Option<&str> {
-        let is_builtin = self.start.as_ref().is_some_and(|start| start.agent_type == AgentType::Builtin);
-        self.native_id.as_deref().filter(|_| self.talked || is_builtin)
+        let is_stored = self.talked || self.capabilities.stores_empty_conversations == Some(true);
+        self.native_id.as_deref().filter(|_| is_stored)
     }
 
     /// Whether nothing runs and nothing waits.
@@ -159,20 +158,17 @@ impl State {
             EventKind::ToolProgress(progress) => self.tool(&progress.tool_id, |tool| tool.progressed(progress)),
             EventKind::ToolCompleted(done) => self.tool(&done.tool_id, |tool| tool.completed(done.clone())),
             EventKind::TodoList(list) => self.todos = Some(list.clone()),
-            EventKind::System(note) if note.subtype == SystemSubtype::NATIVE_SESSION => {
-                let id = note.data.get("nativeSessionId").and_then(|id| id.as_str());
-                self.native_id = id.map(str::to_owned).or(self.native_id.take());
+            EventKind::NativeSessionChanged { native_session_id } => {
+                self.native_id = Some(native_session_id.clone());
             }
-            EventKind::System(note) if note.subtype == SystemSubtype::MCP_SERVER => {
-                let text = |key: &str| note.data.get(key).and_then(|value| value.as_str()).map(str::to_owned);
-                self.mcp_servers.extend(text("name").zip(text("status")));
+            EventKind::McpServerStatus(server) => {
+                self.mcp_servers.insert(server.name.clone(), server.status.clone());
             }
-            EventKind::System(note) if note.subtype == SystemSubtype::RULE_ADDED => {
-                self.rules.extend(Rule::from_note(note));
-            }
-            EventKind::System(note) if note.subtype == SystemSubtype::RULE_REVOKED => {
-                let gone = Rule::from_note(note);
-                self.rules.retain(|rule| gone.as_ref().is_none_or(|gone| gone.rule_id != rule.rule_id));
+            EventKind::RuleAdded(rule) => self.rules.push(rule.clone()),
+            EventKind::RuleRevoked(revoked) => self.rules.retain(|rule| rule.rule_id != revoked.rule_id),
+            EventKind::Capabilities(capabilities) => {
+                self.model = capabilities.model.clone().or(self.model.take());
+                self.capabilities.update(capabilities);
             }
             EventKind::UserMessage(message) => self.prompted(message, event.seq),
             EventKind::PromptQueued { prompt, from, first } => {
@@ -192,13 +188,11 @@ impl State {
                 self.native_mode.clone_from(native_mode);
             }
             EventKind::ModelChanged { model, .. } => self.model = Some(model.clone()),
-            EventKind::System(note) => {
-                self.model = note.model().map(str::to_owned).or(self.model.take());
-                self.takes_images = note.takes_images().or(self.takes_images);
-            }
             EventKind::ClientJoined { client } => self.clients.push(client.clone()),
             EventKind::ClientLeft { client, .. } => self.clients.retain(|other| !is_same(other, client)),
             EventKind::TextChunk(_)
+            | EventKind::TextRetracted(_)
+            | EventKind::System(_)
             | EventKind::Reasoning(_)
             | EventKind::FileChanged(_)
             | EventKind::RawDelta { .. }
@@ -219,7 +213,7 @@ impl State {
         self.model = stated.and_then(|config| config.model.clone()).or(self.model.take());
         self.mode = stated.and_then(|config| config.approval_mode).or(self.mode);
         self.native_mode = start.native_mode.clone().or(self.native_mode.take());
-        self.takes_images = None;
+        self.capabilities = AgentCapabilities::default();
         self.start = Some(start.clone());
     }
 

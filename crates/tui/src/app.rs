@@ -175,7 +175,6 @@ fn on_event(model: &mut Model, event: &Event) -> Vec<Effect> {
         }
         EventKind::PermissionAsked(question) => effects.extend(model.attention.notify(&question.title)),
         EventKind::SessionStarted(_) => model.agent.restarted(model.session.state.mode),
-        EventKind::System(note) if note.subtype == SystemSubtype::CAPABILITIES => model.agent.read_modes(&note.data),
         EventKind::UserMessage(message) if model.scrollback.transcript.is_cleared_by(message) => {
             model.scrollback.cleared();
             model.session.context = None;

@@ -53,6 +53,8 @@ pub(crate) struct Transcript {
     questions: HashMap<QuestionId, Question>,
     /// The last error. It is shown once, however often the agent reports it.
     last_error: Option<String>,
+    /// The cells of this turn's texts: any of them may be retracted.
+    texts: Vec<(MessageId, i64)>,
     /// The text that still grows. What others do meanwhile stands after it.
     open_text: Option<OpenText>,
     /// Something began after the first event: a text from before it cannot go on.
@@ -84,6 +86,8 @@ struct Orphans {
     withdrawn: Vec<(PromptId, i64)>,
     /// Closed questions, and the cells of their answers.
     closed: Vec<(QuestionId, Option<i64>)>,
+    /// Retracted messages that began before.
+    retracted: Vec<MessageId>,
     /// The first text, which may have begun before.
     open_text: Option<OpenText>,
 }
@@ -216,6 +220,7 @@ impl Transcript {
                 self.plan = Some(self.add(Cell::Plan(list.clone())));
             }
             EventKind::TurnCompleted(end) => {
+                self.texts.clear();
                 let error = self.new_error(end.error.as_ref());
                 self.add(Cell::TurnEnd(Box::new(TurnEnd { error, ..end.clone() })));
             }
@@ -259,8 +264,25 @@ impl Transcript {
                 let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
                 self.add_beside(Cell::Note(format!("{} left{why}", who(client))));
             }
+            EventKind::McpServerStatus(server) => {
+                self.add_beside(Cell::Note(server.summary()));
+            }
+            EventKind::RuleAdded(rule) => {
+                self.add_beside(Cell::Note(rule.added_summary()));
+            }
+            EventKind::RuleRevoked(rule) => {
+                self.add_beside(Cell::Note(rule.revoked_summary()));
+            }
+            EventKind::TextRetracted(text) => {
+                self.retract(&text.message_ids);
+                if let Some(message) = &text.message {
+                    self.add_beside(Cell::Note(message.clone()));
+                }
+            }
             EventKind::SessionStarted(_)
             | EventKind::TurnStarted { .. }
+            | EventKind::NativeSessionChanged { .. }
+            | EventKind::Capabilities(_)
             | EventKind::RawDelta { .. }
             | EventKind::Unrecognized { .. } => {}
         }
@@ -277,6 +299,7 @@ impl Transcript {
         self.cells.clear();
         self.tools.clear();
         self.opened.clear();
+        self.texts.clear();
         (self.plan, self.open_text, self.has_begun, self.is_cleared) = (None, None, true, true);
         self.orphans = Orphans::default();
         self.rendered.set(0);
@@ -290,6 +313,7 @@ impl Transcript {
         }
         let may_have_begun = !self.has_begun;
         let at = self.add(Cell::Text { kind, text, nested });
+        self.texts.extend(id.clone().map(|id| (id, at)));
         self.open_text = is_partial.then(|| OpenText { id: id.clone(), kind, at });
         if may_have_begun {
             self.orphans.open_text.clone_from(&self.open_text);
@@ -301,6 +325,19 @@ impl Transcript {
         let error = error.filter(|error| self.last_error.as_ref() != Some(error))?;
         self.last_error = Some(error.clone());
         Some(error.clone())
+    }
+
+    /// Removes the text of those messages. What of them came before the first event is removed when it is fetched.
+    fn retract(&mut self, messages: &[MessageId]) {
+        let shown: Vec<_> = self.texts.extract_if(.., |(id, _)| messages.contains(id)).collect();
+        let is_retracted = |text: &mut OpenText| text.id.as_ref().is_some_and(|id| messages.contains(id));
+        self.open_text.take_if(is_retracted);
+        let first = self.orphans.open_text.take_if(is_retracted).and_then(|text| text.id);
+        let began_before = |id: &&MessageId| first.as_ref() == Some(*id) || !shown.iter().any(|(one, _)| one == *id);
+        self.orphans.retracted.extend(messages.iter().filter(began_before).cloned());
+        for (_, at) in shown {
+            self.change(at, |cell| *cell = Cell::Empty);
+        }
     }
 
     /// The client, if it is another user.

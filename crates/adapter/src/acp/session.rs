@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use multitap_event::{AgentType, EventKind, McpServer, Mode, Prompt, Resume, StatedConfig, SystemNote, SystemSubtype};
+use multitap_event::{
+    AgentCapabilities, AgentType, EventKind, McpServer, McpServerStatus, Mode, Prompt, Resume, StatedConfig,
+    SystemNote, SystemSubtype,
+};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
@@ -194,15 +197,23 @@ impl Session {
             return;
         }
         if !self.told.is_empty() {
-            let mut told = self.told.clone();
-            told.extend(self.facts.model.clone().map(|model| ("model".to_owned(), model.into())));
-            out.events.push(note(SystemSubtype::CAPABILITIES, None, told));
+            let mut data = self.told.clone();
+            data.extend(self.facts.model.clone().map(|model| ("model".to_owned(), model.into())));
+            let name = |key: &str| self.told.get("agentInfo")?.get(key)?.as_str().map(str::to_owned);
+            let lists_modes = self.told.contains_key("modes") || self.option("mode").is_some();
+            out.events.push(EventKind::Capabilities(AgentCapabilities {
+                agent_name: name("title").or_else(|| name("name")),
+                model: self.facts.model.clone(),
+                images: self.told.contains_key("agentCapabilities").then_some(self.capabilities.images()),
+                steering: self.is_live().then_some(false),
+                modes: lists_modes.then(|| self.offered_modes()),
+                stores_empty_conversations: None,
+                data,
+            }));
         }
         // The agent never says how they are, only that it took them.
         for name in self.wishes.iter().flat_map(|wishes| wishes.mcp_servers.keys()) {
-            let data = [("name", name.as_str()), ("status", "given")].map(|(key, word)| (key.to_owned(), word.into()));
-            let message = Some(format!("MCP server {name}: given to the agent"));
-            out.events.push(note(SystemSubtype::MCP_SERVER, message, Map::from_iter(data)));
+            out.events.push(EventKind::McpServerStatus(McpServerStatus::new(name, McpServerStatus::GIVEN)));
         }
         if self.replayed > 0 {
             let message = Some("the conversation so far was told again and is not repeated here".to_owned());

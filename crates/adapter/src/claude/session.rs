@@ -1,9 +1,10 @@
 //! What is known of the session itself: that it began, its id, its mode, its model, what Claude can do.
 
-use multitap_event::{AgentType, ApprovalMode, EventKind, SessionConfig, SystemSubtype, Timestamp};
+use multitap_event::{
+    AgentCapabilities, AgentType, ApprovalMode, EventKind, McpServerStatus, SessionConfig, Timestamp,
+};
 use serde_json::{Map, Value};
 
-use super::decode::note;
 use crate::codec::Step;
 use crate::emit::{ModeNews, SessionFacts, SessionMode};
 use crate::history::StoredSession;
@@ -76,7 +77,11 @@ impl Session {
         self.capabilities =
             CAPABILITIES.into_iter().filter_map(|key| Some((key.to_owned(), reply.shift_remove(key)?))).collect();
         self.facts.start(out);
-        out.events.push(note(SystemSubtype::CAPABILITIES, None, self.capabilities.clone()));
+        out.events.push(EventKind::Capabilities(AgentCapabilities {
+            steering: Some(false),
+            data: self.capabilities.clone(),
+            ..AgentCapabilities::default()
+        }));
     }
 
     /// Something of a recorded session came before its beginning was told; now it is, with what can be known. A
@@ -113,7 +118,7 @@ impl Session {
         let servers = self.changed_servers(&init);
         if self.init.as_ref() != Some(&init) {
             self.init = Some(init.clone());
-            out.events.push(note(SystemSubtype::INIT, None, init));
+            out.events.push(described(init));
         }
         out.events.extend(servers);
     }
@@ -124,10 +129,10 @@ impl Session {
         let before = self.init.as_ref().and_then(list).unwrap_or_default();
         let now = list(init).unwrap_or_default().into_iter().filter(|server| !before.contains(server));
         now.filter_map(|server| {
-            let Value::Object(data) = server else { return None };
-            let word = |key: &str| data.get(key).and_then(Value::as_str);
-            let message = format!("MCP server {}: {}", word("name")?, word("status")?);
-            Some(note(SystemSubtype::MCP_SERVER, Some(message), data))
+            let word = |key: &str| server.get(key).and_then(Value::as_str);
+            let error = word("error").map(str::to_owned);
+            let status = McpServerStatus { error, ..McpServerStatus::new(word("name")?, word("status")?) };
+            Some(EventKind::McpServerStatus(status))
         })
         .collect()
     }
@@ -137,7 +142,7 @@ impl Session {
         let text = |key: &str| init.get(key).and_then(Value::as_str).map(str::to_owned);
         if self.facts.has_started() {
             self.identified(text("session_id"), out);
-            out.events.push(note(SystemSubtype::INIT, None, init));
+            out.events.push(described(init));
             return;
         }
         self.facts.native_id = text("session_id").or(self.facts.native_id.take());
@@ -187,4 +192,10 @@ impl Session {
 /// A mode by Claude's word for it.
 fn mode(native: String) -> SessionMode {
     SessionMode { unified: ApprovalMode::from_native(AgentType::Claude, &native), native }
+}
+
+/// What an `init` line says of Claude and its set-up.
+fn described(init: Map<String, Value>) -> EventKind {
+    let model = init.get("model").and_then(Value::as_str).map(str::to_owned);
+    EventKind::Capabilities(AgentCapabilities { model, data: init, ..AgentCapabilities::default() })
 }

@@ -1,6 +1,6 @@
 //! The app-server's notifications.
 
-use multitap_event::{AuthStatus, EventKind, SystemSubtype, Timestamp};
+use multitap_event::{AuthStatus, EventKind, McpServerStatus, SystemSubtype, Timestamp};
 use serde_json::{Map, Value};
 
 use super::command::one_line;
@@ -190,7 +190,7 @@ impl CodexCodec {
                 let id = params.get("requestId").cloned().unwrap_or_default();
                 self.emit.questions.withdraw("the agent no longer asks", |open| open.native.request == id, out);
             }
-            "mcpServer/startupStatus/updated" => self.mcp_server(params, out),
+            "mcpServer/startupStatus/updated" => self.mcp_server(&params, out),
             "modelProvider/authRecoveryStarted" | "modelProvider/authRecoveryCompleted" | "account/login/completed" => {
                 let output = params.string("message").into_iter().collect();
                 let is_authenticating = method.ends_with("Started");
@@ -250,12 +250,13 @@ impl CodexCodec {
     }
 
     /// How an MCP server is; it is said again at every turn.
-    fn mcp_server(&mut self, params: Fields, out: &mut Step) {
+    fn mcp_server(&mut self, params: &Fields, out: &mut Step) {
         let name = params.string("name").unwrap_or_default();
         let status = params.string("status").unwrap_or_default();
         if self.mcp_servers.insert(name.clone(), status.clone()).as_ref() != Some(&status) {
-            let message = format!("MCP server {name}: {status}");
-            out.events.push(note(SystemSubtype::MCP_SERVER, Some(message), params.0));
+            let error = params.string("error");
+            out.events
+                .push(EventKind::McpServerStatus(McpServerStatus { error, ..McpServerStatus::new(name, status) }));
         }
     }
 }

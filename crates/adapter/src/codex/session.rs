@@ -1,9 +1,8 @@
 //! What is known of the session itself: that it began, its id, its rules, its model.
 
-use multitap_event::{AgentType, ApprovalMode, EventKind, SandboxMode, SessionConfig, SystemSubtype, Timestamp};
+use multitap_event::{AgentCapabilities, AgentType, ApprovalMode, EventKind, SandboxMode, SessionConfig, Timestamp};
 use serde_json::Value;
 
-use super::notice::note;
 use super::settings::Rules;
 use super::wire::Fields;
 use crate::codec::Step;
@@ -95,7 +94,14 @@ impl Session {
         if let Some(thread) = data.get_mut("thread").and_then(Value::as_object_mut) {
             thread.shift_remove("turns");
         }
-        out.events.push(note(SystemSubtype::INIT, None, data));
+        let model = data.get("model").and_then(Value::as_str).map(str::to_owned);
+        let steering = self.is_live().then_some(true);
+        out.events.push(EventKind::Capabilities(AgentCapabilities {
+            model,
+            steering,
+            data,
+            ..AgentCapabilities::default()
+        }));
     }
 
     /// An older or shorter word that the session began.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 
-use multitap_event::{EventKind, SystemSubtype, Timestamp};
+use multitap_event::{AgentCapabilities, EventKind, SystemSubtype, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
@@ -91,7 +91,9 @@ impl CodexCodec {
         let mut data = payload.0.clone();
         // Longer than all the rest, and no setting of the session.
         data.shift_remove("base_instructions");
-        out.events.push(note(SystemSubtype::INIT, None, data));
+        let model = data.get("model").and_then(Value::as_str).map(str::to_owned);
+        let capabilities = AgentCapabilities { model, data, ..AgentCapabilities::default() };
+        out.events.push(EventKind::Capabilities(capabilities));
     }
 
     /// `turn_context`: how the turn is set up.

@@ -1,12 +1,8 @@
 //! What is known of the session itself: that it began, its id, its mode and its model.
 
-use multitap_event::{
-    AgentType, ApprovalMode, EventKind, SandboxMode, SessionStart, StatedConfig, SystemSubtype, Timestamp,
-};
-use serde_json::Map;
+use multitap_event::{AgentType, ApprovalMode, EventKind, SandboxMode, SessionStart, StatedConfig, Timestamp};
 
 use super::asked::AskedValues;
-use super::note;
 use crate::codec::Step;
 
 /// The transport of a session that is read from the agent's own store.
@@ -157,8 +153,7 @@ impl SessionFacts {
 
 /// The agent's own id of the conversation is another one now.
 pub(crate) fn native_session_changed(id: &str, out: &mut Step) {
-    let data = Map::from_iter([("nativeSessionId".to_owned(), id.into())]);
-    out.events.push(note(SystemSubtype::NATIVE_SESSION, None, data));
+    out.events.push(EventKind::NativeSessionChanged { native_session_id: id.to_owned() });
 }
 
 pub(crate) fn report_model(model: String, out: &mut Step) {

@@ -3,10 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, ToolId};
-use serde_json::{Map, Value};
+use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, TextRetraction, ToolId};
 
-use super::note;
 use crate::codec::Step;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,9 +132,7 @@ impl Texts {
 /// The model was interrupted and starts these messages again under other ids.
 pub(crate) fn retract(ids: Vec<MessageId>, out: &mut Step) {
     if !ids.is_empty() {
-        let message = "the model was cut off and begins this text again".to_owned();
-        let ids = ids.iter().map(|id| Value::from(id.as_str())).collect();
-        out.events.push(note("discarded", Some(message), Map::from_iter([("messageIds".to_owned(), ids)])));
+        out.events.push(EventKind::TextRetracted(TextRetraction::interrupted(ids)));
     }
 }
 

@@ -249,7 +249,7 @@ async fn interop_turn_by_turn() {
     assert!(gemini.place.scratch.path("made.txt").exists());
     let starts = told.iter().filter(|kind| matches!(kind, EventKind::SessionStarted(_))).count();
     let ends = told.iter().filter(|kind| matches!(kind, EventKind::SessionEnded(_))).count();
-    let named = told.iter().filter(|kind| matches!(kind, EventKind::System(note) if note.subtype == "nativeSession"));
+    let named = told.iter().filter(|kind| matches!(kind, EventKind::NativeSessionChanged { .. }));
     assert_eq!((starts, ends, named.count()), (1, 1, 1), "one session, one id");
     let Some(EventKind::SessionStarted(start)) = told.first() else { panic!("{told:#?}") };
     assert_eq!(start.native_session_id, None, "there is no conversation yet");

@@ -63,7 +63,10 @@ fn each_row_of_the_translation_table() {
     assert_eq!(end(&[r#"{"type":"result","status":"error"}"#]), SessionEndReason::Failed);
     assert_eq!(end(&[r#"{"type":"result","status":"cancelled"}"#]), SessionEndReason::Cancelled);
     assert_eq!(end(&[r#"{"type":"error","error":{"type":"x","message":"y"}}"#]), SessionEndReason::Failed);
-    assert_eq!(types(&[r#"{"type":"system","subtype":"init","session_id":"s"}"#])[..2], ["system", "turnStarted"]);
+    assert_eq!(
+        types(&[r#"{"type":"system","subtype":"init","session_id":"s"}"#])[..2],
+        ["capabilities", "turnStarted"]
+    );
     let compact = r#"{"type":"system","subtype":"compact_boundary","session_id":"s","compact_metadata":{"trigger":"auto","pre_tokens":50000}}"#;
     let compact = told(&[compact]);
     let [_, EventKind::System(note), _] = compact.as_slice() else { panic!("{compact:#?}") };

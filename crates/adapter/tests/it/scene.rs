@@ -152,9 +152,7 @@ pub(crate) fn outcomes(told: &[EventKind]) -> Vec<ToolOutcome> {
 pub(crate) fn native_id(told: &[EventKind]) -> String {
     let id = told.iter().find_map(|kind| match kind {
         EventKind::SessionStarted(start) => start.native_session_id.clone(),
-        EventKind::System(note) if note.subtype == "nativeSession" => {
-            note.data["nativeSessionId"].as_str().map(str::to_owned)
-        }
+        EventKind::NativeSessionChanged { native_session_id } => Some(native_session_id.clone()),
         _ => None,
     });
     id.unwrap()

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use multitap_event::{McpReach, ToolOutcome};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -102,7 +102,8 @@ async fn a_tool_of_a_server_is_a_tool_like_any_other() {
     assert_eq!((outcome.outcome, outcome.text.as_str()), (ToolOutcome::Failed, "failed on purpose"));
     toolbox.prepare(&call("mcp__test__echo", json!("hi"))).await.unwrap_err();
     toolbox.prepare(&call("mcp__test__nothing", json!({}))).await.unwrap_err();
-    let words: Vec<_> = std::iter::from_fn(|| changes.try_recv().ok()).map(|change| change.words()).collect();
+    let words: Vec<_> =
+        std::iter::from_fn(|| changes.try_recv().ok()).map(|change| change.status().summary()).collect();
     assert_eq!(words, ["MCP server test: starting", "MCP server test: connected, 6 tools"]);
     toolbox.mcp.close().await;
 }
@@ -169,7 +170,7 @@ async fn one_that_dies_in_a_call_is_told_and_comes_back_with_the_next() {
     assert_eq!(outcome.outcome, ToolOutcome::Failed);
     assert!(outcome.text.contains("went away during the call: it ended (exit code 9): out of memory"), "{outcome:?}");
     let gone = toolbox.mcp.changes().remove(0);
-    assert_eq!((gone.data()["status"].as_str(), gone.state.tool_names().len()), (Some("disconnected"), 6));
+    assert_eq!((Some(gone.status().status.as_str()), gone.state.tool_names().len()), (Some("disconnected"), 6));
     assert_eq!(run(&toolbox, "mcp__test__echo", json!({ "message": "again" })).await.text, "echo: again");
     assert_eq!(toolbox.mcp.changes()[0].state.status, Status::Connected);
     toolbox.mcp.close().await;

@@ -132,7 +132,7 @@ impl Runner {
                 self.note(SystemSubtype::MODELS, None, data).await
             }
             Query::McpStatus => {
-                let servers: Vec<_> = self.toolbox.mcp.changes().iter().map(Change::data).collect();
+                let servers: Vec<_> = self.toolbox.mcp.changes().iter().map(Change::status).collect();
                 self.note(SystemSubtype::MCP_STATUS, None, json!({ "mcpServers": servers })).await
             }
             Query::Account => {
@@ -252,7 +252,7 @@ impl Runner {
         let one = |server: &Change| {
             let tools = server.state.tool_names().join(", ");
             let tools = if tools.is_empty() { String::new() } else { format!("  {tools}\n") };
-            format!("{}\n{tools}", server.words())
+            format!("{}\n{tools}", server.status().summary())
         };
         servers.iter().map(one).collect()
     }

@@ -1,7 +1,6 @@
 //! A reply as it comes in: what is told of each piece, and what stays of the whole.
 
-use multitap_event::{EventKind, MessageId, Reasoning, Role, SystemNote, TextChunk};
-use serde_json::{Map, json};
+use multitap_event::{EventKind, MessageId, Reasoning, Role, TextChunk, TextRetraction};
 
 use crate::conversation::{Call, Part};
 use crate::model::Delta;
@@ -63,20 +62,15 @@ impl Gathered {
         }
     }
 
-    /// What people are told when all this is void; nothing if they have heard nothing of it.
-    pub(super) fn discarded(&self) -> Option<EventKind> {
+    /// Retracts what clients have seen of this reply.
+    pub(super) fn retracted(&self) -> Option<EventKind> {
         let heard = |part: &Part| match part {
             Part::Text { .. } => true,
             Part::Thought { text, .. } => !text.is_empty(),
             Part::Call(_) => false,
         };
-        self.parts.iter().any(heard).then(|| {
-            EventKind::System(SystemNote {
-                subtype: "discarded".to_owned(),
-                message: Some("the model was cut off and begins this text again".to_owned()),
-                data: Map::from_iter([("messageIds".to_owned(), json!([self.id]))]),
-            })
-        })
+        let is_shown = self.parts.iter().any(heard);
+        is_shown.then(|| EventKind::TextRetracted(TextRetraction::interrupted(vec![self.id.clone()])))
     }
 
     /// All it said aloud.

@@ -280,8 +280,8 @@ fn a_reply_that_broke_off_is_asked_for_anew() {
     table.call("change", 1);
     table.step(Input::Replied(Err(error(ModelErrorKind::Connection))));
     assert!(matches!(table.effects[..], [Effect::Wait(_)]), "{:?}", table.effects);
-    let [.., EventKind::System(void), EventKind::Retry(_)] = &table.told[..] else { panic!("{:?}", table.told) };
-    assert_eq!((void.subtype.as_str(), &void.data["messageIds"]), ("discarded", &json!(["id-2"])));
+    let [.., EventKind::TextRetracted(text), EventKind::Retry(_)] = &table.told[..] else { panic!("{:?}", table.told) };
+    assert_eq!(text.message_ids, ["id-2".into()]);
     table.step(Input::Again);
     assert_eq!(table.machine.talk.messages(), [Message::user("go")], "the half does not count");
     table.say("the whole");

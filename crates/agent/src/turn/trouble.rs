@@ -20,7 +20,7 @@ impl Machine {
         let attempt = *attempt;
         if error.passes() && attempt < ATTEMPTS {
             // A reply that broke off is asked for anew: nothing that it called for has run.
-            out.extend(gathered.discarded().map(Effect::Tell));
+            out.extend(gathered.retracted().map(Effect::Tell));
             return self.wait(error, attempt, Then::Ask, now, out);
         }
         if error.kind == ModelErrorKind::TooLong && gathered.is_empty() && !turn.summed {

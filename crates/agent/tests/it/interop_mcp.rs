@@ -31,7 +31,7 @@ async fn interop_a_real_server_is_asked_about_and_used() {
     let (include_tools, exclude_tools) = (Some(names(&["echo", "get-sum", "get-tiny-image"])), names(&["get-sum"]));
     let mut scene = Scene::start([("everything", McpServer { include_tools, exclude_tools, ..server_of })]).await;
     let question = scene.asked(r#"call everything echo {"message":"hi"}"#).await;
-    assert_eq!(server(&scene.told, "everything")[1]["tools"], json!(["echo", "get-tiny-image"]));
+    assert_eq!(server(&scene.told, "everything")[1].tools, Some(names(&["echo", "get-tiny-image"])));
     let Details::Mcp { server, tool, arguments } = &question.details else { panic!("{question:?}") };
     assert_eq!((server.as_str(), tool.as_str(), &arguments["message"]), ("everything", "echo", &json!("hi")));
     let done = scene.answer(Decide::new(&question.question_id, option::PROCEED_ALWAYS_SERVER)).await;
@@ -109,9 +109,9 @@ async fn interop_a_real_server_over_http_is_used_lost_and_found() {
     let told = scene.turn(r#"call web echo {"message":"hi"}"#).await;
     let error = completed(&told).remove(0).error.unwrap();
     assert!(error.contains("MCP server web"), "{error}");
-    if server(&scene.told, "web").pop().unwrap()["status"] != "disconnected" {
+    if server(&scene.told, "web").pop().unwrap().status != "disconnected" {
         let gone = |kind: &EventKind| match kind {
-            EventKind::System(note) => (note.data.get("status")? == "disconnected").then_some(()),
+            EventKind::McpServerStatus(server) => (server.status == "disconnected").then_some(()),
             _ => None,
         };
         scene.until("the word about it", gone).await;

@@ -26,9 +26,9 @@ async fn a_tool_is_asked_about_and_called() {
     let fake = Fake::mcp().unwrap();
     let mut scene = Scene::start([("tiny", tiny(&fake))]).await;
     let question = scene.asked(r#"call tiny echo {"message":"hi"}"#).await;
-    let statuses: Vec<_> = server(&scene.told, "tiny").into_iter().map(|data| data["status"].clone()).collect();
+    let statuses: Vec<_> = server(&scene.told, "tiny").into_iter().map(|server| server.status).collect();
     assert_eq!(statuses, ["starting", "connected"], "told before the first turn");
-    assert_eq!(server(&scene.told, "tiny")[1]["tools"], json!(["echo", "fail", "pic"]));
+    assert_eq!(server(&scene.told, "tiny")[1].tools.as_deref().unwrap(), ["echo", "fail", "pic"]);
     let started = scene.told.iter().find_map(|kind| match kind {
         EventKind::ToolStarted(started) => Some(started.clone()),
         _ => None,
@@ -79,7 +79,7 @@ async fn one_that_is_dead_is_told_and_the_session_goes_on() {
     assert_eq!(completed(&told)[0].result, Some(json!("echo: hi")));
     for (name, why) in [("dead", "it ended (exit code 3): no key"), ("hangs", "it did not answer within 1 s")] {
         let last = server(&scene.told, name).pop().unwrap();
-        assert_eq!((&last["status"], &last["error"]), (&json!("failed"), &json!(why)));
+        assert_eq!((last.status.as_str(), last.error.as_deref()), ("failed", Some(why)));
     }
     let shown = text(&scene.turn("/mcp").await);
     assert!(shown.contains("MCP server dead: failed: it ended (exit code 3): no key"), "{shown}");
@@ -104,10 +104,10 @@ async fn one_that_dies_later_is_told_when_it_does() {
     scene.turn(r#"call tiny echo {"message":"hi"}"#).await;
     kill(std::fs::read_to_string(pid).unwrap().trim());
     let gone = scene.until("its end", |kind| match kind {
-        EventKind::System(note) if note.data.get("status") == Some(&json!("disconnected")) => Some(note.clone()),
+        EventKind::McpServerStatus(server) if server.status == "disconnected" => Some(server.summary()),
         _ => None,
     });
-    assert_eq!(gone.await.message.as_deref(), Some("MCP server tiny: disconnected: it ended (signal 9)"));
+    assert_eq!(gone.await, "MCP server tiny: disconnected: it ended (signal 9)");
     let told = scene.turn(r#"call tiny echo {"message":"back"}"#).await;
     assert_eq!(completed(&told)[0].result, Some(json!("echo: back")), "the call brought it back");
     scene.close().await;

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use multitap_agent::{Setup, launch};
 use multitap_event::{
-    AgentKind, AgentLink, ApprovalMode, Command, Decide, EditReview, EditedCall, EventKind, McpServer, Mode, Prompt,
-    Question, SessionConfig, SystemSubtype, ToolCompleted, ToolProgress,
+    AgentKind, AgentLink, ApprovalMode, Command, Decide, EditReview, EditedCall, EventKind, McpServer, McpServerStatus,
+    Mode, Prompt, Question, SessionConfig, ToolCompleted, ToolProgress,
 };
 use multitap_process::Keeper;
-use serde_json::{Map, Value};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -171,11 +170,9 @@ pub(crate) fn was_asked(told: &[EventKind]) -> bool {
 }
 
 /// What was told about a server.
-pub(crate) fn server(told: &[EventKind], name: &str) -> Vec<Map<String, Value>> {
+pub(crate) fn server(told: &[EventKind], name: &str) -> Vec<McpServerStatus> {
     let of = |kind: &EventKind| match kind {
-        EventKind::System(note) if note.subtype == SystemSubtype::MCP_SERVER && note.data["name"] == name => {
-            Some(note.data.clone())
-        }
+        EventKind::McpServerStatus(status) if status.name == name => Some(status.clone()),
         _ => None,
     };
     told.iter().filter_map(of).collect()

@@ -33,6 +33,8 @@ mod lines;
 #[cfg(unix)]
 mod mcp;
 #[cfg(unix)]
+mod old_log;
+#[cfg(unix)]
 mod promises;
 #[cfg(unix)]
 mod rehearsal;

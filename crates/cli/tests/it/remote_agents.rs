@@ -123,8 +123,8 @@ fn the_built_in_agent_calls_a_remote_agent() {
     let events = run.events();
     let result = of(&events, "toolCompleted")[0]["result"].to_string();
     assert!(result.contains(NOTES), "{result}");
-    let told: Vec<_> = of(&events, "system").into_iter().filter(|note| note["subtype"] == "mcpServer").collect();
-    let last = &told.last().unwrap()["data"];
+    let told = of(&events, "mcpServerStatus");
+    let last = told.last().unwrap();
     assert_eq!((&last["name"], &last["status"]), (&json!("a2a-server"), &json!("connected")));
     assert!(run.stdout.contains("MCP server a2a-server: connected"), "{}", run.stdout);
     assert!(!run.stdout.contains(TOKEN) && !run.stderr.contains(TOKEN), "{run:#?}");

@@ -65,8 +65,8 @@ fn turns_of_one_conversation() {
     live.until_type("turnCompleted");
     let events = live.end().exits(0).events();
     whole(&events);
-    let named: Vec<_> = of(&events, "system").into_iter().filter(|note| note["subtype"] == "nativeSession").collect();
-    assert_eq!((named.len(), &named[0]["data"]["nativeSessionId"]), (1, &json!("01a1")));
+    let named = of(&events, "nativeSessionChanged");
+    assert_eq!((named.len(), &named[0]["nativeSessionId"]), (1, &json!("01a1")));
     assert!(of(&events, "turnCompleted").iter().all(|turn| turn["durationMs"].is_u64()), "{events:#?}");
     let said: Vec<_> = of(&events, "textChunk").iter().map(|text| text["content"].as_str().unwrap()).collect();
     assert_eq!(said, ["one", "two"]);

@@ -1,13 +1,13 @@
 //! Replies to calls.
 
-use multitap_event::{ClientRef, PromptId, Ruling, SessionId};
+use multitap_event::{ClientRef, PromptId, Rule, Ruling, SessionId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{Refusal, SessionCall};
 use crate::entry::Entry;
 use crate::journal::Page;
-use crate::rule::Rule;
+
 use crate::session::ReplayGap;
 use crate::state::State;
 

@@ -7,11 +7,10 @@ use std::collections::VecDeque;
 
 use multitap_event::{
     AgentType, ApprovalMode, Choice, ChoiceKind, ClientId, ClientRef, ClientRole, Decide, Details, Mode, Question,
-    Refused,
+    Refused, Rule,
 };
 
 use crate::protocol::Refusal;
-use crate::rule::Rule;
 
 /// Maximum number of kicked clients that are remembered.
 const KICKED: usize = 4096;

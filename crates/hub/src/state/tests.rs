@@ -1,8 +1,7 @@
 use multitap_event::{
-    AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Details, Door, Draft, SessionId, SystemNote, SystemSubtype,
-    TextChunk, Timestamp, ToolKind, ToolProgress, ToolStarted, option,
+    AgentCapabilities, AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Details, Door, Draft, McpServerStatus,
+    SessionId, SystemNote, SystemSubtype, TextChunk, Timestamp, ToolKind, ToolProgress, ToolStarted, option,
 };
-use serde_json::json;
 
 use super::*;
 
@@ -108,15 +107,13 @@ fn a_cleared_conversation_gets_a_new_title() {
 
 #[test]
 fn the_model_is_the_one_that_the_agent_says_it_uses() {
-    let note = |subtype: &str, model: &str| {
-        let data = serde_json::Map::from_iter([("model".to_owned(), model.into())]);
-        EventKind::System(SystemNote { subtype: subtype.to_owned(), message: None, data })
-    };
-    let own = note(SystemSubtype::CAPABILITIES, "m1");
+    let own = EventKind::Capabilities(AgentCapabilities { model: Some("m1".into()), ..AgentCapabilities::default() });
+    let data = serde_json::Map::from_iter([("model".to_owned(), "m3".into())]);
+    let notice = EventKind::System(SystemNote { subtype: SystemSubtype::CONTEXT.to_owned(), message: None, data });
     assert_eq!(after([started(), own.clone()]).model.as_deref(), Some("m1"));
     let changed = EventKind::ModelChanged { model: "m2".to_owned(), by: None };
     assert_eq!(after([own.clone(), changed]).model.as_deref(), Some("m2"));
-    assert_eq!(after([own, note(SystemSubtype::CONTEXT, "m3")]).model.as_deref(), Some("m1"), "of something else");
+    assert_eq!(after([own, notice]).model.as_deref(), Some("m1"), "of something else");
 }
 
 #[test]
@@ -140,18 +137,14 @@ fn an_agent_that_was_told_nothing_has_no_conversation_to_go_on_with() {
 
 #[test]
 fn whether_an_agent_takes_pictures_is_known_to_whoever_joins_late() {
-    let can = |told: serde_json::Value| {
-        let data = told.as_object().cloned().unwrap_or_default();
-        EventKind::System(SystemNote { subtype: SystemSubtype::CAPABILITIES.to_owned(), message: None, data })
-    };
-    let images = |image: bool| can(json!({ "agentCapabilities": { "promptCapabilities": { "image": image } } }));
-    assert_eq!(after([started(), images(true)]).takes_images, Some(true));
-    assert_eq!(after([started(), images(false)]).takes_images, Some(false));
-    assert_eq!(after([started(), can(json!({ "agentCapabilities": {} }))]).takes_images, Some(false));
-    assert_eq!(after([started(), can(json!({ "commands": [] }))]).takes_images, None, "it lists no abilities");
-    assert_eq!(after([started(), images(false), started()]).takes_images, None, "another agent");
+    let can = |images| EventKind::Capabilities(AgentCapabilities { images, ..AgentCapabilities::default() });
+    let images = |images: bool| can(Some(images));
+    assert_eq!(after([started(), images(true)]).capabilities.images, Some(true));
+    assert_eq!(after([started(), images(false)]).capabilities.images, Some(false));
+    assert_eq!(after([started(), images(true), can(None)]).capabilities.images, Some(true), "nothing new about images");
+    assert_eq!(after([started(), images(false), started()]).capabilities.images, None, "another agent");
     let told = serde_json::to_value(after([started(), images(false)])).unwrap();
-    assert_eq!(serde_json::from_value::<State>(told).unwrap().takes_images, Some(false));
+    assert_eq!(serde_json::from_value::<State>(told).unwrap().capabilities.images, Some(false));
 }
 
 #[test]
@@ -228,11 +221,7 @@ fn it_does_not_grow_with_the_log() {
 
 #[test]
 fn mcp_servers_are_as_the_agent_told_last() {
-    let server = |name: &str, status: &str| {
-        let data = [("name", name), ("status", status)].map(|(key, word)| (key.to_owned(), word.into()));
-        let subtype = SystemSubtype::MCP_SERVER.to_owned();
-        EventKind::System(SystemNote { subtype, message: None, data: data.into_iter().collect() })
-    };
+    let server = |name: &str, status: &str| EventKind::McpServerStatus(McpServerStatus::new(name, status));
     let told = [started(), server("web", "starting"), server("git", "failed"), server("web", "ready")];
     let state = after(told.clone());
     assert_eq!(state.mcp_servers["web"], "ready");

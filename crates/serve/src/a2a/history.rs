@@ -10,7 +10,7 @@ use multitap_hub::{Edge, Entry, Journal, JournalError, Part, Session};
 use serde_json::Value;
 
 use super::frame::{Body, Frame, ToolView};
-use super::project::{Projector, VOID};
+use super::project::{Projector, RETRACTED};
 use super::{encode, name};
 
 /// How many messages are shown if a client does not say.
@@ -236,7 +236,7 @@ impl Told {
                 self.say(message, &said.content);
             }
             Body::Tool(tool) => self.called(frame, tool, spelling),
-            Body::State(change) if change.more.iter().any(|(key, _)| *key == VOID) => self.discard(&change.more),
+            Body::State(change) if change.more.iter().any(|(key, _)| *key == RETRACTED) => self.discard(&change.more),
             Body::State(change) if change.message.is_some() => {
                 self.latest = encode::message(frame, spelling).map(|message| Latest::of(message, None));
             }
@@ -265,7 +265,7 @@ impl Told {
 
     /// Forgets what is void.
     fn discard(&mut self, told: &[(&'static str, Value)]) {
-        let ids = told.iter().filter(|(key, _)| *key == VOID).filter_map(|(_, ids)| ids.as_array()).flatten();
+        let ids = told.iter().filter(|(key, _)| *key == RETRACTED).filter_map(|(_, ids)| ids.as_array()).flatten();
         let ids: HashSet<&str> = ids.filter_map(Value::as_str).collect();
         let is_void = |message: &Message| ids.contains(message.message_id.as_str());
         self.latest = match self.latest.take() {
@@ -295,8 +295,7 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
-    use multitap_event::{Draft, SystemNote, TextChunk};
-    use serde_json::json;
+    use multitap_event::{Draft, TextChunk, TextRetraction};
 
     use super::*;
 
@@ -327,10 +326,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_void_was_not_said() {
-        let Value::Object(data) = json!({ "messageIds": ["b"] }) else { panic!("an object") };
-        let void = EventKind::System(SystemNote { subtype: "discarded".to_owned(), message: None, data });
-        let frames = frames([piece("a", "first"), piece("b", "sec"), void, piece("c", "second")]);
+    fn retracted_text_is_not_in_the_history() {
+        let retracted = EventKind::TextRetracted(TextRetraction::interrupted(vec!["b".into()]));
+        let frames = frames([piece("a", "first"), piece("b", "sec"), retracted, piece("c", "second")]);
         let mut told = Told::default();
         frames.iter().for_each(|frame| told.add(frame, Spelling::Specified));
         let ids: Vec<&str> = told.history.iter().map(|message| message.message_id.as_str()).collect();

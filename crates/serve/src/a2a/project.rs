@@ -30,10 +30,8 @@ use super::name;
 /// How many prompts may wait; no more are remembered.
 const QUEUE: usize = 64;
 
-/// How an agent says that words of its own are void.
-const DISCARDED: &str = "discarded";
-/// Under our key: the messages that are void.
-pub(super) const VOID: &str = "discardedMessageIds";
+/// Under our key: the messages whose text was retracted.
+pub(super) const RETRACTED: &str = "discardedMessageIds";
 
 /// More frames than one event makes: where a session is joined in its middle, it is not known how many were made.
 const AMID: u32 = 1 << 16;
@@ -268,7 +266,19 @@ impl Projector {
                     self.emit(first, at, Body::State(change), out);
                 }
             }
-            EventKind::RawDelta { .. }
+            EventKind::TextRetracted(text) => {
+                self.emit(first, at, Body::State(more(RETRACTED, json!(text.message_ids))), out);
+            }
+            EventKind::Capabilities(capabilities) => {
+                if let Some(model) = &capabilities.model {
+                    self.here_on().model = Some(model.as_str().into());
+                }
+            }
+            EventKind::NativeSessionChanged { .. }
+            | EventKind::McpServerStatus(_)
+            | EventKind::RuleAdded(_)
+            | EventKind::RuleRevoked(_)
+            | EventKind::RawDelta { .. }
             | EventKind::TodoList(_)
             | EventKind::Retry(_)
             | EventKind::AuthStatus(_)
@@ -289,9 +299,6 @@ impl Projector {
 
     fn noted(&mut self, note: &SystemNote) {
         let text = |key: &str| note.data.get(key).and_then(Value::as_str).map(Arc::<str>::from);
-        if let Some(model) = note.model() {
-            self.here_on().model = Some(model.into());
-        }
         if note.subtype == SystemSubtype::ACCOUNT {
             let tier = ["tier", "subscriptionType", "planType", "plan"].into_iter().find_map(text);
             if tier.is_some() {

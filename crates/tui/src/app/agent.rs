@@ -24,8 +24,6 @@ pub(super) struct AgentOffer {
     requested: Option<ApprovalMode>,
     /// Modes that the agent did not take.
     refused: Vec<ApprovalMode>,
-    /// The agent's own names for its modes, where it lists them.
-    modes: Option<Vec<String>>,
     /// The mode that an owner chose last: other clients may not go beyond it.
     pub(super) ceiling: Option<ApprovalMode>,
 }
@@ -34,7 +32,7 @@ impl AgentOffer {
     /// Another agent: what the last one listed does not count. Modes that were refused stay refused.
     pub(super) fn restarted(&mut self, mode: Option<ApprovalMode>) {
         (self.commands, self.has_asked_commands) = (None, false);
-        (self.modes, self.ceiling) = (None, mode);
+        self.ceiling = mode;
     }
 
     pub(super) fn read_commands(&mut self, data: &Map<String, Value>) {
@@ -61,21 +59,6 @@ impl AgentOffer {
         self.models = list.into_iter().flatten().filter_map(item).collect();
     }
 
-    /// Reads the agent's own names for its modes from its capabilities.
-    pub(super) fn read_modes(&mut self, capabilities: &Map<String, Value>) {
-        let names = |list: &Value, key: &str| {
-            let names = list.as_array()?.iter().filter_map(|one| one.get(key)?.as_str().map(str::to_owned));
-            Some(names.collect())
-        };
-        let listed = capabilities.get("modes").and_then(|modes| names(modes.get("availableModes")?, "id"));
-        let configured = || {
-            let options = capabilities.get("configOptions")?.as_array()?;
-            let is_mode = |option: &&Value| option.get("category").is_some_and(|category| category == "mode");
-            names(options.iter().find(is_mode)?.get("options")?, "value")
-        };
-        self.modes = listed.or_else(configured).or(self.modes.take());
-    }
-
     /// The modes that the running agent can be switched to, and that this client may choose.
     pub(super) fn modes(&self, session: &SessionView) -> Vec<ApprovalMode> {
         if session.me.role == Some(ClientRole::Observer) {
@@ -84,7 +67,7 @@ impl AgentOffer {
         let Some(start) = &session.state.start else { return ApprovalMode::ALL.to_vec() };
         let most = (!session.me.is_owner()).then(|| self.ceiling.unwrap_or(ApprovalMode::Ask));
         let works = |mode: &ApprovalMode| {
-            mode.works_for(start, self.modes.as_deref())
+            mode.works_for(start, session.state.capabilities.modes.as_deref())
                 && most.is_none_or(|most| mode.is_within(most, start.agent_type))
         };
         ApprovalMode::ALL.into_iter().filter(works).collect()

@@ -226,7 +226,7 @@ pub(super) fn clipped(model: &mut Model, layout: &Layout, clipped: Result<Clippe
 
 /// Inserts a picture into the prompt, if it can be sent.
 pub(super) fn insert_picture(model: &mut Model, name: &str, image: Image) {
-    if model.session.state.takes_images == Some(false) {
+    if model.session.state.capabilities.images == Some(false) {
         model.status.show("this agent accepts no images");
     } else if focus::types_prompt(model) {
         model.prompt.composer.picture(name, image);

@@ -252,12 +252,12 @@ fn a_picture_comes_out_of_the_clipboard_where_the_agent_takes_it() {
         paste(&mut screen, clipped);
         assert_eq!(screen.model.status.notice.as_deref(), Some(notice));
     }
-    let can = |image: bool| json!({ "subtype": "capabilities", "data": { "agentCapabilities": { "promptCapabilities": { "image": image } } } });
-    screen.tell("system", &can(true));
+    let can = |images: bool| json!({ "images": images });
+    screen.tell("capabilities", &can(true));
     paste(&mut screen, Ok(Clipped::Picture(image())));
     assert_eq!(screen.typed(), "[Image #1: clipboard]");
     screen.keys("<^c>");
-    screen.tell("system", &can(false));
+    screen.tell("capabilities", &can(false));
     paste(&mut screen, Ok(Clipped::Picture(image())));
     assert_eq!((screen.typed(), screen.model.status.notice.as_deref()), ("", Some("this agent accepts no images")));
     let mut late = Screen::new(AgentType::Acp);

@@ -47,6 +47,7 @@ impl Transcript {
         self.has_begun |= older.has_begun;
         self.is_cleared = older.is_cleared;
         self.tools.extend(older.tools.into_iter().map(|(id, at)| (id, at + moved)));
+        self.texts.extend(older.texts.into_iter().map(|(id, at)| (id, at + moved)));
         self.queued.extend(older.queued);
         self.questions.extend(older.questions);
         self.plan = self.plan.or(older.plan.map(|at| at + moved));
@@ -83,6 +84,7 @@ impl Transcript {
         if let Some(plan) = older.plan.take_if(|_| self.plan.is_some()) {
             older.change(plan, |cell| *cell = Cell::Empty);
         }
+        older.retract(&std::mem::take(&mut self.orphans.retracted));
         self.show_error_once(older.last_error.take());
         for (id, at) in std::mem::take(&mut self.orphans.closed) {
             match older.close(&id) {
@@ -158,5 +160,6 @@ impl Orphans {
         self.withdrawn.splice(..0, withdrawn);
         let closed = older.closed.into_iter().map(|(id, at)| (id, at.map(|at| at + moved)));
         self.closed.splice(..0, closed);
+        self.retracted.extend(older.retracted);
     }
 }

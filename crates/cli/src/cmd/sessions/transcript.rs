@@ -76,7 +76,13 @@ impl Transcript {
                 format!("\n[{}]\n", note.message.as_deref().unwrap_or("the conversation goes back"))
             }
             EventKind::Unrecognized { reason, .. } => format!("  [a line of the file was not understood: {reason}]\n"),
+            EventKind::RuleAdded(rule) => format!("\n[{}]\n", short(&rule.added_summary())),
+            EventKind::RuleRevoked(rule) => format!("\n[{}]\n", short(&rule.revoked_summary())),
             EventKind::System(_)
+            | EventKind::TextRetracted(_)
+            | EventKind::NativeSessionChanged { .. }
+            | EventKind::Capabilities(_)
+            | EventKind::McpServerStatus(_)
             | EventKind::SessionStarted(_)
             | EventKind::SessionEnded(_)
             | EventKind::TurnStarted { .. }

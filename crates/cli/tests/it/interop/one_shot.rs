@@ -30,8 +30,7 @@ fn turns_and_a_cancel(agent: Agent) {
     let run = stage.finish();
     run.exits(0);
     assert_eq!(run.one("toolCompleted")["outcome"], "cancelled", "{}", run.story());
-    let named = run.all("system").into_iter().filter(|event| event["subtype"] == "nativeSession");
-    assert_eq!(named.count(), 1, "{}", run.story());
+    assert_eq!(run.all("nativeSessionChanged").len(), 1, "{}", run.story());
     let heard = place.model.conversation().pop().unwrap().user_texts();
     assert!(heard.iter().any(|text| text.contains("remember plum")), "{heard:?}");
     assert!(wait::marked(&place.scratch).is_empty(), "{:#?}", wait::marked(&place.scratch));

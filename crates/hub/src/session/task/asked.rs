@@ -242,7 +242,7 @@ impl SessionTask {
         if rule.outlives_the_agent() {
             return Err(Refusal::SavedRule { rule_id });
         }
-        self.tell(EventKind::System(rule.revoked()));
+        self.tell(EventKind::RuleRevoked(rule));
         self.renew = matches!(self.agent, Agent::Up { .. });
         Ok(())
     }

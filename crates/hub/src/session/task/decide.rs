@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use multitap_event::{
-    ApprovalMode, ClientRef, Command, Decide, EditReview, EditedCall, EventKind, Question, Refused, Ruling, Timestamp,
+    ApprovalMode, ClientRef, Command, Decide, EditReview, EditedCall, EventKind, Question, Refused, Rule, Ruling,
+    Timestamp,
 };
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -15,7 +16,6 @@ use tokio::time::timeout;
 use super::SessionTask;
 use super::agent::NotReviewed;
 use crate::protocol::{Refusal, SessionReply};
-use crate::rule::Rule;
 use crate::session::ask::Reply;
 
 /// How many edited answers of a session may be under review at once; one more is refused.
@@ -142,7 +142,7 @@ impl SessionTask {
         self.said = None;
         self.tell(EventKind::PermissionSettled(ruling.clone()));
         if let Some(rule) = rule {
-            self.tell(EventKind::System(rule.added()));
+            self.tell(EventKind::RuleAdded(rule));
         }
         self.hand(permit, Command::Decide(decide));
         Ok(ruling)

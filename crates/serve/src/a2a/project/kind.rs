@@ -6,7 +6,6 @@ use multitap_event::{
 };
 use serde_json::Value;
 
-use super::{DISCARDED, VOID};
 use crate::a2a::frame::StateChange;
 
 /// Whether clients are shown nothing when it happens: it only says what later frames carry, or has no form here.
@@ -20,6 +19,11 @@ pub(super) fn is_quiet(kind: &EventKind) -> bool {
             | EventKind::ToolStarted(_)
             | EventKind::FileChanged(_)
             | EventKind::SessionStarted(_)
+            | EventKind::NativeSessionChanged { .. }
+            | EventKind::Capabilities(_)
+            | EventKind::McpServerStatus(_)
+            | EventKind::RuleAdded(_)
+            | EventKind::RuleRevoked(_)
             | EventKind::RawDelta { .. }
             | EventKind::TodoList(_)
             | EventKind::Retry(_)
@@ -30,8 +34,7 @@ pub(super) fn is_quiet(kind: &EventKind) -> bool {
     )
 }
 
-/// What clients have to know of what the session tells of itself: whether what happens is kept, and which words are void
-/// because the model begins them again.
+/// What clients have to know of a notice: whether the log is durable.
 pub(super) fn news(note: &SystemNote) -> Option<StateChange> {
     match note.subtype.as_str() {
         SystemSubtype::LOG => {
@@ -40,7 +43,6 @@ pub(super) fn news(note: &SystemNote) -> Option<StateChange> {
             change.more.extend(note.message.clone().filter(|_| !durable).map(|message| ("warning", message.into())));
             Some(change)
         }
-        DISCARDED => Some(more(VOID, note.data.get("messageIds")?.clone())),
         _ => None,
     }
 }

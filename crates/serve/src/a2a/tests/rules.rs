@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use multitap_a2a::devtool::{URI, coder};
 use multitap_a2a::{Dialect, Update};
-use multitap_event::{Event, EventKind, SystemNote, SystemSubtype};
+use multitap_event::{Event, EventKind, SystemNote, SystemSubtype, TextRetraction};
 use multitap_testkit::script;
 use serde_json::{Value, json};
 
@@ -241,9 +241,9 @@ fn what_is_not_kept_and_what_is_void_is_told() {
     let notes = [
         (SystemSubtype::LOG, json!({ "durable": false }), "the disk is full"),
         (SystemSubtype::LOG, json!({ "durable": true }), "the log is kept again"),
-        ("discarded", json!({ "messageIds": ["m-1"] }), "the model begins this text again"),
-        ("compacted", json!({}), "there is room again"),
     ];
+    let retracted = EventKind::TextRetracted(TextRetraction::interrupted(vec!["m-1".into()]));
+    events.insert(said + 1, Event { kind: retracted, ..events[said].clone() });
     for (subtype, data, message) in notes.into_iter().rev() {
         let Value::Object(data) = data else { panic!("an object") };
         let note = SystemNote { subtype: subtype.to_owned(), message: Some(message.to_owned()), data };

@@ -75,9 +75,9 @@ impl Plain {
             EventKind::PermissionWithdrawn(gone) => {
                 self.questions.retain(|question| question.question_id != gone.question_id);
             }
-            EventKind::System(note) if note.subtype == "discarded" => {
-                let message = note.message.as_deref().unwrap_or("the agent begins this text again");
-                shown.stderr.push(format!("[discarded] {message}"));
+            EventKind::TextRetracted(text) => {
+                let message = text.message.as_deref().unwrap_or("the model starts this text again");
+                shown.stderr.push(format!("[retracted] {message}"));
             }
             EventKind::System(note) if ["sandbox", SystemSubtype::LOG].contains(&note.subtype.as_str()) => {
                 let told = note.message.as_ref().map(|message| format!("[{}] {message}", note.subtype));
@@ -91,6 +91,11 @@ impl Plain {
                 }
             }
             EventKind::SessionStarted(_)
+            | EventKind::NativeSessionChanged { .. }
+            | EventKind::Capabilities(_)
+            | EventKind::McpServerStatus(_)
+            | EventKind::RuleAdded(_)
+            | EventKind::RuleRevoked(_)
             | EventKind::Reasoning(_)
             | EventKind::TodoList(_)
             | EventKind::System(_)

@@ -11,8 +11,8 @@ use crate::interop::agent::{Agent, Thinking};
 use crate::interop::stage::{Place, Run};
 
 pub(super) fn native_id(run: &Run) -> String {
-    let changed = run.all("system").into_iter().rfind(|event| event["subtype"] == "nativeSession");
-    let id = changed.map_or(&run.one("sessionStarted")["nativeSessionId"], |event| &event["data"]["nativeSessionId"]);
+    let changed = run.all("nativeSessionChanged");
+    let id = &changed.last().copied().unwrap_or(run.one("sessionStarted"))["nativeSessionId"];
     id.as_str().unwrap_or_else(|| panic!("no native id\n{}", run.story())).to_owned()
 }
 

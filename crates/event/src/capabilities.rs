@@ -1,0 +1,88 @@
+//! What an agent can do, and how its MCP servers are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What the agent can do and how it is set up. Emitted when the agent starts, and again when something changes: a field
+/// that is absent is unknown, or has not changed since the last event of this kind.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentCapabilities {
+    /// The agent's name for people, such as `OpenCode`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Whether a prompt can hold images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<bool>,
+    /// Whether a prompt can join the running turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steering: Option<bool>,
+    /// The approval modes the agent offers, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modes: Option<Vec<String>>,
+    /// Whether the agent stores a conversation before its first prompt, so that even an empty one can be resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stores_empty_conversations: Option<bool>,
+    /// The agent's own description of itself, in its own words. Nothing in Multitap depends on it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub data: Map<String, Value>,
+}
+
+impl AgentCapabilities {
+    /// Takes over what a later event changes. The agent's own description is not carried along: it can be large.
+    pub fn update(&mut self, later: &Self) {
+        let Self { agent_name, model, images, steering, modes, stores_empty_conversations, data: _ } = later;
+        fn replace<T: Clone>(known: &mut Option<T>, later: &Option<T>) {
+            if later.is_some() {
+                known.clone_from(later);
+            }
+        }
+        replace(&mut self.agent_name, agent_name);
+        replace(&mut self.model, model);
+        replace(&mut self.images, images);
+        replace(&mut self.steering, steering);
+        replace(&mut self.modes, modes);
+        replace(&mut self.stores_empty_conversations, stores_empty_conversations);
+    }
+}
+
+/// How one MCP server of the agent is now.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct McpServerStatus {
+    pub name: String,
+    /// In the agent's own word, such as `connected`, `ready` or `failed`.
+    pub status: String,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The names of its tools, where the agent lists them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+}
+
+impl McpServerStatus {
+    /// The status of a server whose agent never says how it is, only that it accepted it.
+    pub const GIVEN: &str = "given";
+
+    pub fn new(name: impl Into<String>, status: impl Into<String>) -> Self {
+        Self { name: name.into(), status: status.into(), ..Self::default() }
+    }
+
+    /// One line for people.
+    pub fn summary(&self) -> String {
+        let Self { name, status, error, tools } = self;
+        let status = if status == Self::GIVEN { "given to the agent" } else { status };
+        let tools = match tools.as_deref().map(<[_]>::len).filter(|_| status == "connected") {
+            None => String::new(),
+            Some(0) => ", no tools".to_owned(),
+            Some(1) => ", 1 tool".to_owned(),
+            Some(count) => format!(", {count} tools"),
+        };
+        let error = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        format!("MCP server {name}: {status}{tools}{error}")
+    }
+}

@@ -1,0 +1,57 @@
+//! Rules: permission answers that hold for later calls as well, shown to people and revocable.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ChoiceKind, ClientRef, OptionId, Question, Ruling, Timestamp, option};
+
+/// A rule that an "always" answer made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rule {
+    /// The id of the question it came from.
+    pub rule_id: String,
+    /// What was asked, for people.
+    pub title: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    pub option_id: OptionId,
+    pub kind: ChoiceKind,
+    /// Who gave the answer.
+    pub by: ClientRef,
+    pub at: Timestamp,
+}
+
+impl Rule {
+    /// The rule that a ruling makes, if its answer holds for later calls.
+    pub fn of(question: &Question, ruling: &Ruling) -> Option<Self> {
+        if !matches!(ruling.kind, ChoiceKind::AllowAlways | ChoiceKind::RejectAlways) {
+            return None;
+        }
+        Some(Self {
+            rule_id: question.question_id.as_str().to_owned(),
+            title: question.title.clone(),
+            tool_name: question.tool_name.clone(),
+            option_id: ruling.selected_option_id.clone(),
+            kind: ruling.kind,
+            by: ruling.settled_by.clone(),
+            at: ruling.at,
+        })
+    }
+
+    /// Whether the agent stores it in its settings. Other rules end with the agent's process.
+    pub fn outlives_the_agent(&self) -> bool {
+        self.option_id.as_str() == option::PROCEED_ALWAYS_AND_SAVE
+    }
+
+    /// What `ruleAdded` says to people, in one line.
+    pub fn added_summary(&self) -> String {
+        let word = if self.kind.allows() { "allowed" } else { "denied" };
+        format!("{word} from now on: {}", self.title)
+    }
+
+    /// What `ruleRevoked` says to people, in one line.
+    pub fn revoked_summary(&self) -> String {
+        format!("asked again from now on: {}", self.title)
+    }
+}
