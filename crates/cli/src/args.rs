@@ -169,6 +169,8 @@ pub(crate) struct RunArgs {
     ///   {"type":"setThinking","tokens"?:…}
     ///   {"type":"query","what":"commands"|"models"|"mcpStatus"|"account"|"context"}
     ///   {"type":"withdraw","promptId":…}
+    ///   {"type":"revoke","ruleId":…}
+    ///   {"type":"kick","clientId":…}
     /// The end of the input ends the session, after the running turn and the prompts that wait.
     #[arg(long, verbatim_doc_comment, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) input_format: InputFormat,

@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use multitap_a2a::devtool::{SlashArgument, SlashCommand};
 use multitap_event::{ClientRef, ClientRole, SessionId};
-use multitap_hub::{Journal, Session, SessionRecord};
+use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use multitap_process::{Connector, LocalConnection, connectors, is_of_agent};
 use multitap_serve::{
-    Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Scheme, Tokens,
-    Wanted,
+    Access, Door, DoorConfig, DoorError, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Scheme, Tokens, Wanted,
 };
 
 use crate::args::{AccessArgs, DoorArgs};
@@ -79,11 +78,11 @@ impl Host for Shared {
 
     fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
         // Only before it has begun: whoever comes later is led to it.
-        Box::pin(async { Err(HostError::NotYet) })
+        Box::pin(async { Err(Refusal::NotReady) })
     }
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+        Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
     fn shows(&self, _: &SessionRecord) -> bool {
@@ -97,11 +96,11 @@ impl Host for Shared {
 
     fn commands(&self) -> Hosted<'_, Option<Vec<SlashCommand>>> {
         // Only before it has begun: later its agent is asked.
-        Box::pin(async { Err(HostError::NotYet) })
+        Box::pin(async { Err(Refusal::NotReady) })
     }
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
-        Box::pin(async { Err(HostError::NotYet) })
+        Box::pin(async { Err(Refusal::NotReady) })
     }
 
     fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {

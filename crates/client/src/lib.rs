@@ -107,6 +107,6 @@ pub use client::{AgentClient, AgentClientBuilder, StartError};
 pub use history::{StoredEvents, read_stored};
 pub use multitap_adapter::{History, HistoryError, StoredSession};
 pub use multitap_event::*;
-pub use multitap_hub::{CancelError, CommandError, DecideError, PromptError, WhenBusy, WithdrawError};
+pub use multitap_hub::{Refusal, SessionCall, SessionReply, WhenBusy};
 pub use outcome::{Outcome, ToolUse, TouchedFile};
 pub use session::{AgentSession, Events};

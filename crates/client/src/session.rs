@@ -1,7 +1,7 @@
 //! The handle on a live session: what a program holds.
 
 use multitap_event::{AgentError, ClientRef, Decide, Event, Prompt, PromptId, Query, Ruling, SessionId};
-use multitap_hub::{CancelError, CommandError, DecideError, Feed, PromptError, Session, Told, WhenBusy, WithdrawError};
+use multitap_hub::{Feed, Refusal, Session, SessionCall, SessionReply, Told, WhenBusy};
 
 /// A live session with one agent. Dropping it ends the agent.
 #[derive(Debug)]
@@ -56,69 +56,74 @@ impl AgentSession {
         &mut self.events
     }
 
+    /// Does what a call says. The methods below are the same call by call.
+    pub async fn call(&self, call: SessionCall) -> Result<SessionReply, Refusal> {
+        self.session.call(call, self.me.clone()).await
+    }
+
     /// Begins a turn, or waits in line while one runs.
-    pub async fn prompt(&self, prompt: Prompt) -> Result<PromptId, PromptError> {
+    pub async fn prompt(&self, prompt: Prompt) -> Result<PromptId, Refusal> {
         self.prompt_when(prompt, WhenBusy::Queue).await
     }
 
     /// The same, with a choice of what happens while a turn runs.
-    pub async fn prompt_when(&self, prompt: Prompt, when_busy: WhenBusy) -> Result<PromptId, PromptError> {
+    pub async fn prompt_when(&self, prompt: Prompt, when_busy: WhenBusy) -> Result<PromptId, Refusal> {
         self.session.prompt(prompt, when_busy, self.me.clone()).await
     }
 
     /// Takes back a prompt that still waits.
-    pub async fn withdraw(&self, prompt: PromptId) -> Result<(), WithdrawError> {
+    pub async fn withdraw(&self, prompt: PromptId) -> Result<(), Refusal> {
         self.session.withdraw(prompt, self.me.clone()).await
     }
 
     /// Answers a question. The first valid answer wins; every other is refused and hears why.
-    pub async fn decide(&self, decide: Decide) -> Result<Ruling, DecideError> {
+    pub async fn decide(&self, decide: Decide) -> Result<Ruling, Refusal> {
         self.decide_as(decide, self.me.clone()).await
     }
 
     /// The same, in the name of somebody else.
-    pub async fn decide_as(&self, decide: Decide, by: ClientRef) -> Result<Ruling, DecideError> {
+    pub async fn decide_as(&self, decide: Decide, by: ClientRef) -> Result<Ruling, Refusal> {
         self.session.decide(decide, by).await
     }
 
     /// Cancels the running turn; the session goes on.
-    pub async fn cancel(&self) -> Result<(), CancelError> {
+    pub async fn cancel(&self) -> Result<(), Refusal> {
         self.session.cancel(self.me.clone()).await
     }
 
     /// Changes the approval mode: a unified word, or one of the agent's own.
-    pub async fn set_mode(&self, mode: impl Into<String>) -> Result<(), CommandError> {
+    pub async fn set_mode(&self, mode: impl Into<String>) -> Result<(), Refusal> {
         self.session.set_mode(mode, self.me.clone()).await
     }
 
     /// Changes the model.
-    pub async fn set_model(&self, model: impl Into<String>) -> Result<(), CommandError> {
+    pub async fn set_model(&self, model: impl Into<String>) -> Result<(), Refusal> {
         self.session.set_model(model, self.me.clone()).await
     }
 
     /// Limits how many tokens the agent may think; nothing gives it back its own choice.
-    pub async fn set_thinking(&self, tokens: Option<u32>) -> Result<(), CommandError> {
+    pub async fn set_thinking(&self, tokens: Option<u32>) -> Result<(), Refusal> {
         self.session.set_thinking(tokens, self.me.clone()).await
     }
 
     /// Asks the agent about itself; the answer comes as a `system` event.
-    pub async fn query(&self, what: Query) -> Result<(), CommandError> {
+    pub async fn query(&self, what: Query) -> Result<(), Refusal> {
         self.session.query(what, self.me.clone()).await
     }
 
     /// Puts an error into the log, where everybody who reads it sees it in its place.
-    pub async fn report(&self, error: AgentError) -> Result<(), CommandError> {
+    pub async fn report(&self, error: AgentError) -> Result<(), Refusal> {
         self.session.report(error).await
     }
 
     /// Ends the session when the running turn and the waiting prompts are done. Read the events to their end.
-    pub async fn finish(&self) -> Result<(), CommandError> {
+    pub async fn finish(&self) -> Result<(), Refusal> {
         self.session.finish().await
     }
 
     /// Cancels the running turn, takes back the waiting prompts, and ends the session when the turn is over. Read the
     /// events to their end.
-    pub async fn stop(&self) -> Result<(), CommandError> {
+    pub async fn stop(&self) -> Result<(), Refusal> {
         self.session.stop().await
     }
 

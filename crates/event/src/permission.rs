@@ -434,30 +434,85 @@ pub struct Withdrawal {
     pub reason: Option<String>,
 }
 
-/// Why an answer does not count.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why an answer does not count. Its JSON is tagged by `code`, which is stable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "code", rename_all = "camelCase")]
 pub enum Refused {
     #[error("there is no question {question}")]
-    UnknownQuestion { question: QuestionId },
+    UnknownQuestion {
+        #[serde(rename = "questionId")]
+        question: QuestionId,
+    },
     #[error("question {question} does not offer {option}: it offers {}", list(.offered))]
-    NotOffered { question: QuestionId, option: OptionId, offered: Vec<OptionId> },
+    NotOffered {
+        #[serde(rename = "questionId")]
+        question: QuestionId,
+        #[serde(rename = "optionId")]
+        option: OptionId,
+        offered: Vec<OptionId>,
+    },
     #[error("this answer does not fit question {question}: {why}")]
-    DoesNotFit { question: QuestionId, why: String },
+    #[serde(rename = "invalidAnswer")]
+    DoesNotFit {
+        #[serde(rename = "questionId")]
+        question: QuestionId,
+        #[serde(rename = "reason")]
+        why: String,
+    },
     /// The question stays open.
     #[error("the edit of this answer to question {question} is refused: {why}")]
-    EditRefused { question: QuestionId, why: String, offered: Vec<OptionId> },
+    EditRefused {
+        #[serde(rename = "questionId")]
+        question: QuestionId,
+        #[serde(rename = "editRefused")]
+        why: String,
+        offered: Vec<OptionId>,
+    },
     #[error("an observer may not answer")]
     Observer,
     /// Others save no rules, and go no further than the mode that an owner chose.
     #[error("option {option} of question {question} is for an owner of this session: choose one of {}", list(.offered))]
-    OwnerOnly { question: QuestionId, option: OptionId, offered: Vec<OptionId> },
+    OwnerOnly {
+        #[serde(rename = "questionId")]
+        question: QuestionId,
+        #[serde(rename = "optionId")]
+        option: OptionId,
+        offered: Vec<OptionId>,
+    },
     #[error(
         "question {} was settled by {} ({}) with {} at {}",
         .0.question_id, .0.settled_by.client, .0.settled_by.door, .0.selected_option_id, .0.at
     )]
-    AlreadySettled(Box<Ruling>),
+    #[serde(rename = "questionSettled")]
+    AlreadySettled(#[serde(serialize_with = "who_settled")] Box<Ruling>),
     #[error("question {question} was withdrawn at {at}")]
-    Withdrawn { question: QuestionId, at: Timestamp },
+    #[serde(rename = "questionWithdrawn")]
+    Withdrawn {
+        #[serde(rename = "questionId")]
+        question: QuestionId,
+        at: Timestamp,
+    },
+}
+
+/// What a late answer is told of the ruling: who, through which door, with which option, when.
+fn who_settled<S: serde::Serializer>(ruling: &Ruling, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Settled<'a> {
+        question_id: &'a QuestionId,
+        settled_by: SettledBy<'a>,
+        selected_option_id: &'a OptionId,
+        kind: ChoiceKind,
+        at: Timestamp,
+    }
+    #[derive(Serialize)]
+    struct SettledBy<'a> {
+        client: &'a str,
+        door: Door,
+    }
+    let Ruling { question_id, selected_option_id, kind, settled_by, at, .. } = ruling;
+    let settled_by = SettledBy { client: &settled_by.client, door: settled_by.door };
+    Settled { question_id, settled_by, selected_option_id, kind: *kind, at: *at }.serialize(serializer)
 }
 
 fn list(ids: &[OptionId]) -> String {

@@ -9,20 +9,18 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use multitap_event::{ClientId, ClientRef, Command, Decide, Prompt, PromptId, Ruling, SessionId};
+use multitap_event::{ClientRef, SessionId};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use self::task::FarTask;
 use self::task::Heard;
 use crate::entry::Entry;
-use crate::journal::{JournalError, Page, Part};
 use crate::past::Past;
+use crate::protocol::{PageCall, PageReply, Refusal, SessionCall, SessionReply};
 use crate::reach::{Reach, Reached, Standing};
+use crate::session::Session;
 use crate::session::task::INBOX;
-use crate::session::{
-    CancelError, CommandError, DecideError, KickError, PromptError, RevokeError, Session, WhenBusy, WithdrawError,
-};
 use crate::state::State;
 use crate::tail::{Retain, Tail};
 
@@ -30,26 +28,14 @@ use crate::tail::{Retain, Tail};
 const HEARD: usize = 256;
 
 /// What the other process answers, in its own time.
-pub type Answer<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+pub type Answer<T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send>>;
 
 /// The way to the process that owns a session. Who asks is known there: it is whoever this way belongs to.
 pub trait Elsewhere: fmt::Debug + Send + Sync + 'static {
-    fn prompt(&self, prompt: Prompt, when_busy: WhenBusy) -> Answer<PromptId, PromptError>;
+    fn call(&self, call: SessionCall) -> Answer<SessionReply>;
 
-    fn withdraw(&self, prompt: PromptId) -> Answer<(), WithdrawError>;
-
-    fn decide(&self, decide: Decide) -> Answer<Ruling, DecideError>;
-
-    fn cancel(&self) -> Answer<(), CancelError>;
-
-    fn pass(&self, command: Command) -> Answer<(), CommandError>;
-
-    fn revoke(&self, rule_id: String) -> Answer<(), RevokeError>;
-
-    fn kick(&self, client: ClientId) -> Answer<(), KickError>;
-
-    /// Part of the log. Waits while the way is broken: what is in the log must not look lost.
-    fn page(&self, part: Part) -> Answer<Page, JournalError>;
+    /// Part of the log. Waits while the connection is broken: what is in the log must not look lost.
+    fn page(&self, page: PageCall) -> Answer<PageReply>;
 }
 
 /// What is known of such a session at first.

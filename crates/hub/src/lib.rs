@@ -15,6 +15,7 @@ mod journal;
 mod launch;
 mod live;
 mod past;
+mod protocol;
 mod reach;
 mod rule;
 mod session;
@@ -32,11 +33,12 @@ pub use journal::{
 };
 pub use launch::{Launch, Launching};
 pub use live::LiveOutput;
+pub use protocol::{
+    ClientsReply, GapNotice, JoinCall, JoinReply, PageCall, PageReply, PromptReply, Refusal, RulesReply, SessionCall,
+    SessionReply, SessionRequest, SnapshotReply,
+};
 pub use reach::{Reach, Reached};
 pub use rule::Rule;
 pub use session::task::{History, Linger};
-pub use session::{
-    CancelError, CommandError, DecideError, Join, JoinError, JoinFrom, Joined, KickError, PromptError, ReplayGap,
-    RestartError, RevokeError, STUCK, Session, WhenBusy, WithdrawError,
-};
+pub use session::{Join, JoinFrom, Joined, ReplayGap, STUCK, Session, WhenBusy};
 pub use state::{Mark, Output, Presence, Queued, State, ToolCall, ToolStatus, Turn};

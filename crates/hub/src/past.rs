@@ -19,7 +19,10 @@ impl Past {
     pub(crate) async fn page(&self, session: &SessionId, part: Part) -> Result<Page, JournalError> {
         match self {
             Self::Journal(journal) => journal.page(session.clone(), part).await,
-            Self::Elsewhere(elsewhere) => elsewhere.page(part).await,
+            Self::Elsewhere(elsewhere) => match elsewhere.page(part.into()).await {
+                Ok(page) => Ok(Page { entries: page.entries, last_seq: page.last }),
+                Err(refusal) => Err(JournalError::Other(refusal.to_string())),
+            },
         }
     }
 }

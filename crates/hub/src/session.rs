@@ -1,7 +1,6 @@
 //! The handle on a session: what doors and screens hold. Cheap to clone.
 
 mod ask;
-mod error;
 pub(crate) mod log;
 pub(crate) mod outbox;
 mod pending;
@@ -12,20 +11,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentError, ClientId, ClientRef, Command, Decide, LaunchError, Prompt, PromptId, Query, Ruling, SessionConfig,
-    SessionId,
+    AgentError, ClientId, ClientRef, Decide, Door, Prompt, PromptId, Query, Ruling, SessionConfig, SessionId,
 };
+use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::ask::Ask;
-pub use self::error::{
-    CancelError, CommandError, DecideError, JoinError, KickError, PromptError, RestartError, RevokeError, WithdrawError,
-};
 use crate::entry::Entry;
 use crate::feed::Feed;
 use crate::journal::{Edge, JournalError, Page, Part};
 use crate::past::Past;
+use crate::protocol::{PageCall, PageReply, Refusal, SessionCall, SessionReply};
 use crate::reach::{Reach, Reached};
 use crate::rule::Rule;
 use crate::state::State;
@@ -35,7 +32,8 @@ use crate::tail::{Found, Tail};
 pub const STUCK: Duration = Duration::from_secs(10);
 
 /// What to do with a prompt while a turn runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum WhenBusy {
     /// It waits until the running turn and the prompts before it are done.
     #[default]
@@ -44,16 +42,6 @@ pub enum WhenBusy {
     Steer,
     /// The running turn is cancelled and this prompt comes next.
     Interrupt,
-}
-
-impl std::fmt::Display for WhenBusy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Queue => "queue",
-            Self::Steer => "steer",
-            Self::Interrupt => "interrupt",
-        })
-    }
 }
 
 /// How a client joins.
@@ -135,7 +123,7 @@ pub struct Joined {
 }
 
 /// A place that is not in this log: it was lost with the power, or never was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayGap {
     pub asked: u64,
     /// The last event there is.
@@ -224,14 +212,29 @@ impl Session {
         self.reached.clone()
     }
 
+    /// Does what a client asks. The methods below are the same call by call.
+    pub async fn call(&self, call: SessionCall, by: ClientRef) -> Result<SessionReply, Refusal> {
+        self.ask(|reply| Ask::Call { call, by, reply }).await?
+    }
+
     /// Joins: the log from a place on, then what happens.
-    pub async fn join(&self, join: Join) -> Result<Joined, JoinError> {
-        self.ask(|reply| Ask::Join { join, reply }).await.ok_or(JoinError::SessionEnded)?
+    pub async fn join(&self, join: Join) -> Result<Joined, Refusal> {
+        self.ask(|reply| Ask::Join { join, reply }).await?
     }
 
     /// What the session is now.
     pub async fn snapshot(&self) -> Option<Box<State>> {
-        self.ask(|reply| Ask::Snapshot { reply }).await
+        // Anybody may look.
+        let anybody = ClientRef::new("multitap", Door::Host);
+        match self.call(SessionCall::Snapshot, anybody).await {
+            Ok(SessionReply::Snapshot(reply)) => Some(reply.snapshot),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    /// A page of the log for a client.
+    pub async fn page_for(&self, call: &PageCall) -> Result<PageReply, Refusal> {
+        Ok(self.page(call.part(self.last())?).await?.into())
     }
 
     /// Part of the log, such as what comes before the events a client has. What the journal does not have, because it
@@ -275,43 +278,49 @@ impl Session {
     }
 
     /// Begins a turn; while one runs, what `when_busy` says.
-    pub async fn prompt(&self, prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, PromptError> {
-        self.ask(|reply| Ask::Prompt { prompt, when_busy, from, reply }).await.ok_or(PromptError::SessionEnded)?
+    pub async fn prompt(&self, prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, Refusal> {
+        match self.call(SessionCall::Prompt { prompt, when_busy: Some(when_busy) }, from).await? {
+            SessionReply::Prompt(reply) => Ok(reply.prompt_id),
+            other => Err(other.unexpected()),
+        }
     }
 
-    /// Takes back a prompt that still waits.
-    pub async fn withdraw(&self, prompt: PromptId, by: ClientRef) -> Result<(), WithdrawError> {
-        self.ask(|reply| Ask::Withdraw { prompt, by, reply }).await.ok_or(WithdrawError::SessionEnded)?
+    /// Removes a prompt from the queue.
+    pub async fn withdraw(&self, prompt: PromptId, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::Withdraw { prompt_id: prompt }, by).await.map(drop)
     }
 
     /// Answers a question. The first valid answer wins; every other is refused and hears why.
-    pub async fn decide(&self, decide: Decide, by: ClientRef) -> Result<Ruling, DecideError> {
-        self.ask(|reply| Ask::Decide { decide, by, reply }).await.ok_or(DecideError::SessionEnded)?
+    pub async fn decide(&self, decide: Decide, by: ClientRef) -> Result<Ruling, Refusal> {
+        match self.call(SessionCall::Decide(decide), by).await? {
+            SessionReply::Decide(ruling) => Ok(*ruling),
+            other => Err(other.unexpected()),
+        }
     }
 
     /// Cancels the running turn; the session goes on.
-    pub async fn cancel(&self, by: ClientRef) -> Result<(), CancelError> {
-        self.ask(|reply| Ask::Cancel { by, reply }).await.ok_or(CancelError::Command(CommandError::SessionEnded))?
+    pub async fn cancel(&self, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::Cancel, by).await.map(drop)
     }
 
     /// Changes the approval mode: a unified word, or one of the agent's own.
-    pub async fn set_mode(&self, mode: impl Into<String>, by: ClientRef) -> Result<(), CommandError> {
-        self.pass(Command::SetMode { mode: mode.into() }, by).await
+    pub async fn set_mode(&self, mode: impl Into<String>, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::SetMode { mode: mode.into() }, by).await.map(drop)
     }
 
     /// Changes the model.
-    pub async fn set_model(&self, model: impl Into<String>, by: ClientRef) -> Result<(), CommandError> {
-        self.pass(Command::SetModel { model: model.into() }, by).await
+    pub async fn set_model(&self, model: impl Into<String>, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::SetModel { model: model.into() }, by).await.map(drop)
     }
 
     /// Limits how many tokens the agent may think; nothing gives it back its own choice.
-    pub async fn set_thinking(&self, tokens: Option<u32>, by: ClientRef) -> Result<(), CommandError> {
-        self.pass(Command::SetThinking { tokens }, by).await
+    pub async fn set_thinking(&self, tokens: Option<u32>, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::SetThinking { tokens }, by).await.map(drop)
     }
 
     /// Asks the agent about itself; the answer comes as a `system` event.
-    pub async fn query(&self, what: Query, by: ClientRef) -> Result<(), CommandError> {
-        self.pass(Command::Query { what }, by).await
+    pub async fn query(&self, what: Query, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::Query { what }, by).await.map(drop)
     }
 
     /// What was allowed or denied for good.
@@ -319,36 +328,35 @@ impl Session {
         self.snapshot().await.map(|state| state.rules).unwrap_or_default()
     }
 
-    /// Takes such an answer back. The agent is started anew when it rests, since no agent can be told to forget one.
-    pub async fn revoke(&self, rule_id: impl Into<String>, by: ClientRef) -> Result<(), RevokeError> {
-        let rule_id = rule_id.into();
-        self.ask(|reply| Ask::Revoke { rule_id, by, reply }).await.ok_or(RevokeError::SessionEnded)?
+    /// Revokes such a rule. The agent is restarted when it is idle, since no agent can be told to forget one.
+    pub async fn revoke(&self, rule_id: impl Into<String>, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::Revoke { rule_id: rule_id.into() }, by).await.map(drop)
     }
 
-    /// Sends a client away.
-    pub async fn kick(&self, client: ClientId, by: ClientRef) -> Result<(), KickError> {
-        self.ask(|reply| Ask::Kick { client, by, reply }).await.ok_or(KickError::SessionEnded)?
+    /// Kicks a client.
+    pub async fn kick(&self, client: ClientId, by: ClientRef) -> Result<(), Refusal> {
+        self.call(SessionCall::Kick { client_id: client }, by).await.map(drop)
     }
 
     /// Puts an error into the log, where everybody who reads it sees it in its place.
-    pub async fn report(&self, error: AgentError) -> Result<(), CommandError> {
-        self.ask(|reply| Ask::Report { error, reply }).await.ok_or(CommandError::SessionEnded)?
+    pub async fn report(&self, error: AgentError) -> Result<(), Refusal> {
+        self.ask(|reply| Ask::Report { error, reply }).await?
     }
 
     /// Starts the agent again after it is gone, with the conversation it had.
-    pub async fn restart(&self, config: Option<SessionConfig>) -> Result<(), RestartError> {
+    pub async fn restart(&self, config: Option<SessionConfig>) -> Result<(), Refusal> {
         let config = config.map(Box::new);
-        self.ask(|reply| Ask::Restart { config, reply }).await.ok_or(RestartError::SessionEnded)?
+        self.ask(|reply| Ask::Restart { config, reply }).await?
     }
 
-    /// Ends the session when the running turn and the waiting prompts are done.
-    pub async fn finish(&self) -> Result<(), CommandError> {
-        self.ask(|reply| Ask::Finish { reply }).await.ok_or(CommandError::SessionEnded)?
+    /// Ends the session when the running turn and the queued prompts are done.
+    pub async fn finish(&self) -> Result<(), Refusal> {
+        self.ask(|reply| Ask::Finish { reply }).await?
     }
 
-    /// Cancels the running turn, takes back the waiting prompts, and ends the session when the turn is over.
-    pub async fn stop(&self) -> Result<(), CommandError> {
-        self.ask(|reply| Ask::Stop { reply }).await.ok_or(CommandError::SessionEnded)?
+    /// Cancels the running turn, withdraws the queued prompts, and ends the session when the turn is over.
+    pub async fn stop(&self) -> Result<(), Refusal> {
+        self.ask(|reply| Ask::Stop { reply }).await?
     }
 
     /// Ends the session now; a running turn is cut off.
@@ -362,14 +370,10 @@ impl Session {
         head.wait_for(|head| head.over).await.ok(); // a task that is gone without a word is over too
     }
 
-    async fn pass(&self, command: Command, by: ClientRef) -> Result<(), CommandError> {
-        self.ask(|reply| Ask::Pass { command, by, reply }).await.ok_or(CommandError::SessionEnded)?
-    }
-
-    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Option<T> {
+    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Refusal> {
         let (reply, answer) = oneshot::channel();
-        self.inbox.send(ask(reply)).await.ok()?;
-        answer.await.ok()
+        self.inbox.send(ask(reply)).await.map_err(|_| Refusal::SessionEnded)?;
+        answer.await.map_err(|_| Refusal::SessionEnded)
     }
 }
 
@@ -379,11 +383,5 @@ fn kept(page: Result<Page, JournalError>) -> Result<Vec<Entry>, JournalError> {
         Ok(page) => Ok(page.entries),
         Err(JournalError::NoSuchSession(_)) => Ok(Vec::new()),
         Err(error) => Err(error),
-    }
-}
-
-impl From<LaunchError> for RestartError {
-    fn from(error: LaunchError) -> Self {
-        Self::Launch(Box::new(error))
     }
 }

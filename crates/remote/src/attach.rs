@@ -4,8 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use multitap_hub::{FarStart, Session};
-use serde_json::json;
+use multitap_hub::{FarStart, JoinCall, JoinReply, Refusal, Session};
 use tokio::sync::{mpsc, watch};
 use tokio_util::task::TaskTracker;
 
@@ -13,7 +12,6 @@ use crate::address::Address;
 use crate::calls::{CALLS, Calls, Link};
 use crate::dial::{Cut, Line};
 use crate::run::Runner;
-use crate::wire::Joined;
 
 /// Where to, and as whom.
 #[derive(Clone)]
@@ -42,7 +40,7 @@ pub enum AttachError {
     #[error("{message} ({status})")]
     Refused { status: u16, message: String },
     #[error("{0}")]
-    NotJoined(String),
+    NotJoined(Refusal),
     #[error("the connection was cut: {0}")]
     Cut(Cut),
     #[error("the answer to session/join cannot be understood: {0}")]
@@ -65,8 +63,8 @@ impl AttachError {
 
 /// Attaches to a session. From then on broken connections are made anew.
 pub async fn attach(to: Attach) -> Result<Attached, AttachError> {
-    let (line, joined) = Line::open(&to, &json!({})).await?;
-    let Joined { session_id, epoch, client, snapshot, .. } = joined;
+    let (line, joined) = Line::open(&to, JoinCall::default()).await?;
+    let JoinReply { session_id, epoch, client, snapshot, .. } = joined;
     let state = snapshot.ok_or_else(|| AttachError::Unreadable("it has no snapshot".to_owned()))?;
     let seq = state.seq;
     let (calls_tx, calls) = mpsc::channel(CALLS);

@@ -1,51 +1,60 @@
-//! What is asked of the other process: each question with its method and a time limit.
+//! Requests to the other process, each with a time limit.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use multitap_event::{ClientId, Command, Decide, Prompt, PromptId, Ruling};
-use multitap_hub::{
-    Answer, CancelError, CommandError, DecideError, Edge, Elsewhere, JournalError, KickError, Page, Part, PromptError,
-    RevokeError, WhenBusy, WithdrawError,
-};
-use serde::de::DeserializeOwned;
+use multitap_hub::{Answer, Elsewhere, PageCall, PageReply, Refusal, SessionCall, SessionReply, SessionRequest};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::refused;
-use crate::wire::{Pages, Problem, entry};
-
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many questions may wait to be sent.
+/// Maximum number of requests that wait to be sent.
 pub(crate) const CALLS: usize = 64;
 
-/// A question on its way, and where its answer goes.
+/// A request on its way, and where its answer goes.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) method: &'static str,
+    pub(crate) method: String,
     pub(crate) params: Value,
-    pub(crate) reply: oneshot::Sender<Result<Box<RawValue>, Failed>>,
+    pub(crate) reply: oneshot::Sender<Result<Box<RawValue>, CallError>>,
 }
 
-/// Why there is no answer, or not the one that was hoped for.
+/// Why there is no result.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum Failed {
-    #[error("{}", .0.message)]
-    Refused(Problem),
+pub(crate) enum CallError {
+    #[error(transparent)]
+    Refused(Refusal),
     #[error("the connection to the session is lost, so this was not sent: try again when it is back")]
-    Unsent,
+    NotSent,
     #[error("the connection broke before an answer came: this may have been done or not")]
     Broken,
     #[error("no answer came within {} s: this may have been done or not", PATIENCE.as_secs())]
     Timeout,
-    #[error("the answer cannot be understood: {0}")]
+    #[error("cannot read the answer: {0}")]
     Unreadable(Arc<str>),
 }
 
-/// How the connection is.
+impl From<CallError> for Refusal {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Refused(refusal) => refusal,
+            CallError::NotSent | CallError::Broken | CallError::Timeout | CallError::Unreadable(_) => {
+                Self::Connection { message: error.to_string() }
+            }
+        }
+    }
+}
+
+impl From<serde_json::Error> for CallError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Unreadable(error.to_string().into())
+    }
+}
+
+/// State of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Link {
     Up,
@@ -54,7 +63,7 @@ pub(crate) enum Link {
     Gone,
 }
 
-/// Hands questions to whoever has the connection.
+/// Sends requests to whoever has the connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Calls {
     calls: mpsc::Sender<Call>,
@@ -66,26 +75,21 @@ impl Calls {
         Self { calls, link }
     }
 
-    async fn ask<T: DeserializeOwned>(&self, method: &'static str, params: Value) -> Result<T, Failed> {
+    async fn ask(&self, request: &SessionRequest) -> Result<Box<RawValue>, CallError> {
+        let (method, params) = request.to_request();
         let (reply, answer) = oneshot::channel();
         let asked = async {
-            self.calls.send(Call { method, params, reply }).await.map_err(|_| Failed::Unsent)?;
-            answer.await.unwrap_or(Err(Failed::Broken))
+            self.calls.send(Call { method, params, reply }).await.map_err(|_| CallError::NotSent)?;
+            answer.await.unwrap_or(Err(CallError::Broken))
         };
-        let answer = timeout(PATIENCE, asked).await.unwrap_or(Err(Failed::Timeout))?;
-        serde_json::from_str(answer.get()).map_err(|error| Failed::Unreadable(error.to_string().into()))
+        timeout(PATIENCE, asked).await.unwrap_or(Err(CallError::Timeout))
     }
 
-    /// It is done, or it is not.
-    async fn done(&self, method: &'static str, params: Value) -> Result<(), Failed> {
-        self.ask::<Value>(method, params).await.map(drop)
-    }
-
-    /// Asks for something that can be asked for again, until there is an answer or no way left.
-    async fn insist<T: DeserializeOwned>(mut self, method: &'static str, params: Value) -> Result<T, Failed> {
+    /// Repeats a request that changes nothing, until there is an answer or the connection is gone for good.
+    async fn insist(mut self, request: &SessionRequest) -> Result<Box<RawValue>, CallError> {
         loop {
-            let failed = match self.ask(method, params.clone()).await {
-                Err(failed @ (Failed::Unsent | Failed::Broken | Failed::Timeout)) => failed,
+            let failed = match self.ask(request).await {
+                Err(failed @ (CallError::NotSent | CallError::Broken | CallError::Timeout)) => failed,
                 other => return other,
             };
             let link = self.link.wait_for(|link| *link != Link::Down).await.map(|link| *link);
@@ -97,86 +101,19 @@ impl Calls {
 }
 
 impl Elsewhere for Calls {
-    fn prompt(&self, prompt: Prompt, when_busy: WhenBusy) -> Answer<PromptId, PromptError> {
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Accepted {
-            prompt_id: PromptId,
-        }
-        let (calls, mut params) = (self.clone(), json!(prompt));
-        params["whenBusy"] = when_busy.to_string().into();
+    fn call(&self, call: SessionCall) -> Answer<SessionReply> {
+        let calls = self.clone();
         Box::pin(async move {
-            let accepted = calls.ask::<Accepted>("prompt", params).await;
-            accepted.map(|accepted| accepted.prompt_id).map_err(refused::prompt)
+            let result = calls.ask(&SessionRequest::Call(call.clone())).await?;
+            Ok(SessionReply::read(&call, result.get()).map_err(CallError::from)?)
         })
     }
 
-    fn withdraw(&self, prompt: PromptId) -> Answer<(), WithdrawError> {
+    fn page(&self, page: PageCall) -> Answer<PageReply> {
         let calls = self.clone();
         Box::pin(async move {
-            let withdrawn = calls.done("withdraw", json!({ "promptId": prompt })).await;
-            withdrawn.map_err(|failed| refused::withdraw(failed, prompt))
-        })
-    }
-
-    fn decide(&self, decide: Decide) -> Answer<Ruling, DecideError> {
-        let calls = self.clone();
-        Box::pin(async move {
-            let ruling = calls.ask("decide", json!(decide)).await;
-            ruling.map_err(|failed| refused::decide(failed, &decide))
-        })
-    }
-
-    fn cancel(&self) -> Answer<(), CancelError> {
-        let calls = self.clone();
-        Box::pin(async move { calls.done("cancel", json!({})).await.map_err(refused::cancel) })
-    }
-
-    fn pass(&self, command: Command) -> Answer<(), CommandError> {
-        let calls = self.clone();
-        Box::pin(async move {
-            let (method, params) = match command {
-                Command::SetMode { mode } => ("setMode", json!({ "mode": mode })),
-                Command::SetModel { model } => ("setModel", json!({ "model": model })),
-                Command::SetThinking { tokens: Some(tokens) } => ("setThinking", json!({ "tokens": tokens })),
-                Command::SetThinking { tokens: None } => ("setThinking", json!({})),
-                Command::Query { what } => ("query", json!({ "what": what })),
-                Command::Cancel => ("cancel", json!({})),
-                Command::Prompt(_) | Command::Steer(_) | Command::Decide(_) => {
-                    let why = "prompts and answers have a way of their own";
-                    return Err(CommandError::Elsewhere(why.to_owned()));
-                }
-            };
-            calls.done(method, params).await.map_err(refused::command)
-        })
-    }
-
-    fn revoke(&self, rule_id: String) -> Answer<(), RevokeError> {
-        let calls = self.clone();
-        Box::pin(async move {
-            let revoked = calls.done("revoke", json!({ "ruleId": rule_id })).await;
-            revoked.map_err(|failed| refused::revoke(failed, rule_id))
-        })
-    }
-
-    fn kick(&self, client: ClientId) -> Answer<(), KickError> {
-        let calls = self.clone();
-        Box::pin(async move {
-            let kicked = calls.done("kick", json!({ "clientId": client })).await;
-            kicked.map_err(|failed| refused::kick(failed, client))
-        })
-    }
-
-    fn page(&self, part: Part) -> Answer<Page, JournalError> {
-        let calls = self.clone();
-        let params = match part.edge {
-            Edge::After(seq) => json!({ "after": seq, "limit": part.limit }),
-            Edge::Before(seq) => json!({ "before": seq, "limit": part.limit }),
-        };
-        Box::pin(async move {
-            let pages: Pages = calls.insist("session/page", params).await.map_err(|failed| refused::page(&failed))?;
-            let entries = pages.events.iter().filter_map(|event| entry(event)).collect();
-            Ok(Page { entries, last_seq: pages.last })
+            let result = calls.insist(&SessionRequest::Page(page)).await?;
+            Ok(serde_json::from_str(result.get()).map_err(CallError::from)?)
         })
     }
 }

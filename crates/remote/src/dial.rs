@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use multitap_hub::{JoinCall, JoinReply, SessionRequest};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -17,7 +18,7 @@ use tokio_tungstenite::tungstenite::{self, Message};
 
 use crate::address::Way;
 use crate::attach::{Attach, AttachError};
-use crate::wire::{Frame, Joined, Problem, request};
+use crate::wire::{Frame, request};
 
 /// How long it may take until there is a connection and the session is joined.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -54,11 +55,11 @@ pub enum Cut {
 }
 
 impl Line {
-    /// Connects, and joins the session there, from now on or after what came already (`params`).
-    pub(crate) async fn open(to: &Attach, params: &Value) -> Result<(Self, Joined), AttachError> {
+    /// Connects, and joins the session there, from now on or after what came already (`join`).
+    pub(crate) async fn open(to: &Attach, join: JoinCall) -> Result<(Self, JoinReply), AttachError> {
         let opened = async {
             let mut line = Self { socket: connect(to).await? };
-            let joined = line.join(params).await?;
+            let joined = line.join(join).await?;
             Ok((line, joined))
         };
         match timeout(CONNECT, opened).await {
@@ -68,18 +69,16 @@ impl Line {
     }
 
     /// Joins again: what comes before the answer is not of this joining.
-    pub(crate) async fn join(&mut self, params: &Value) -> Result<Joined, AttachError> {
-        self.say(request(JOIN, "session/join", params)).await.map_err(AttachError::Cut)?;
+    pub(crate) async fn join(&mut self, join: JoinCall) -> Result<JoinReply, AttachError> {
+        self.say(request(JOIN, &SessionRequest::Join(join))).await.map_err(AttachError::Cut)?;
         loop {
             match self.hear().await.map_err(AttachError::Cut)? {
                 Frame::Answer { id: JOIN, answer: Ok(joined) } => {
                     return serde_json::from_str(joined.get())
                         .map_err(|error| AttachError::Unreadable(error.to_string()));
                 }
-                Frame::Answer { id: JOIN, answer: Err(Problem { message, .. }) } => {
-                    return Err(AttachError::NotJoined(message));
-                }
-                Frame::Event(_) | Frame::Gap { .. } | Frame::Answer { .. } | Frame::Other => {}
+                Frame::Answer { id: JOIN, answer: Err(refusal) } => return Err(AttachError::NotJoined(refusal)),
+                Frame::Event(_) | Frame::Gap(_) | Frame::Answer { .. } | Frame::Other => {}
             }
         }
     }

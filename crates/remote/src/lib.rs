@@ -10,7 +10,6 @@ mod address;
 mod attach;
 mod calls;
 mod dial;
-mod refused;
 mod run;
 mod tls;
 mod wire;

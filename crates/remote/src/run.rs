@@ -5,17 +5,16 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use multitap_event::SessionId;
-use multitap_hub::{FarEnd, Left};
-use serde_json::json;
+use multitap_hub::{FarEnd, GapNotice, JoinCall, JoinReply, Left};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep};
 
 use crate::address::Way;
 use crate::attach::{Attach, AttachError};
-use crate::calls::{Call, Failed, Link};
+use crate::calls::{Call, CallError, Link};
 use crate::dial::{Cut, JOIN, Line};
-use crate::wire::{Frame, Joined, request};
+use crate::wire::{Frame, call};
 
 /// How soon a new connection is tried, and how seldom at last.
 const SOON: Duration = Duration::from_millis(100);
@@ -25,12 +24,9 @@ const FAR: Duration = Duration::from_secs(10 * 60);
 /// And one on this machine, or one that is there without the session: it may be starting again.
 const NEAR: Duration = Duration::from_secs(10);
 
-/// We were sent away.
+/// Close codes of a host: the session is over, and this client was kicked.
+const SESSION_OVER: u16 = 4000;
 const KICKED: u16 = 4001;
-/// The other side ends it.
-const GOING_AWAY: u16 = 1001;
-/// And why, if it is the session's end.
-const SESSION_OVER: &str = "the session is over";
 
 pub(crate) struct Runner {
     to: Attach,
@@ -41,7 +37,7 @@ pub(crate) struct Runner {
     far: FarEnd,
     calls: mpsc::Receiver<Call>,
     link: watch::Sender<Link>,
-    pending: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, Failed>>>,
+    pending: HashMap<u64, oneshot::Sender<Result<Box<RawValue>, CallError>>>,
     asked: u64,
 }
 
@@ -98,10 +94,10 @@ impl Runner {
             };
             self.link.send_replace(Link::Down);
             // Nobody waits for an answer that cannot come.
-            self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(Failed::Broken))));
+            self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
             match &cut {
                 Cut::Closed { code: KICKED, reason } => break Over::SentAway(reason.clone()),
-                Cut::Closed { code: GOING_AWAY, reason } if reason == SESSION_OVER => break Over::Gone(reason.clone()),
+                Cut::Closed { code: SESSION_OVER, reason } => break Over::Gone(reason.clone()),
                 Cut::Closed { .. } | Cut::Broken(_) => tracing::info!(%cut, "the connection is lost"),
             }
             match self.again(&cut).await {
@@ -141,15 +137,15 @@ impl Runner {
                 self.last = self.last.max(entry.seq());
                 self.far.told(entry).await?;
             }
-            Frame::Gap { next, snapshot: Some(state) } => {
+            Frame::Gap(GapNotice { next, snapshot: Some(state), .. }) => {
                 self.last = self.last.max(next.saturating_sub(1));
                 self.far.skipped(next, state).await?;
             }
-            Frame::Gap { snapshot: None, .. } => self.over_the_gap(line).await?,
+            Frame::Gap(GapNotice { snapshot: None, .. }) => self.over_the_gap(line).await?,
             Frame::Answer { id, answer } => {
                 if let Some(reply) = self.pending.remove(&id) {
                     // Whoever asked may have given up.
-                    reply.send(answer.map_err(Failed::Refused)).ok();
+                    reply.send(answer.map_err(CallError::Refused)).ok();
                 }
             }
             Frame::Other => {}
@@ -160,13 +156,13 @@ impl Runner {
     /// Events are lost, and nobody said what the session is without them: it is joined anew, so that this is known. Those
     /// that came after them are not lost, and are asked for by whoever wants them.
     async fn over_the_gap(&mut self, line: &mut Line) -> Result<(), End> {
-        let joined = match line.join(&json!({})).await {
+        let joined = match line.join(JoinCall::default()).await {
             Ok(joined) => joined,
             Err(AttachError::Cut(cut)) => return Err(cut.into()),
             Err(error) => return Err(Cut::Broken(error.to_string()).into()),
         };
         // Answers that came meanwhile were not looked at.
-        self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(Failed::Broken))));
+        self.pending.drain().for_each(|(_, reply)| drop(reply.send(Err(CallError::Broken))));
         if let Some(state) = joined.snapshot {
             self.last = state.seq;
             self.far.skipped(state.seq + 1, state).await?;
@@ -174,11 +170,11 @@ impl Runner {
         Ok(self.far.found(joined.client).await?)
     }
 
-    async fn ask(&mut self, line: &mut Line, call: Call) -> Result<(), End> {
+    async fn ask(&mut self, line: &mut Line, Call { method, params, reply }: Call) -> Result<(), End> {
         self.pending.retain(|_, reply| !reply.is_closed());
         self.asked += 1;
-        let text = request(self.asked, call.method, &call.params);
-        self.pending.insert(self.asked, call.reply);
+        let text = call(self.asked, &method, &params);
+        self.pending.insert(self.asked, reply);
         Ok(line.say(text).await?)
     }
 
@@ -207,10 +203,10 @@ impl Runner {
         }
     }
 
-    async fn try_again(&mut self) -> Result<Result<(Line, Joined), AttachError>, Over> {
+    async fn try_again(&mut self) -> Result<Result<(Line, JoinReply), AttachError>, Over> {
         let to = self.to.clone();
-        let params = json!({ "after": self.last, "epoch": self.epoch, "sessionId": self.session });
-        self.refuse_until(async move { Line::open(&to, &params).await }).await
+        let join = JoinCall { session_id: Some(self.session.clone()), ..JoinCall::after(self.last, Some(self.epoch)) };
+        self.refuse_until(async move { Line::open(&to, join).await }).await
     }
 
     /// Waits for something, and tells whoever asks meanwhile that nothing can be sent.
@@ -220,13 +216,13 @@ impl Runner {
             tokio::select! {
                 () = self.far.left() => return Err(Over::Left),
                 done = &mut done => return Ok(done),
-                Some(call) = self.calls.recv() => drop(call.reply.send(Err(Failed::Unsent))),
+                Some(call) = self.calls.recv() => drop(call.reply.send(Err(CallError::NotSent))),
             }
         }
     }
 
     /// Whether it goes on where we were.
-    fn check(&self, joined: &Joined) -> Result<(), Over> {
+    fn check(&self, joined: &JoinReply) -> Result<(), Over> {
         if joined.gap.is_some() || joined.epoch != self.epoch {
             let why = "the end of this session's log was lost with its host: attach again to see it as it is now";
             return Err(Over::Gone(why.to_owned()));

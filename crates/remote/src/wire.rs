@@ -1,56 +1,42 @@
 //! The frames of `dialect=events`, as far as we read and write them. Pure.
 
-use multitap_event::{ClientRef, SessionId};
-use multitap_hub::{Entry, State};
+use multitap_hub::{Entry, GapNotice, Refusal, SessionRequest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// What came.
 #[derive(Debug)]
 pub(crate) enum Frame {
     Event(Entry),
-    /// Events are lost there, up to this one; and what the session is without them, if that is told.
-    Gap {
-        next: u64,
-        snapshot: Option<Box<State>>,
-    },
+    /// Events are lost there.
+    Gap(GapNotice),
     Answer {
         id: u64,
-        answer: Result<Box<RawValue>, Problem>,
+        answer: Result<Box<RawValue>, Refusal>,
     },
     /// Something that this version does not know, or is not for us.
     Other,
 }
 
-/// An error as it stands in an answer.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Problem {
-    pub(crate) code: i64,
+/// The `error` of a response.
+#[derive(Deserialize)]
+struct Problem {
     #[serde(default)]
-    pub(crate) message: String,
+    message: String,
     #[serde(default)]
-    pub(crate) data: Value,
+    data: Value,
 }
 
-/// The answer to `session/join`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Joined {
-    pub(crate) session_id: SessionId,
-    pub(crate) epoch: u64,
-    pub(crate) client: ClientRef,
-    #[serde(default)]
-    pub(crate) snapshot: Option<Box<State>>,
-    #[serde(default)]
-    pub(crate) gap: Option<Value>,
-}
-
-/// The answer to `session/page`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Pages {
-    pub(crate) events: Vec<Box<RawValue>>,
-    pub(crate) last: u64,
+impl From<Problem> for Refusal {
+    /// A host of another version may send no code, or one that this version does not know.
+    fn from(problem: Problem) -> Self {
+        let data = match problem.data {
+            Value::Object(data) => data,
+            _ => Map::new(),
+        };
+        Self::read(problem.message, data)
+    }
 }
 
 #[derive(Deserialize)]
@@ -71,42 +57,28 @@ impl Frame {
     pub(crate) fn read(text: &str) -> Self {
         let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Self::Other };
         match (line.method.as_deref(), line.params) {
-            (Some("event"), Some(params)) => return entry(params).map_or(Self::Other, Self::Event),
-            (Some("replayGap"), Some(params)) => return gap(params).unwrap_or(Self::Other),
+            (Some("event"), Some(params)) => return Entry::read(params.get()).map_or(Self::Other, Self::Event),
+            (Some("replayGap"), Some(params)) => {
+                return serde_json::from_str(params.get()).map_or(Self::Other, Self::Gap);
+            }
             (Some(_), _) => return Self::Other,
             (None, _) => {}
         }
         let Some(id) = line.id.as_ref().and_then(Value::as_u64) else { return Self::Other };
         match (line.result, line.error) {
-            (_, Some(problem)) => Self::Answer { id, answer: Err(problem) },
+            (_, Some(problem)) => Self::Answer { id, answer: Err(problem.into()) },
             (Some(result), None) => Self::Answer { id, answer: Ok(result) },
             (None, None) => Self::Other,
         }
     }
 }
 
-fn gap(json: &RawValue) -> Option<Frame> {
-    #[derive(Deserialize)]
-    struct Gap {
-        next: u64,
-        #[serde(default)]
-        snapshot: Option<Box<State>>,
-    }
-    let Gap { next, snapshot } = serde_json::from_str(json.get()).ok()?;
-    Some(Frame::Gap { next, snapshot })
+pub(crate) fn request(id: u64, request: &SessionRequest) -> String {
+    let (method, params) = request.to_request();
+    call(id, &method, &params)
 }
 
-/// The event as it was written, to the letter.
-pub(crate) fn entry(json: &RawValue) -> Option<Entry> {
-    #[derive(Deserialize)]
-    struct Numbered {
-        seq: u64,
-    }
-    let Numbered { seq } = serde_json::from_str(json.get()).ok()?;
-    Some(Entry::stored(seq, json.get()))
-}
-
-pub(crate) fn request(id: u64, method: &str, params: &Value) -> String {
+pub(crate) fn call(id: u64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
@@ -142,7 +114,7 @@ mod tests {
         assert_eq!((entry.seq(), entry.json().len()), (7, events.len() + r#"{"x":[0],"seq":7}"#.len()));
         let many_keys: String = (0..200_000).map(|number| format!("\"k{number}\":1,")).collect();
         let gap = Frame::read(&format!(r#"{{"method":"replayGap","params":{{{many_keys}"next":5}}}}"#));
-        assert!(matches!(gap, Frame::Gap { next: 5, .. }));
+        assert!(matches!(gap, Frame::Gap(GapNotice { next: 5, .. })));
         let answer = Frame::read(&format!(r#"{{"id":1,"error":{{"code":1,"data":{{{many_keys}"x":1}}}}}}"#));
         assert!(matches!(answer, Frame::Answer { id: 1, answer: Err(_) }));
     }
@@ -153,11 +125,13 @@ mod tests {
             assert!(matches!(Frame::read(text), Frame::Other), "{text}");
         }
         let gap = Frame::read(r#"{"method":"replayGap","params":{"after":1,"next":5}}"#);
-        assert!(matches!(gap, Frame::Gap { next: 5, snapshot: None }));
+        assert!(matches!(gap, Frame::Gap(GapNotice { next: 5, snapshot: None, .. })));
         let gap = Frame::read(r#"{"method":"replayGap","params":{"after":1,"next":5,"snapshot":{"seq":7}}}"#);
-        assert!(matches!(gap, Frame::Gap { next: 5, snapshot: Some(state) } if state.seq == 7));
+        assert!(matches!(gap, Frame::Gap(GapNotice { next: 5, snapshot: Some(state), .. }) if state.seq == 7));
         let refused = Frame::read(r#"{"id":3,"error":{"code":-32011,"message":"late","data":{"at":"then"}}}"#);
-        let Frame::Answer { id: 3, answer: Err(problem) } = refused else { panic!() };
-        assert_eq!((problem.code, problem.message.as_str(), &problem.data["at"]), (-32011, "late", &json!("then")));
+        let Frame::Answer { id: 3, answer: Err(refusal) } = refused else { panic!() };
+        assert_eq!(refusal, Refusal::Unknown { code: None, message: "late".to_owned() }, "a host of an older version");
+        let refused = Frame::read(r#"{"id":3,"error":{"code":-32002,"message":"idle","data":{"code":"noTurn"}}}"#);
+        assert!(matches!(refused, Frame::Answer { id: 3, answer: Err(Refusal::NoTurn) }));
     }
 }

@@ -7,12 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use multitap_a2a::devtool::SlashCommand;
-use multitap_event::{AgentError, ClientRef, SessionId};
-use multitap_hub::{Journal, Session, SessionRecord};
+use multitap_event::{ClientRef, SessionId};
+use multitap_hub::{Journal, Refusal, Session, SessionRecord};
 use serde_json::{Map, Value};
 
 /// What a host answers, in its own time.
-pub type Hosted<'a, T> = Pin<Box<dyn Future<Output = Result<T, HostError>> + Send + 'a>>;
+pub type Hosted<'a, T> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send + 'a>>;
 
 /// Has the sessions that a door leads to.
 pub trait Host: fmt::Debug + Send + Sync + 'static {
@@ -108,25 +108,4 @@ pub struct Opened {
     pub session: Session,
     /// For people, a sentence each.
     pub notices: Vec<String>,
-}
-
-/// The session is not to be had.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum HostError {
-    /// What the client wants is wrong or not allowed: it may ask again for something else.
-    #[error("{setting}: {why}")]
-    Setting { setting: &'static str, why: String },
-    #[error("there is no session {0}")]
-    NoSuchSession(SessionId),
-    /// Another process has it.
-    #[error("session {session} is live in process {pid}")]
-    LiveElsewhere { session: SessionId, pid: u32 },
-    #[error("this host has as many sessions at work as it takes: try again when one of them rests")]
-    TooMany,
-    #[error("the session behind this door has not begun yet: try again in a moment")]
-    NotYet,
-    #[error(transparent)]
-    Agent(Box<AgentError>),
-    #[error("multitap is shutting down")]
-    ShutDown,
 }

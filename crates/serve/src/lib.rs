@@ -14,5 +14,5 @@ mod rpc;
 mod ws;
 
 pub use guard::{Access, AccessError, BadToken, Caller, SUBPROTOCOL, Scheme, SecurityScheme, TokenError, Tokens};
-pub use host::{Host, HostError, Hosted, Opened, Peer, PeerIdentity, Wanted};
+pub use host::{Host, Hosted, Opened, Peer, PeerIdentity, Wanted};
 pub use http::{Door, DoorConfig, DoorError, Limits, PrivateConfig, ServiceConfig};

@@ -21,6 +21,7 @@ use multitap_hub::Session;
 
 use self::query::{Speech, Wanted};
 use crate::a2a;
+use crate::error;
 use crate::guard::{Caller, SUBPROTOCOL};
 use crate::http::{Seat, Shared, problem};
 use crate::rpc::{Peer, Socket, Transport};
@@ -77,7 +78,7 @@ async fn enter(
             let client = caller.client(way);
             match events::Connection::new(door, client, session, after, wanted.epoch).await {
                 Ok(connection) => hand_over(upgrade, held, limit, |peer| connection.run(peer)),
-                Err(error) => refuse(&error),
+                Err(refusal) => refuse(&error::from_refusal(&refusal)),
             }
         }
     }

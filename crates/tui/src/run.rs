@@ -13,7 +13,7 @@ use crossterm::event::{Event as Input, KeyEventKind, MouseEventKind};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use multitap_event::{ClientRef, Timestamp};
-use multitap_hub::{Feed, FeedEnd, Join, JoinError, JoinFrom, Reach, Session, Told, WhenBusy};
+use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Reach, Refusal, Session, Told, WhenBusy};
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -96,7 +96,7 @@ pub enum ScreenError {
     #[error("the terminal cannot be used")]
     Terminal(#[from] io::Error),
     #[error(transparent)]
-    Join(#[from] JoinError),
+    Join(#[from] Refusal),
 }
 
 /// Shows a session until the user leaves or it is over. The lease still holds the screen then, for the next session.

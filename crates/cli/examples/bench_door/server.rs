@@ -8,8 +8,8 @@ use multitap_event::{
     AgentEnd, AgentKind, AgentType, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig, SessionId,
     SessionStart, TextChunk, Timestamp, TurnEnd, TurnStatus, link,
 };
-use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Session, SessionRecord};
-use multitap_serve::{Access, Door, DoorConfig, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_hub::{Hub, Journal, Launch, Launching, Linger, Open, Refusal, Session, SessionRecord};
+use multitap_serve::{Access, Door, DoorConfig, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use tokio_util::task::TaskTracker;
 
@@ -58,11 +58,11 @@ impl Host for One {
     }
 
     fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::NotYet) })
+        Box::pin(async { Err(Refusal::NotReady) })
     }
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+        Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
     fn journal(&self) -> Arc<dyn Journal> {
@@ -78,7 +78,7 @@ impl Host for One {
     }
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
-        Box::pin(async { Err(HostError::TooMany) })
+        Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
     fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {

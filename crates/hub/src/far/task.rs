@@ -5,16 +5,17 @@
 use std::sync::Arc;
 
 use multitap_event::ClientRef;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, Elsewhere, FarStart};
+use super::{Elsewhere, FarStart};
 use crate::entry::Entry;
 use crate::feed::Feed;
 use crate::past::Past;
+use crate::protocol::{ClientsReply, Refusal, RulesReply, SessionCall, SessionReply, SnapshotReply};
 use crate::reach::{Reach, Standing};
-use crate::session::{Ask, CommandError, Join, Joined, RestartError};
+use crate::session::{Ask, Join, Joined};
 use crate::state::State;
 use crate::tail::{Reader, Tail};
 
@@ -154,31 +155,44 @@ impl FarTask {
     }
 
     fn on_ask(&mut self, ask: Ask) {
-        let far = self.elsewhere.clone();
         match ask {
             Ask::Join { join, reply } => drop(reply.send(Ok(self.join(&join)))),
-            Ask::Snapshot { reply } => drop(reply.send(self.start.state.clone())),
-            Ask::Prompt { prompt, when_busy, reply, .. } => self.pass_on(far.prompt(prompt, when_busy), reply),
-            Ask::Withdraw { prompt, reply, .. } => self.pass_on(far.withdraw(prompt), reply),
-            Ask::Decide { decide, reply, .. } => self.pass_on(far.decide(decide), reply),
-            Ask::Cancel { reply, .. } => self.pass_on(far.cancel(), reply),
-            Ask::Pass { command, reply, .. } => self.pass_on(far.pass(command), reply),
-            Ask::Revoke { rule_id, reply, .. } => self.pass_on(far.revoke(rule_id), reply),
-            Ask::Kick { client, reply, .. } => self.pass_on(far.kick(client), reply),
-            Ask::Report { reply, .. } | Ask::Finish { reply } | Ask::Stop { reply } => {
-                drop(reply.send(Err(CommandError::Elsewhere(only_there()))));
+            Ask::Call { call, reply, .. } => match self.look(&call) {
+                Some(looked) => drop(reply.send(Ok(looked))),
+                None => {
+                    let answer = self.elsewhere.call(call);
+                    // A caller that went away wants no answer.
+                    self.under_way.spawn(async move { drop(reply.send(answer.await)) });
+                }
+            },
+            Ask::Report { reply, .. } | Ask::Restart { reply, .. } | Ask::Finish { reply } | Ask::Stop { reply } => {
+                drop(reply.send(Err(Refusal::NotHere)));
             }
-            Ask::Restart { reply, .. } => drop(reply.send(Err(RestartError::Elsewhere(only_there())))),
         }
     }
 
-    /// Asks there, and answers here. A caller that went away wants no answer.
-    fn pass_on<T: Send + 'static, E: Send + 'static>(
-        &mut self,
-        answer: Answer<T, E>,
-        reply: oneshot::Sender<Result<T, E>>,
-    ) {
-        self.under_way.spawn(async move { drop(reply.send(answer.await)) });
+    /// Answers a call that only looks at the state, which is known here.
+    fn look(&self, call: &SessionCall) -> Option<SessionReply> {
+        let FarStart { id, epoch, state, .. } = &self.start;
+        match call {
+            SessionCall::Clients => Some(SessionReply::Clients(ClientsReply { clients: state.clients.clone() })),
+            SessionCall::Rules => Some(SessionReply::Rules(RulesReply { rules: state.rules.clone() })),
+            SessionCall::Snapshot => Some(SessionReply::Snapshot(SnapshotReply {
+                session_id: id.clone(),
+                epoch: *epoch,
+                snapshot: state.clone(),
+            })),
+            SessionCall::Prompt { .. }
+            | SessionCall::Decide(_)
+            | SessionCall::Cancel
+            | SessionCall::Withdraw { .. }
+            | SessionCall::SetMode { .. }
+            | SessionCall::SetModel { .. }
+            | SessionCall::SetThinking { .. }
+            | SessionCall::Query { .. }
+            | SessionCall::Kick { .. }
+            | SessionCall::Revoke { .. } => None,
+        }
     }
 
     /// Whoever joins here is the one client that we are there.
@@ -194,8 +208,4 @@ impl FarTask {
         let snapshot = place.snapshot.then(|| state.clone());
         Joined { client: client.clone(), feed, snapshot, gap: place.gap, epoch: *epoch }
     }
-}
-
-fn only_there() -> String {
-    "this session runs in another process: that can only be done there".to_owned()
 }

@@ -10,11 +10,11 @@ use multitap_event::{
     Refused,
 };
 
-use super::error::{Barred, CommandError, KickError};
+use crate::protocol::Refusal;
 use crate::rule::Rule;
 
-/// How many of those who were sent away are remembered.
-const SENT_AWAY: usize = 4096;
+/// Maximum number of kicked clients that are remembered.
+const KICKED: usize = 4096;
 
 /// What is allowed in a session, and to whom.
 #[derive(Debug)]
@@ -22,21 +22,21 @@ pub(super) struct Rights {
     agent: AgentType,
     /// The mode that an owner chose last: nobody else goes beyond it.
     ceiling: Option<Mode>,
-    sent_away: VecDeque<ClientId>,
+    kicked: VecDeque<ClientId>,
 }
 
 impl Rights {
     pub(super) fn new(agent: AgentType, ceiling: Option<Mode>) -> Self {
-        Self { agent, ceiling, sent_away: VecDeque::new() }
+        Self { agent, ceiling, kicked: VecDeque::new() }
     }
 
     /// Whether a client may do more than look.
-    pub(super) fn may_act(&self, client: &ClientRef) -> Result<(), Barred> {
+    pub(super) fn may_act(&self, client: &ClientRef) -> Result<(), Refusal> {
         if client.role == Some(ClientRole::Observer) {
-            return Err(Barred::Observer);
+            return Err(Refusal::Observer);
         }
         match &client.client_id {
-            Some(id) if self.sent_away.contains(id) => Err(Barred::SentAway),
+            Some(id) if self.kicked.contains(id) => Err(Refusal::Kicked),
             Some(_) | None => Ok(()),
         }
     }
@@ -47,7 +47,7 @@ impl Rights {
     }
 
     /// Whether a client may ask for that mode.
-    pub(super) fn may_choose(&self, word: &str, by: &ClientRef) -> Result<(), CommandError> {
+    pub(super) fn may_choose(&self, word: &str, by: &ClientRef) -> Result<(), Refusal> {
         // What the agent does not know it refuses itself.
         let Ok(mode) = Mode::parse(self.agent, word) else { return Ok(()) };
         let Some(most) = self.within(by) else { return Ok(()) };
@@ -56,7 +56,7 @@ impl Rights {
             // Nobody knows what it lets run: it may be put back where the owner had it.
             Mode::Native(_) => self.ceiling.as_ref() == Some(&mode),
         };
-        if fits { Ok(()) } else { Err(CommandError::Beyond { word: mode.to_string(), most }) }
+        if fits { Ok(()) } else { Err(Refusal::BeyondCeiling { mode: mode.to_string(), ceiling: most }) }
     }
 
     /// The agent confirmed a mode that a client chose. An owner's choice is how far the others may go from now on.
@@ -97,20 +97,20 @@ impl Rights {
         by.is_owner() || (by.client_id.is_some() && by.client_id == rule.by.client_id)
     }
 
-    /// Sends a client away, if that may be.
-    pub(super) fn send_away(&mut self, client: &ClientRef, by: &ClientRef) -> Result<(), KickError> {
+    /// Kicks a client, if that is allowed.
+    pub(super) fn kick(&mut self, client: &ClientRef, by: &ClientRef) -> Result<(), Refusal> {
         if by.client_id.is_none() || by.client_id != client.client_id {
             if !by.is_owner() {
-                return Err(KickError::NotOwner);
+                return Err(Refusal::NotOwner);
             }
             if client.role.is_none() {
-                return Err(KickError::AtHome);
+                return Err(Refusal::HostClient);
             }
         }
-        if self.sent_away.len() == SENT_AWAY {
-            self.sent_away.pop_front();
+        if self.kicked.len() == KICKED {
+            self.kicked.pop_front();
         }
-        self.sent_away.extend(client.client_id.clone());
+        self.kicked.extend(client.client_id.clone());
         Ok(())
     }
 }
@@ -176,28 +176,28 @@ mod tests {
     }
 
     #[test]
-    fn owners_send_others_away_and_nobody_the_host() {
+    fn owners_kick_others_and_nobody_kicks_the_host() {
         let mut rights = Rights::new(AgentType::Builtin, None);
         let (owner, screen) = (client("own", Some(ClientRole::Owner)), client("ann", None));
         let other = client("con-2", Some(ClientRole::Controller));
-        assert_eq!(rights.send_away(&other, &controller()), Err(KickError::NotOwner));
-        assert_eq!(rights.send_away(&screen, &controller()), Err(KickError::NotOwner));
-        assert_eq!(rights.send_away(&screen, &owner), Err(KickError::AtHome));
+        assert_eq!(rights.kick(&other, &controller()), Err(Refusal::NotOwner));
+        assert_eq!(rights.kick(&screen, &controller()), Err(Refusal::NotOwner));
+        assert_eq!(rights.kick(&screen, &owner), Err(Refusal::HostClient));
         assert_eq!(rights.may_act(&other), Ok(()));
         for by in [&owner, &screen, &other] {
-            assert_eq!(rights.send_away(&other, by), Ok(()), "{by:?}");
+            assert_eq!(rights.kick(&other, by), Ok(()), "{by:?}");
         }
-        assert_eq!(rights.may_act(&other), Err(Barred::SentAway));
+        assert_eq!(rights.may_act(&other), Err(Refusal::Kicked));
         assert_eq!(rights.may_act(&controller()), Ok(()));
     }
 
     #[test]
-    fn those_who_were_sent_away_do_not_grow_without_end() {
+    fn kicked_clients_do_not_grow_without_end() {
         let mut rights = Rights::new(AgentType::Builtin, None);
-        for number in 0..2 * SENT_AWAY {
+        for number in 0..2 * KICKED {
             let other = client(&number.to_string(), Some(ClientRole::Controller));
-            rights.send_away(&other, &client("ann", None)).unwrap();
+            rights.kick(&other, &client("ann", None)).unwrap();
         }
-        assert_eq!(rights.sent_away.len(), SENT_AWAY);
+        assert_eq!(rights.kicked.len(), KICKED);
     }
 }

@@ -20,7 +20,7 @@ use multitap_event::{
     Prompt, PromptId, QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionId, SystemNote, SystemSubtype,
     Timestamp,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,7 @@ use crate::entry::Entry;
 use crate::journal::JournalError;
 use crate::launch::Launch;
 use crate::past::Past;
+use crate::protocol::Refusal;
 use crate::state::{Presence, State};
 use crate::tail::{Retain, Tail};
 
@@ -186,7 +187,7 @@ impl SessionTask {
     /// Until the session is over. `opened` hears where this opening begins in the log once the agent is up, or why it
     /// is not.
     #[tracing::instrument(name = "session", skip_all, fields(id = %self.id))]
-    pub(crate) async fn run(mut self, opened: Reply<Result<u64, LaunchError>>) {
+    pub(crate) async fn run(mut self, opened: oneshot::Sender<Result<u64, LaunchError>>) {
         self.import().await;
         let after = self.state.seq;
         if !self.stop.is_cancelled() {
@@ -292,7 +293,7 @@ impl SessionTask {
     }
 
     /// Answers when everything so far is kept.
-    fn reply<T: Send + 'static>(&mut self, reply: Reply<T>, value: T) {
+    fn reply<T: Send + 'static>(&mut self, reply: Reply<T>, value: Result<T, Refusal>) {
         // A caller that went away wants no answer.
         self.outbox.then(Effect::Do(Box::new(move || drop(reply.send(value)))));
     }

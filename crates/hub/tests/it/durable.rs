@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use multitap_event::{Command, Event, EventKind, Prompt, SessionConfig, SystemSubtype};
-use multitap_hub::{
-    Filter, Join, JoinFrom, Journal as _, JournalError, Linger, Open, OpenError, PromptError, WhenBusy,
-};
+use multitap_hub::{Filter, Join, JoinFrom, Journal as _, JournalError, Linger, Open, OpenError, Refusal, WhenBusy};
 use tokio::time::{sleep, timeout};
 
 use crate::memory::Memory;
@@ -157,7 +155,7 @@ async fn a_session_that_was_lost_hands_nothing_over() {
     let mut scene = Scene::lingering(&journal).await;
     journal.steal(scene.session.id());
     let prompt = Prompt::text("twice?");
-    assert_eq!(scene.session.prompt(prompt, WhenBusy::Queue, client("ann")).await, Err(PromptError::SessionEnded));
+    assert_eq!(scene.session.prompt(prompt, WhenBusy::Queue, client("ann")).await, Err(Refusal::SessionEnded));
     assert_eq!(soon(scene.agent.commands.recv()).await, None);
     scene.agent_ends().await;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{ApprovalMode, Command, Decide, EventKind, Refused, Ruling, option};
-use multitap_hub::{DecideError, Feed, JoinFrom, Journal as _, Session};
+use multitap_hub::{Feed, JoinFrom, Journal as _, Refusal, Session};
 use tokio::task::JoinSet;
 
 use crate::memory::Memory;
@@ -21,10 +21,10 @@ async fn asking() -> (Scene, Feed, Arc<Memory>) {
 }
 
 /// An answer that waits for its ruling.
-struct Answering(JoinSet<Result<Ruling, DecideError>>);
+struct Answering(JoinSet<Result<Ruling, Refusal>>);
 
 impl Answering {
-    async fn ruled(mut self) -> Result<Ruling, DecideError> {
+    async fn ruled(mut self) -> Result<Ruling, Refusal> {
         soon(self.0.join_next()).await.unwrap().unwrap()
     }
 }
@@ -37,10 +37,8 @@ fn answers(session: &Session, decide: Decide, who: &'static str) -> Answering {
 }
 
 #[track_caller]
-fn refused(answer: &Result<Ruling, DecideError>, reason: &str) {
-    let Err(DecideError::Refused(Refused::EditRefused { question, why, offered })) = answer else {
-        panic!("{answer:?}")
-    };
+fn refused(answer: &Result<Ruling, Refusal>, reason: &str) {
+    let Err(Refusal::Answer(Refused::EditRefused { question, why, offered })) = answer else { panic!("{answer:?}") };
     assert_eq!((question.as_str(), offered.len()), ("q", 3));
     assert!(why.contains(reason), "{why}");
 }
@@ -77,7 +75,7 @@ async fn the_log_has_the_edited_form_whole() {
     assert_eq!(journal.rulings(scene.session.id().clone()).await.unwrap(), std::slice::from_ref(&ruling));
     // Late answers hear who ruled, without the content.
     let late = scene.session.decide(Decide::new(&"q".into(), option::CANCEL), client("bob")).await;
-    assert_eq!(late, Err(DecideError::Refused(Refused::AlreadySettled(Box::new(ruling.without_edit())))));
+    assert_eq!(late, Err(Refusal::Answer(Refused::AlreadySettled(Box::new(ruling.without_edit())))));
 }
 
 #[tokio::test]
@@ -88,7 +86,7 @@ async fn whoever_answers_during_a_review_wins() {
     let won = scene.session.decide(Decide::new(&"q".into(), option::CANCEL), client("bob")).await.unwrap();
     review.reply.send(Ok(edited_call("echo bye"))).unwrap();
     let late = slow.ruled().await;
-    assert_eq!(late, Err(DecideError::Refused(Refused::AlreadySettled(Box::new(won)))));
+    assert_eq!(late, Err(Refusal::Answer(Refused::AlreadySettled(Box::new(won)))));
     assert!(matches!(scene.hears().await, Command::Decide(decide) if decide.option_id.as_str() == option::CANCEL));
     assert!(scene.agent.commands.try_recv().is_err(), "one decision");
 }
@@ -111,7 +109,7 @@ async fn a_judgement_holds_for_the_question_and_the_mode_it_was_made_for() {
     until(&mut feed, "permissionAsked").await;
     review.reply.send(Ok(edited_call("echo bye"))).unwrap();
     let answer = answer.ruled().await;
-    assert!(matches!(answer, Err(DecideError::Refused(Refused::DoesNotFit { .. }))), "{answer:?}");
+    assert!(matches!(answer, Err(Refusal::Answer(Refused::DoesNotFit { .. }))), "{answer:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +133,7 @@ async fn an_edit_allows_once_and_a_refusal_needs_no_review() {
     let (mut scene, _feed, _) = asking().await;
     let always = Decide { option_id: option::PROCEED_ALWAYS.into(), ..edited("q", "echo bye") };
     let refused = scene.session.decide(always, client("ann")).await;
-    assert!(matches!(&refused, Err(DecideError::Refused(Refused::DoesNotFit { why, .. })) if why.contains("once")));
+    assert!(matches!(&refused, Err(Refusal::Answer(Refused::DoesNotFit { why, .. })) if why.contains("once")));
     let no = Decide { option_id: option::CANCEL.into(), ..edited("q", "echo bye") };
     let ruling = scene.session.decide(no, client("ann")).await.unwrap();
     assert!(!ruling.edited && ruling.new_content.is_none(), "nothing runs, so nothing is edited");

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use multitap_event::{
-    ClientId, ClientRef, Command, Decide, Door, Event, EventId, EventKind, Prompt, PromptId, Ruling, SessionId,
-    TextChunk, Timestamp,
-};
+use multitap_event::{ClientRef, Door, Event, EventId, EventKind, Prompt, SessionId, TextChunk, Timestamp};
 use multitap_hub::{
-    Answer, CancelError, CommandError, DecideError, Edge, Elsewhere, Entry, FarEnd, FarStart, FeedEnd, Join, JoinFrom,
-    JournalError, KickError, Page, Part, PromptError, Reach, RevokeError, Session, State, Told, WhenBusy,
-    WithdrawError,
+    Answer, Elsewhere, Entry, FarEnd, FarStart, FeedEnd, Join, JoinFrom, PageCall, PageReply, Reach, Refusal, Session,
+    SessionCall, SessionReply, State, Told, WhenBusy,
 };
 use tokio_util::task::TaskTracker;
 
@@ -17,37 +13,20 @@ use tokio_util::task::TaskTracker;
 #[derive(Debug)]
 struct There(Vec<Entry>);
 
-fn no<T: Send + 'static, E: Send + 'static>(error: E) -> Answer<T, E> {
-    Box::pin(async { Err(error) })
-}
-
 impl Elsewhere for There {
-    fn prompt(&self, _: Prompt, _: WhenBusy) -> Answer<PromptId, PromptError> {
-        no(PromptError::Elsewhere("not today".into()))
+    fn call(&self, call: SessionCall) -> Answer<SessionReply> {
+        let refusal = match call {
+            SessionCall::Cancel => Refusal::NoTurn,
+            _ => Refusal::Unknown { code: Some("ofTomorrow".to_owned()), message: "not today".to_owned() },
+        };
+        Box::pin(async { Err(refusal) })
     }
-    fn withdraw(&self, prompt: PromptId) -> Answer<(), WithdrawError> {
-        no(WithdrawError::NotWaiting(prompt))
-    }
-    fn decide(&self, _: Decide) -> Answer<Ruling, DecideError> {
-        no(DecideError::Busy)
-    }
-    fn cancel(&self) -> Answer<(), CancelError> {
-        no(CancelError::NoTurn)
-    }
-    fn pass(&self, _: Command) -> Answer<(), CommandError> {
-        no(CommandError::NoAgent)
-    }
-    fn revoke(&self, rule_id: String) -> Answer<(), RevokeError> {
-        no(RevokeError::NoSuchRule(rule_id))
-    }
-    fn kick(&self, client: ClientId) -> Answer<(), KickError> {
-        no(KickError::NoSuchClient(client))
-    }
-    fn page(&self, part: Part) -> Answer<Page, JournalError> {
-        let Edge::After(after) = part.edge else { return no(JournalError::Full) };
-        let entries = self.0.iter().filter(|entry| entry.seq() > after).take(part.limit).cloned().collect();
-        let last_seq = self.0.last().map_or(0, Entry::seq);
-        Box::pin(async move { Ok(Page { entries, last_seq }) })
+
+    fn page(&self, page: PageCall) -> Answer<PageReply> {
+        let after = page.after.unwrap();
+        let entries = self.0.iter().filter(|entry| entry.seq() > after).take(page.limit.unwrap()).cloned().collect();
+        let last = self.0.last().map_or(0, Entry::seq);
+        Box::pin(async move { Ok(PageReply { entries, last }) })
     }
 }
 
@@ -130,9 +109,9 @@ async fn what_is_refused_there_is_refused_here_and_the_way_is_told_of() {
     let (session, end, tasks) = far(Vec::new(), 0);
     let me = ClientRef::new("eve", Door::Terminal);
     let refused = session.prompt(Prompt::text("go"), WhenBusy::Queue, me.clone()).await;
-    assert_eq!(refused, Err(PromptError::Elsewhere("not today".into())));
-    assert_eq!(session.cancel(me.clone()).await, Err(CancelError::NoTurn));
-    assert!(matches!(session.stop().await, Err(CommandError::Elsewhere(_))), "it is not ours to stop");
+    assert!(matches!(&refused, Err(Refusal::Unknown { .. })), "{refused:?}");
+    assert_eq!(session.cancel(me.clone()).await, Err(Refusal::NoTurn));
+    assert!(matches!(session.stop().await, Err(Refusal::NotHere)), "it is not ours to stop");
     let mut reaches = session.reaches();
     end.lost("no network").await.unwrap();
     assert_eq!(reaches.changed().await, Reach::Lost("no network".into()));
@@ -142,5 +121,5 @@ async fn what_is_refused_there_is_refused_here_and_the_way_is_told_of() {
     session.end();
     end.left().await;
     tasks.wait().await;
-    assert_eq!(session.prompt(Prompt::text("go"), WhenBusy::Queue, me).await, Err(PromptError::SessionEnded));
+    assert_eq!(session.prompt(Prompt::text("go"), WhenBusy::Queue, me).await, Err(Refusal::SessionEnded));
 }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use multitap_event::{Door, EventKind};
-use multitap_hub::{
-    Edge, Entry, FeedEnd, Join, JoinError, JoinFrom, JournalError, KickError, Part, STUCK, Session, Told,
-};
+use multitap_hub::{Edge, Entry, FeedEnd, Join, JoinFrom, JournalError, Part, Refusal, STUCK, Session, Told};
 use tokio::time::sleep;
 
 use crate::memory::Memory;
@@ -80,7 +78,7 @@ async fn a_client_can_be_sent_away() {
     assert!(matches!(feed.end(), FeedEnd::CutOff { .. }));
     until(&mut ann, "clientLeft").await;
     let again = scene.session.kick(id.clone(), client("ann")).await;
-    assert_eq!(again, Err(KickError::NoSuchClient(id)));
+    assert_eq!(again, Err(Refusal::UnknownClient { client_id: id }));
 }
 
 /// A place beyond the end, or of a log whose end was lost: a snapshot, and plain words.
@@ -250,7 +248,7 @@ async fn so_many_may_read_at_once_announced_or_not() {
         }
         assert!(feeds.len() < 10_000, "there is no limit");
     };
-    assert_eq!(full, JoinError::Full);
+    assert_eq!(full, Refusal::TooManyClients);
     feeds.pop();
     scene.session.join(Join::new(client("seen"))).await.unwrap();
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{ChoiceKind, ClientRole, Command, Decide, Door, EventKind, Refused, option};
-use multitap_hub::{DecideError, JoinFrom, Open, RevokeError};
+use multitap_hub::{JoinFrom, Open, Refusal};
 use tokio::task::JoinSet;
 
 use crate::memory::Memory;
@@ -18,17 +18,17 @@ async fn one_answer_wins_and_the_agent_hears_it_once() {
     until(&mut feed, "permissionAsked").await;
     let question = "q".into();
     let wrong = scene.session.decide(Decide::new(&question, "maybe"), client("ann")).await.unwrap_err();
-    assert!(matches!(wrong, DecideError::Refused(Refused::NotOffered { .. })));
+    assert!(matches!(wrong, Refusal::Answer(Refused::NotOffered { .. })));
     let mut eve = client("eve");
     eve.role = Some(ClientRole::Observer);
     let observer = scene.session.decide(Decide::new(&question, option::CANCEL), eve).await.unwrap_err();
-    assert_eq!(observer, DecideError::Refused(Refused::Observer));
+    assert_eq!(observer, Refusal::Observer);
     let (first, second) = tokio::join!(
         scene.session.decide(Decide::new(&question, option::PROCEED_ONCE), client("ann")),
         scene.session.decide(Decide::new(&question, option::CANCEL), client("bob")),
     );
     let ruling = first.unwrap();
-    assert_eq!(second, Err(DecideError::Refused(Refused::AlreadySettled(Box::new(ruling.clone())))));
+    assert_eq!(second, Err(Refusal::Answer(Refused::AlreadySettled(Box::new(ruling.clone())))));
     assert!(matches!(scene.hears().await, Command::Decide(decide) if decide.option_id == ruling.selected_option_id));
     let settled = until(&mut feed, "permissionSettled").await;
     assert!(matches!(settled.kind, EventKind::PermissionSettled(settled) if settled == ruling));
@@ -60,7 +60,7 @@ async fn thousands_of_questions_have_one_winner_each() {
         let winner = winners.next().unwrap();
         assert_eq!(winners.next(), None);
         for answer in answers.iter().filter_map(|answer| answer.as_ref().err()) {
-            let DecideError::Refused(Refused::AlreadySettled(ruling)) = answer else { panic!("{answer}") };
+            let Refusal::Answer(Refused::AlreadySettled(ruling)) = answer else { panic!("{answer}") };
             assert_eq!(**ruling, *winner);
             assert_eq!(ruling.settled_by.door, Door::Library);
         }
@@ -98,7 +98,7 @@ async fn an_answer_for_good_is_a_rule_that_can_be_taken_back() {
     assert_eq!(rules.len(), 1);
     assert_eq!((rules[0].title.as_str(), rules[0].by.client.as_str()), ("may I?", "ann"));
     let unknown = scene.session.revoke("none", client("ann")).await;
-    assert_eq!(unknown, Err(RevokeError::NoSuchRule("none".into())));
+    assert_eq!(unknown, Err(Refusal::UnknownRule { rule_id: "none".into() }));
     scene.session.revoke(rules[0].rule_id.clone(), client("ann")).await.unwrap();
     // No agent forgets on demand: the process goes, and the next one takes the conversation up.
     assert_eq!(soon(scene.agent.commands.recv()).await, None);

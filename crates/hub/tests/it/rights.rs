@@ -4,10 +4,7 @@ use multitap_event::{
     AgentType, ApprovalMode, Choice, ChoiceKind, ClientRef, ClientRole, Command, Decide, Details, EventKind, Mode,
     Prompt, Question, Refused, SessionConfig, option,
 };
-use multitap_hub::{
-    CancelError, CommandError, DecideError, Feed, Join, JoinFrom, KickError, Linger, Open, PromptError, RevokeError,
-    Session, WhenBusy, WithdrawError,
-};
+use multitap_hub::{Feed, Join, JoinFrom, Linger, Open, Refusal, Session, WhenBusy};
 
 use crate::memory::Memory;
 use crate::scene::{Scene, Stage, asked, client, config, controller, open, turn_ended, turn_started, until};
@@ -19,8 +16,8 @@ async fn joined(session: &Session, client: ClientRef) -> ClientRef {
     joined.client
 }
 
-fn beyond(word: &str, most: ApprovalMode) -> Result<(), CommandError> {
-    Err(CommandError::Beyond { word: word.to_owned(), most })
+fn beyond(word: &str, most: ApprovalMode) -> Result<(), Refusal> {
+    Err(Refusal::BeyondCeiling { mode: word.to_owned(), ceiling: most })
 }
 
 fn changed(mode: ApprovalMode) -> EventKind {
@@ -116,9 +113,9 @@ async fn owners_send_others_away_and_nobody_those_at_home() {
     let mallory = joined(&scene.session, controller("mallory")).await;
     let owner = ClientRef { role: Some(ClientRole::Owner), ..controller("olga") };
     let id = |client: &ClientRef| client.client_id.clone().unwrap();
-    assert_eq!(scene.session.kick(id(&screen), eve.clone()).await, Err(KickError::NotOwner));
-    assert_eq!(scene.session.kick(id(&mallory), eve.clone()).await, Err(KickError::NotOwner));
-    assert_eq!(scene.session.kick(id(&screen), owner.clone()).await, Err(KickError::AtHome));
+    assert_eq!(scene.session.kick(id(&screen), eve.clone()).await, Err(Refusal::NotOwner));
+    assert_eq!(scene.session.kick(id(&mallory), eve.clone()).await, Err(Refusal::NotOwner));
+    assert_eq!(scene.session.kick(id(&screen), owner.clone()).await, Err(Refusal::HostClient));
     scene.session.kick(id(&mallory), owner).await.unwrap();
     scene.session.kick(id(&eve), screen.clone()).await.unwrap();
     assert_eq!(scene.session.prompt(Prompt::text("still here"), WhenBusy::Queue, screen).await.map(drop), Ok(()));
@@ -136,14 +133,14 @@ async fn who_was_sent_away_is_heard_no_more() {
     scene.session.kick(eve.client_id.clone().unwrap(), client("ann")).await.unwrap();
     let session = &scene.session;
     let prompt = session.prompt(Prompt::text("boo"), WhenBusy::Queue, eve.clone()).await;
-    assert_eq!(prompt, Err(PromptError::SentAway));
+    assert_eq!(prompt, Err(Refusal::Kicked));
     let decide = Decide::new(&"q".into(), option::PROCEED_ONCE);
-    assert_eq!(session.decide(decide, eve.clone()).await, Err(DecideError::SentAway));
-    assert_eq!(session.set_mode("plan", eve.clone()).await, Err(CommandError::SentAway));
-    assert_eq!(session.cancel(eve.clone()).await, Err(CancelError::Command(CommandError::SentAway)));
-    assert_eq!(session.withdraw("p".into(), eve.clone()).await, Err(WithdrawError::SentAway));
-    assert_eq!(session.revoke("q", eve.clone()).await, Err(RevokeError::SentAway));
-    assert_eq!(session.kick("x".into(), eve).await, Err(KickError::SentAway));
+    assert_eq!(session.decide(decide, eve.clone()).await, Err(Refusal::Kicked));
+    assert_eq!(session.set_mode("plan", eve.clone()).await, Err(Refusal::Kicked));
+    assert_eq!(session.cancel(eve.clone()).await, Err(Refusal::Kicked));
+    assert_eq!(session.withdraw("p".into(), eve.clone()).await, Err(Refusal::Kicked));
+    assert_eq!(session.revoke("q", eve.clone()).await, Err(Refusal::Kicked));
+    assert_eq!(session.kick("x".into(), eve).await, Err(Refusal::Kicked));
     // What she said before and waits is not heard either.
     session.prompt(Prompt::text("go on"), WhenBusy::Queue, client("ann")).await.unwrap();
     let kim = joined(session, controller("kim")).await;
@@ -172,7 +169,7 @@ async fn an_answer_for_good_is_taken_back_by_who_gave_it_or_an_owner() {
         scene.hears().await;
     }
     let other = joined(&scene.session, controller("eve")).await;
-    assert_eq!(scene.session.revoke("q", other).await, Err(RevokeError::NotYours), "a name is not enough");
+    assert_eq!(scene.session.revoke("q", other).await, Err(Refusal::RuleOfOther), "a name is not enough");
     scene.session.revoke("q", eve).await.unwrap();
     scene.session.revoke("p", client("ann")).await.unwrap();
     assert!(scene.session.rules().await.is_empty());
@@ -218,7 +215,7 @@ async fn only_an_owners_answer_saves_a_rule() {
     assert_eq!(owners(&event), [option::PROCEED_ALWAYS_AND_SAVE]);
     let answer = |option: &str| Decide::new(&"q".into(), option);
     let refused = scene.session.decide(answer(option::PROCEED_ALWAYS_AND_SAVE), controller("eve")).await.unwrap_err();
-    let DecideError::Refused(Refused::OwnerOnly { offered, .. }) = &refused else { panic!("{refused}") };
+    let Refusal::Answer(Refused::OwnerOnly { offered, .. }) = &refused else { panic!("{refused}") };
     let open: Vec<&str> = offered.iter().map(|id| id.as_str()).collect();
     let expected = [option::PROCEED_ONCE, option::PROCEED_ALWAYS, "cancel_always", option::CANCEL];
     assert_eq!(open, expected, "{refused}");

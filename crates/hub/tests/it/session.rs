@@ -5,10 +5,7 @@ use std::time::Duration;
 use multitap_event::{
     AgentError, AgentErrorKind, ClientRole, Command, EventKind, Prompt, SessionConfig, TurnEnd, TurnStatus,
 };
-use multitap_hub::{
-    CancelError, CommandError, FeedEnd, Join, JoinFrom, Linger, Open, OpenError, PromptError, RestartError, WhenBusy,
-    Which, WithdrawError,
-};
+use multitap_hub::{FeedEnd, Join, JoinFrom, Linger, Open, OpenError, Refusal, WhenBusy, Which};
 
 use crate::memory::Memory;
 use crate::scene::{
@@ -26,7 +23,10 @@ async fn prompts_wait_for_the_turn_and_can_be_taken_back() {
     let two = scene.prompt("two").await;
     let three = scene.prompt("three").await;
     scene.session.withdraw(two.clone(), client("ann")).await.unwrap();
-    assert_eq!(scene.session.withdraw(two.clone(), client("ann")).await, Err(WithdrawError::NotWaiting(two)));
+    assert_eq!(
+        scene.session.withdraw(two.clone(), client("ann")).await,
+        Err(Refusal::PromptNotQueued { prompt_id: two })
+    );
     scene.tells(turn_ended()).await;
     assert_eq!(scene.hears_prompt().await.prompt_id, Some(three));
     scene.agent_ends().await;
@@ -58,7 +58,7 @@ async fn prompts_wait_only_up_to_so_many_bytes() {
     };
     says(LARGE).await.unwrap();
     says(LARGE).await.unwrap();
-    assert_eq!(says(LARGE).await, Err(PromptError::QueueFull));
+    assert_eq!(says(LARGE).await, Err(Refusal::QueueFull));
     says(100).await.unwrap();
     let waiting = &scene.session.snapshot().await.unwrap().queue;
     assert_eq!(waiting.len(), 3);
@@ -111,9 +111,9 @@ async fn two_prompts_of_one_id_are_not_taken_at_once() {
     let session = scene.session.clone();
     let says = |prompt| session.prompt(prompt, WhenBusy::Queue, client("ann"));
     says(prompt("a", "one")).await.unwrap();
-    assert_eq!(says(prompt("a", "again, while it runs")).await, Err(PromptError::SameId("a".into())));
+    assert_eq!(says(prompt("a", "again, while it runs")).await, Err(Refusal::PromptIdTaken { prompt_id: "a".into() }));
     says(prompt("b", "two")).await.unwrap();
-    assert_eq!(says(prompt("b", "again, while it waits")).await, Err(PromptError::SameId("b".into())));
+    assert_eq!(says(prompt("b", "again, while it waits")).await, Err(Refusal::PromptIdTaken { prompt_id: "b".into() }));
     for text in ["one", "two"] {
         assert_eq!(scene.hears_prompt().await.text, text);
         scene.tells(turn_started()).await;
@@ -192,7 +192,7 @@ async fn finish_waits_for_the_turn_and_the_queue() {
     scene.prompt("two").await;
     scene.session.finish().await.unwrap();
     let late = scene.session.prompt(Prompt::text("three"), WhenBusy::Queue, client("ann")).await;
-    assert_eq!(late, Err(PromptError::Finishing));
+    assert_eq!(late, Err(Refusal::Draining));
     scene.hears_prompt().await;
     scene.tells(turn_ended()).await;
     scene.hears_prompt().await;
@@ -219,7 +219,7 @@ async fn stop_cancels_and_takes_the_queue_back() {
 #[tokio::test]
 async fn nothing_to_cancel_is_said() {
     let scene = Scene::new().await;
-    assert_eq!(scene.session.cancel(client("ann")).await, Err(CancelError::NoTurn));
+    assert_eq!(scene.session.cancel(client("ann")).await, Err(Refusal::NoTurn));
 }
 
 #[tokio::test]
@@ -228,10 +228,10 @@ async fn an_observer_only_looks() {
     let mut eve = client("eve");
     eve.role = Some(ClientRole::Observer);
     let prompt = scene.session.prompt(Prompt::text("x"), WhenBusy::Queue, eve.clone()).await;
-    assert_eq!(prompt, Err(PromptError::Observer));
-    assert_eq!(scene.session.set_mode("plan", eve.clone()).await, Err(CommandError::Observer));
+    assert_eq!(prompt, Err(Refusal::Observer));
+    assert_eq!(scene.session.set_mode("plan", eve.clone()).await, Err(Refusal::Observer));
     let cancel = scene.session.cancel(eve).await;
-    assert_eq!(cancel, Err(CancelError::Command(CommandError::Observer)));
+    assert_eq!(cancel, Err(Refusal::Observer));
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn closing_lets_the_agent_go_and_waits_for_it() {
     assert_eq!(soon(scene.agent.commands.recv()).await, None);
     let session = scene.agent_ends().await;
     let late = session.prompt(Prompt::text("late"), WhenBusy::Queue, client("ann")).await;
-    assert_eq!(late, Err(PromptError::SessionEnded));
+    assert_eq!(late, Err(Refusal::SessionEnded));
 }
 
 #[tokio::test]
@@ -262,8 +262,8 @@ async fn nothing_begins_after_the_end() {
     scene.tells(ended()).await;
     until(&mut feed, "sessionEnded").await;
     let late = scene.session.prompt(Prompt::text("late"), WhenBusy::Queue, client("ann")).await;
-    assert_eq!(late, Err(PromptError::SessionEnded));
-    assert_eq!(scene.session.set_mode("plan", client("ann")).await, Err(CommandError::SessionEnded));
+    assert_eq!(late, Err(Refusal::SessionEnded));
+    assert_eq!(scene.session.set_mode("plan", client("ann")).await, Err(Refusal::SessionEnded));
     assert!(scene.agent.commands.try_recv().is_err());
     scene.tells(turn_started()).await;
     let Scene { agent, stage, .. } = scene;
@@ -291,7 +291,7 @@ async fn a_program_that_does_not_read_holds_the_agent_back_but_can_still_cancel(
     }
     assert!(sent < 1500, "{sent} events of 10 kB were taken in");
     let error = AgentError::new(AgentErrorKind::Unknown, "x");
-    assert_eq!(scene.session.report(error).await, Err(CommandError::Busy));
+    assert_eq!(scene.session.report(error).await, Err(Refusal::Busy));
     scene.session.cancel(client("ann")).await.unwrap();
     assert_eq!(scene.hears().await, Command::Cancel);
     let mut read = 0;
@@ -444,7 +444,7 @@ async fn a_session_that_panics_is_over() {
     drop(agent);
     until(&mut feed, "sessionEnded").await;
     let config = SessionConfig { model: Some("panics".into()), ..config() };
-    while session.restart(Some(config.clone())).await == Err(RestartError::Running) {
+    while session.restart(Some(config.clone())).await == Err(Refusal::AgentRunning) {
         tokio::task::yield_now().await;
     }
     soon(session.over()).await;

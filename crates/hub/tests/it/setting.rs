@@ -3,7 +3,7 @@
 use multitap_event::{
     AgentError, AgentErrorKind, ApprovalMode, ClientRef, ClientRole, Command, EventKind, Mode, SessionConfig, Setting,
 };
-use multitap_hub::{CommandError, Feed, JoinFrom, Session};
+use multitap_hub::{Feed, JoinFrom, Refusal, Session};
 
 use crate::memory::Memory;
 use crate::scene::{Scene, client, controller, ended, text, turn_ended, turn_started, until};
@@ -47,7 +47,7 @@ async fn restarted(scene: Scene, feed: &mut Feed) -> (SessionConfig, Scene) {
 
 async fn most(session: &Session) -> Option<ApprovalMode> {
     match session.set_mode("autoAll", controller("eve")).await {
-        Err(CommandError::Beyond { most, .. }) => Some(most),
+        Err(Refusal::BeyondCeiling { ceiling, .. }) => Some(ceiling),
         Ok(()) => None,
         Err(other) => panic!("{other}"),
     }

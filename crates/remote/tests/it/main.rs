@@ -7,4 +7,5 @@ mod cuts;
 #[cfg(unix)]
 mod private;
 mod proxy;
+mod refusals;
 mod stage;

@@ -10,9 +10,9 @@ use multitap_event::{
     EventKind, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp,
     TurnEnd, TurnId, TurnStatus, link, option,
 };
-use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Launch, Launching, Linger, Open, Session, Told};
+use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Launch, Launching, Linger, Open, Refusal, Session, Told};
 use multitap_remote::{Address, Attach, AttachError, Attached, attach};
-use multitap_serve::{Access, Door, DoorConfig, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_serve::{Access, Door, DoorConfig, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -53,6 +53,12 @@ pub(crate) struct One {
     store: Arc<Store>,
 }
 
+impl One {
+    pub(crate) fn new(session: Session, store: Arc<Store>) -> Self {
+        Self { session, store }
+    }
+}
+
 impl Host for One {
     fn shared(&self) -> Option<Session> {
         Some(self.session.clone())
@@ -63,11 +69,11 @@ impl Host for One {
     }
 
     fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::TooMany) })
+        Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+        Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
     fn journal(&self) -> Arc<dyn Journal> {
@@ -83,7 +89,7 @@ impl Host for One {
     }
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
-        Box::pin(async { Err(HostError::TooMany) })
+        Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
     fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {
@@ -109,21 +115,12 @@ impl Stage {
         let open = Open::new(SessionConfig::new(AgentKind::Claude), ann());
         let session = hub.open(Open { linger: Linger::UntilClosed, ..open }).await.unwrap();
         let agent = soon(agents.recv()).await.unwrap();
-        let host = Arc::new(One { session: session.clone(), store });
+        let host = Arc::new(One::new(session.clone(), store));
         Self { hub, session, agent, host, folder }
     }
 
     pub(crate) async fn door(&self, access: Access) -> Door {
-        let config = DoorConfig {
-            host: "127.0.0.1".to_owned(),
-            port: 0,
-            access,
-            limits: Limits::default(),
-            extension_required: false,
-            name: "test".to_owned(),
-            version: "0".to_owned(),
-        };
-        Door::open(config, self.host.clone()).await.unwrap()
+        open_door(self.host.clone(), access).await
     }
 
     pub(crate) async fn tells(&self, kind: EventKind) {
@@ -145,6 +142,20 @@ impl Stage {
     pub(crate) async fn watch(&self) -> Feed {
         watch(&self.session).await
     }
+}
+
+/// A door beside the session of that host.
+pub(crate) async fn open_door(host: Arc<One>, access: Access) -> Door {
+    let config = DoorConfig {
+        host: "127.0.0.1".to_owned(),
+        port: 0,
+        access,
+        limits: Limits::default(),
+        extension_required: false,
+        name: "test".to_owned(),
+        version: "0".to_owned(),
+    };
+    Door::open(config, host).await.unwrap()
 }
 
 /// Who opened the session.

@@ -218,7 +218,7 @@ impl Service {
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
         let keep_tasks = |stage| TaskKeeper::new(stage, door.host().journal(), self.coders.clone()).run();
         let stage = self.stages.get(session, keep_tasks, door.tasks(), door.stop()).await;
-        stage.map_err(|error| error::from_join(&error))
+        stage.map_err(|error| error::from_refusal(&error))
     }
 
     /// How frames of that session are spelled for this call.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use multitap_a2a::TaskState;
 use multitap_event::{ClientRef, Door, Event, Timestamp};
-use multitap_hub::{Entry, Feed, Join, JoinError, JoinFrom, Session, State, Told};
+use multitap_hub::{Entry, Feed, Join, JoinFrom, Refusal, Session, State, Told};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -81,7 +81,7 @@ pub(crate) struct Now {
 
 impl Stage {
     /// Puts a session on show. `run` must be called on what comes back for it to go on.
-    pub(crate) async fn open(session: Session) -> Result<(Arc<Self>, Feed), JoinError> {
+    pub(crate) async fn open(session: Session) -> Result<(Arc<Self>, Feed), Refusal> {
         let me = ClientRef::new("a2a", Door::Host);
         let from = if session.last() <= FROM_START { JoinFrom::Start } else { JoinFrom::Now };
         let join = Join { client: me, from, patience: None, announce: false };

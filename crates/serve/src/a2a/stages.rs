@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use multitap_event::SessionId;
-use multitap_hub::{JoinError, Session};
+use multitap_hub::{Refusal, Session};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -27,7 +27,7 @@ impl Stages {
         reads: impl Fn(Arc<Stage>) -> R,
         tasks: &TaskTracker,
         stop: &CancellationToken,
-    ) -> Result<Arc<Stage>, JoinError>
+    ) -> Result<Arc<Stage>, Refusal>
     where
         R: Future<Output = ()> + Send + 'static,
     {
@@ -45,7 +45,7 @@ impl Stages {
                     remove_ended(&mut stages.lock());
                 });
                 stage.reached(last).await;
-                Ok(stage)
+                Ok::<_, Refusal>(stage)
             });
             let stage = opened.await?.clone();
             if !stage.session().is_over() {

@@ -102,7 +102,7 @@ impl Connection {
         let stage = self.door.a2a().stage(&self.door, session).await?;
         let client = self.call(self.form.dialect).client();
         let join = Join { client, from: JoinFrom::Now, patience: None, announce: true };
-        let joined = session.join(join).await.map_err(|error| error::from_join(&error))?;
+        let joined = session.join(join).await.map_err(|error| error::from_refusal(&error))?;
         self.client_id = joined.client.client_id;
         self.presence = Some(joined.feed);
         let mut from = stage.now().cursor;

@@ -2,22 +2,18 @@
 //!
 //! Straight from a [`Feed`]: contiguous, in order, each once. Must not come in: A2A's frames and tasks.
 
-mod ask;
-
-use multitap_a2a::{Dialect, Error, ErrorKind};
 use multitap_event::ClientRef;
-use multitap_hub::{Feed, FeedEnd, Join, Joined, STUCK, Session, Told};
-use serde_json::{Value, json};
+use multitap_hub::{
+    Feed, FeedEnd, GapNotice, Join, JoinCall, JoinReply, Joined, Refusal, STUCK, Session, SessionRequest, Told,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use self::ask::{Ask, Joining};
 use super::acp_refusal;
 use crate::error;
 use crate::http::Shared;
 use crate::rpc::{CloseReason, Disconnected, Incoming, Invalid, Peer, Request, RequestId};
-
-/// Errors are written as A2A 0.3 writes them: code, message, data.
-const FORM: Dialect = Dialect::V0_3;
 
 /// One client.
 #[derive(Debug)]
@@ -34,7 +30,7 @@ pub(super) struct Connection {
 }
 
 /// What came of a request: the `result` as JSON, or why it was refused.
-type Answer = Result<String, Error>;
+type Answer = Result<String, Refusal>;
 
 impl Connection {
     /// With a place to go on from, it joins at once.
@@ -44,10 +40,10 @@ impl Connection {
         session: Option<Session>,
         after: Option<u64>,
         epoch: Option<u64>,
-    ) -> Result<Self, Error> {
+    ) -> Result<Self, Refusal> {
         let mut new = Self { door, client, session, feed: None, joined: None, is_over: false };
         if let Some(seq) = after {
-            new.joined = Some(new.join(&Joining::after(seq, epoch)).await?);
+            new.joined = Some(new.join(&JoinCall::after(seq, epoch)).await?);
         }
         Ok(new)
     }
@@ -126,10 +122,13 @@ impl Connection {
             // None is known yet; a later version may know some.
             Incoming::Notification { .. } => {}
             Incoming::Done(id, answer) => respond(peer, &id, answer).await?,
-            Incoming::Invalid(Invalid { id, fault }) => peer.refuse_message(&id, &written(&fault.into())).await?,
+            Incoming::Invalid(Invalid { id, fault }) => {
+                peer.refuse_message(&id, &error_object(fault.code, &fault.message, Map::new())).await?
+            }
             Incoming::Broken { fault, close } => {
                 if let Some(fault) = fault {
-                    peer.refuse_message(&RequestId::Null, &written(&fault.into())).await?;
+                    peer.refuse_message(&RequestId::Null, &error_object(fault.code, &fault.message, Map::new()))
+                        .await?;
                 }
                 return Ok(Some(close));
             }
@@ -137,57 +136,47 @@ impl Connection {
         Ok(None)
     }
 
-    /// Begins to answer a request. To join is done at once, so that its answer comes before the events.
+    /// Begins to answer a request. A join is answered at once, so that its answer comes before the events.
     async fn request(&mut self, peer: &mut Peer<Answer>, request: Request) -> Result<(), Disconnected> {
         let Request { id, method, params } = request;
         if let Some(why) = acp_refusal(&method) {
-            return respond(peer, &id, Err(Error::new(ErrorKind::MethodNotFound, why))).await;
+            let refusal = Refusal::UnknownMethod { message: why.to_owned() };
+            return respond(peer, &id, Err(refusal)).await;
         }
-        if method == "session/join" {
-            let joined = match Joining::read(params) {
-                Ok(joining) => self.join(&joining).await,
-                Err(error) => Err(error),
-            };
-            return respond(peer, &id, joined).await;
-        }
-        let asked = Ask::read(&method, params);
-        match asked.and_then(|ask| Ok((ask, self.session.clone().ok_or_else(no_session)?))) {
-            Ok((ask, session)) => peer.spawn(id, ask.of(session, self.client.clone())),
-            Err(error) => respond(peer, &id, Err(error)).await?,
+        let session = self.session.clone().ok_or(Refusal::NoSession);
+        match SessionRequest::read(&method, params) {
+            Ok(SessionRequest::Join(join)) => {
+                let joined = self.join(&join).await;
+                respond(peer, &id, joined).await?;
+            }
+            Ok(SessionRequest::Page(page)) => {
+                peer.spawn(id, async move { Ok(written(&session?.page_for(&page).await?)) });
+            }
+            Ok(SessionRequest::Call(call)) => {
+                let by = self.client.clone();
+                peer.spawn(id, async move { Ok(written(&session?.call(call, by).await?)) });
+            }
+            Err(refusal) => respond(peer, &id, Err(refusal)).await?,
         }
         Ok(())
     }
 
     /// Joins a session, and leaves the one it had joined before.
-    async fn join(&mut self, joining: &Joining) -> Result<String, Error> {
-        let session = match &joining.session_id {
-            None => self.session.clone().ok_or_else(no_session)?,
-            Some(id) => {
-                let unknown = || Error::invalid_params(format!("sessionId: there is no live session {id} here"));
-                self.door.host().find(id).ok_or_else(unknown)?
-            }
+    async fn join(&mut self, call: &JoinCall) -> Answer {
+        let session = match &call.session_id {
+            None => self.session.clone().ok_or(Refusal::NoSession)?,
+            Some(id) => self.door.host().find(id).ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?,
         };
+        let from = call.from()?;
         self.feed = None;
         // Nobody comes back under an id that has left.
         let client = ClientRef { client_id: None, ..self.client.clone() };
-        let join = Join { client, from: joining.from(), patience: Some(STUCK), announce: true };
-        let joined = session.join(join).await.map_err(|error| error::from_join(&error))?;
-        let Joined { client, feed, snapshot, gap, epoch } = joined;
-        let mut told = json!({
-            "sessionId": session.id(),
-            "epoch": epoch,
-            "last": session.last(),
-            "client": client,
-        });
-        if let (Some(state), Value::Object(told)) = (snapshot, &mut told) {
-            told.insert("snapshot".to_owned(), json!(state));
-        }
-        if let (Some(gap), Value::Object(told)) = (gap, &mut told) {
-            let gap = json!({ "asked": gap.asked, "last": gap.last, "epoch": gap.epoch });
-            told.insert("gap".to_owned(), gap);
-        }
+        let join = Join { client, from, patience: Some(STUCK), announce: true };
+        let Joined { client, feed, snapshot, gap, epoch } = session.join(join).await?;
+        let (session_id, last) = (session.id().clone(), session.last());
+        let reply = written(&JoinReply { session_id, epoch, last, client: client.clone(), snapshot, gap });
         (self.client, self.feed, self.session, self.is_over) = (client, Some(feed), Some(session), false);
-        Ok(told.to_string())
+        Ok(reply)
     }
 }
 
@@ -198,31 +187,39 @@ async fn next(feed: &mut Option<Feed>) -> Result<Told, FeedEnd> {
 }
 
 /// What is lost, and what the session is without it: what was asked or changed meanwhile stands only there.
-async fn gap(session: Option<Session>, after: u64, next: u64) -> Value {
+async fn gap(session: Option<Session>, after: u64, next: u64) -> String {
     let snapshot = match session {
         Some(session) => session.snapshot().await,
         None => None,
     };
-    match snapshot {
-        Some(snapshot) => json!({ "after": after, "next": next, "snapshot": snapshot }),
-        // It is over: nothing waits for anybody any more.
-        None => json!({ "after": after, "next": next }),
-    }
-}
-
-fn no_session() -> Error {
-    Error::invalid_params(
-        "this host has many sessions: say which with session/join {\"sessionId\": ...} or ?session=ID",
-    )
+    written(&GapNotice { after, next, snapshot })
 }
 
 async fn respond(peer: &mut Peer<Answer>, id: &RequestId, answer: Answer) -> Result<(), Disconnected> {
     match answer {
         Ok(result) => peer.respond(id, &result).await,
-        Err(error) => peer.refuse(id, &written(&error)).await,
+        Err(refusal) => {
+            let error = error_object(error::code(&refusal), &refusal.to_string(), refusal.data());
+            peer.refuse(id, &error).await
+        }
     }
 }
 
-fn written(error: &Error) -> String {
-    FORM.write_error(error).to_string()
+/// The `error` of a response.
+fn error_object(code: i64, message: &str, data: Map<String, Value>) -> String {
+    let error = json!({ "code": code, "message": message });
+    match error {
+        Value::Object(mut error) if !data.is_empty() => {
+            error.insert("data".to_owned(), data.into());
+            Value::Object(error).to_string()
+        }
+        error => error.to_string(),
+    }
+}
+
+fn written(reply: &impl Serialize) -> String {
+    serde_json::to_string(reply).unwrap_or_else(|error| {
+        tracing::error!(%error, "a reply cannot be written as JSON");
+        "null".to_owned()
+    })
 }

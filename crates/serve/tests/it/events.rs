@@ -154,7 +154,7 @@ async fn everything_a_session_takes_can_be_asked_of_it() {
     let waiting = waiting["result"]["promptId"].clone();
     assert_eq!(result(&mut client, "withdraw", json!({ "promptId": waiting })).await["result"], json!({}));
     let again = result(&mut client, "withdraw", json!({ "promptId": waiting })).await;
-    assert_eq!(again["error"]["code"], -32602);
+    assert_eq!((&again["error"]["code"], &again["error"]["data"]["code"]), (&json!(-32602), &json!("promptNotQueued")));
     agent.tells(asked("q")).await;
     client.until(|frame| frame["params"]["type"] == "permissionAsked").await;
     let wrong = result(&mut client, "decide", json!({ "questionId": "q", "optionId": "maybe" })).await;
@@ -177,8 +177,9 @@ async fn everything_a_session_takes_can_be_asked_of_it() {
         (&late["error"]["code"], &late["error"]["data"]["settledBy"]["client"]),
         (&json!(-32011), &json!("eve"))
     );
+    assert_eq!(late["error"]["data"]["code"], "questionSettled");
     let beyond = result(&mut client, "setMode", json!({ "mode": "bypassPermissions" })).await;
-    assert_eq!(beyond["error"]["code"], -32012);
+    assert_eq!((&beyond["error"]["code"], &beyond["error"]["data"]["code"]), (&json!(-32012), &json!("beyondCeiling")));
     assert!(beyond["error"]["message"].as_str().unwrap().contains("than ask"), "{beyond:#}");
     for (method, params, command) in [
         ("cancel", json!({}), Command::Cancel),
@@ -224,13 +225,13 @@ async fn clients_see_each_other_and_owners_send_them_away() {
     assert!(refused["error"]["message"].as_str().unwrap().contains("owner"), "{refused:#}");
     let by = ClientRef::new("host", Way::Terminal);
     session.kick(id("ann").as_str().unwrap().into(), by.clone()).await.unwrap();
-    assert_eq!(a2a.closed().await, "4001 you were sent away from this session");
+    assert_eq!(a2a.closed().await, "4001 you were kicked from this session");
     session.kick(id("eve").as_str().unwrap().into(), by).await.unwrap();
-    assert_eq!(eve.closed().await, "4001 you were sent away from this session");
+    assert_eq!(eve.closed().await, "4001 you were kicked from this session");
     agent.tells(ended()).await;
     drop(agent);
     until(&mut observer, "sessionEnded").await;
-    assert_eq!(observer.closed().await, "1001 the session is over");
+    assert_eq!(observer.closed().await, "4000 the session is over");
 }
 
 #[tokio::test]

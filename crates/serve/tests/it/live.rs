@@ -11,8 +11,8 @@ use multitap_event::{
     EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk,
     Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
 };
-use multitap_hub::{Hub, Journal, Launch, Launching, Open, Session, SessionRecord};
-use multitap_serve::{Access, Door, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_hub::{Hub, Journal, Launch, Launching, Open, Refusal, Session, SessionRecord};
+use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -74,13 +74,13 @@ impl Host for Sessions {
 
     fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
         Box::pin(async {
-            let session = self.hub.open(Self::new_session()).await.map_err(|_| HostError::TooMany)?;
+            let session = self.hub.open(Self::new_session()).await.map_err(|_| Refusal::TooManySessions)?;
             Ok(Opened { session, notices: Vec::new() })
         })
     }
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+        Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
     fn shows(&self, _: &SessionRecord) -> bool {
@@ -96,7 +96,7 @@ impl Host for Sessions {
     }
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
-        Box::pin(async { Err(HostError::TooMany) })
+        Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
     fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{ClientRef, SessionId};
-use multitap_hub::{Journal, JournalError, Session, SessionRecord, Unusable};
-use multitap_serve::{Access, Door, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
+use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord, Unusable};
+use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 
 use crate::scene::{Line, config, port};
 
@@ -43,11 +43,11 @@ impl Host for Slow {
     }
 
     fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::TooMany) })
+        Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+        Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
     fn shows(&self, _: &SessionRecord) -> bool {
@@ -63,7 +63,7 @@ impl Host for Slow {
     }
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
-        Box::pin(async { Err(HostError::TooMany) })
+        Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
     fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {

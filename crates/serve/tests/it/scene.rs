@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{ClientRef, SessionId};
-use multitap_hub::{Journal, JournalError, Session, SessionRecord, Unusable};
-use multitap_serve::{
-    Access, Door, DoorConfig, DoorError, Host, HostError, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted,
-};
+use multitap_hub::{Journal, JournalError, Refusal, Session, SessionRecord, Unusable};
+use multitap_serve::{Access, Door, DoorConfig, DoorError, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -31,11 +29,11 @@ impl Host for Nobody {
     }
 
     fn open(&self, _: Wanted) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::TooMany) })
+        Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
     fn take_up(&self, session: SessionId, _: ClientRef) -> Hosted<'_, Opened> {
-        Box::pin(async { Err(HostError::NoSuchSession(session)) })
+        Box::pin(async { Err(Refusal::UnknownSession { session_id: session }) })
     }
 
     fn shows(&self, _: &SessionRecord) -> bool {
@@ -51,7 +49,7 @@ impl Host for Nobody {
     }
 
     fn ask_agent(&self, _: ClientRef) -> Hosted<'_, Session> {
-        Box::pin(async { Err(HostError::TooMany) })
+        Box::pin(async { Err(Refusal::TooManySessions) })
     }
 
     fn identify(&self, peers: &[Peer]) -> Vec<PeerIdentity> {

@@ -389,7 +389,7 @@ async fn who_is_sent_away_hears_so_and_the_end_is_told_to_all() {
     let found = state.clients.iter().find(|client| client.client == "one").unwrap();
     assert_eq!(found.door, Way::A2a);
     session.kick(found.client_id.clone().unwrap(), ClientRef::new("ann", Way::Terminal)).await.unwrap();
-    assert_eq!(one.closed().await, "4001 you were sent away from this session");
+    assert_eq!(one.closed().await, "4001 you were kicked from this session");
     other.ask(1, "tasks/resubscribe", json!({ "id": format!("task-{}", session.id()) })).await;
     other.answer(1).await;
     agent.tells(text("last words")).await;
@@ -397,7 +397,7 @@ async fn who_is_sent_away_hears_so_and_the_end_is_told_to_all() {
     drop(agent);
     let frames = other.until(|frame| is_stream_end(frame, 1)).await;
     assert!(frames.iter().any(|frame| frame.to_string().contains("last words")), "everything was told first");
-    assert_eq!(other.closed().await, "1001 the session is over");
+    assert_eq!(other.closed().await, "4000 the session is over");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use multitap_event::{Query, Refused};
-use multitap_hub::{DecideError, Edge, Part, Session, WithdrawError};
+use multitap_hub::{Edge, Part, Refusal, Session};
 
 use super::{AWAY, Loop};
 use crate::effect::Effect;
@@ -46,7 +46,7 @@ impl Loop<'_> {
             }),
             Effect::Withdraw(prompt) => self.in_order(async move {
                 let why = match session.withdraw(prompt.prompt_id.clone()?, me).await.err()? {
-                    WithdrawError::NotWaiting(_) => None,
+                    Refusal::PromptNotQueued { .. } => None,
                     other => Some(other.to_string()),
                 };
                 Some(Msg::NotWithdrawn { prompt, why })
@@ -138,10 +138,10 @@ fn refused<T, E: fmt::Display>(done: Result<T, E>) -> Option<Msg> {
 }
 
 /// Why an answer was refused, in words for the user.
-fn not_decided(error: &DecideError) -> String {
+fn not_decided(error: &Refusal) -> String {
     match error {
-        DecideError::Refused(Refused::AlreadySettled(ruling)) => format!("{} answered first", who(&ruling.settled_by)),
-        DecideError::Refused(Refused::Withdrawn { .. }) => "the question was closed".to_owned(),
+        Refusal::Answer(Refused::AlreadySettled(ruling)) => format!("{} answered first", who(&ruling.settled_by)),
+        Refusal::Answer(Refused::Withdrawn { .. }) => "the question was closed".to_owned(),
         other => other.to_string(),
     }
 }

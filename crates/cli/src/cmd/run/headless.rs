@@ -6,7 +6,7 @@ use std::future::pending;
 use std::pin::pin;
 use std::time::Duration;
 
-use multitap_client::{AgentSession, CancelError, DecideError, WhenBusy};
+use multitap_client::{AgentSession, Refusal, SessionCall, WhenBusy};
 use multitap_event::{
     AgentErrorKind, ClientRef, Decide, Door, Draft, Event, EventKind, Question, QuestionId, Refused, SessionEndReason,
     Timestamp,
@@ -15,7 +15,7 @@ use multitap_process::Line;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::input::Input;
-use super::request::{self, BadLine, Request};
+use super::request::{self, BadLine};
 use super::show::Show;
 use super::tally::Tally;
 use super::{HURRY, lost, session_end};
@@ -232,14 +232,13 @@ impl<'a> Headless<'a> {
         let host = ClientRef::new("multitap", Door::Host);
         match self.session.decide_as(decide, host).await {
             Ok(_) => self.tally.denied = true,
-            Err(
-                DecideError::Refused(_) | DecideError::SentAway | DecideError::SessionEnded | DecideError::Elsewhere(_),
-            ) => {}
             // The agent takes nothing in any more; the question stays open and is tried again.
-            Err(DecideError::Busy) => {
+            Err(Refusal::Busy) => {
                 let until = Some(Instant::now() + Duration::from_millis(100));
                 self.open.push(Open { question: question.clone(), until });
             }
+            // It was settled or withdrawn meanwhile.
+            Err(_) => {}
         }
     }
 
@@ -267,38 +266,18 @@ impl<'a> Headless<'a> {
     }
 
     async fn on_line(&mut self, line: &str) -> Result<(), BadLine> {
-        let refused = |why: String| BadLine::new(AgentErrorKind::ProtocolError, why, line);
-        match request::parse(line)? {
-            Request::Prompt { prompt, when_busy } => {
-                let when_busy = when_busy.unwrap_or(self.when_busy);
-                let accepted = self.session.prompt_when(prompt, when_busy).await;
-                accepted.map(drop).map_err(|error| refused(format!("the prompt was not accepted: {error}")))
-            }
-            Request::Decide(decide) => {
-                let ruled = self.session.decide(decide).await;
-                ruled.map(drop).map_err(|error| match error {
-                    // The line is right, and what it wants is forbidden: the question waits for another answer.
-                    DecideError::Refused(Refused::EditRefused { .. }) => {
-                        BadLine::new(AgentErrorKind::PermissionDenied, error.to_string(), line)
-                    }
-                    error => refused(format!("the answer does not count: {error}")),
-                })
-            }
-            Request::Cancel => match self.session.cancel().await {
-                Ok(()) => Ok(()),
-                Err(error @ CancelError::NoTurn) => Err(refused(format!("nothing was cancelled: {error}"))),
-                Err(CancelError::Command(error)) => Err(refused(error.to_string())),
-            },
-            Request::Withdraw(prompt) => {
-                self.session.withdraw(prompt).await.map_err(|error| refused(error.to_string()))
-            }
-            Request::SetMode(mode) => self.session.set_mode(mode).await.map_err(|error| refused(error.to_string())),
-            Request::SetModel(model) => self.session.set_model(model).await.map_err(|error| refused(error.to_string())),
-            Request::SetThinking(tokens) => {
-                self.session.set_thinking(tokens).await.map_err(|error| refused(error.to_string()))
-            }
-            Request::Query(what) => self.session.query(what).await.map_err(|error| refused(error.to_string())),
+        let mut call = request::parse(line)?;
+        if let SessionCall::Prompt { when_busy, .. } = &mut call {
+            when_busy.get_or_insert(self.when_busy);
         }
+        self.session.call(call).await.map(drop).map_err(|refusal| {
+            let kind = match refusal {
+                // The line is right, and what it wants is forbidden: the question waits for another answer.
+                Refusal::Answer(Refused::EditRefused { .. }) => AgentErrorKind::PermissionDenied,
+                _ => AgentErrorKind::ProtocolError,
+            };
+            BadLine::new(kind, refusal.to_string(), line)
+        })
     }
 
     /// Tells of a line that led to nothing, as an event in its place. The session goes on.

@@ -1,28 +1,13 @@
 //! One line of `--input-format stream-json` to what it asks for.
 
-use multitap_client::WhenBusy;
-use multitap_event::{AgentError, AgentErrorKind, Command, Decide, Image, Prompt, PromptId, Query};
-use serde::Deserialize;
+use multitap_client::{Refusal, SessionCall};
+use multitap_event::{AgentError, AgentErrorKind, Image, Prompt};
 use serde_json::{Map, Value};
 
 use crate::words::head;
 
 /// How much of a bad line is quoted.
 const QUOTED: usize = 2000;
-const TYPES: &str = "prompt, decide, cancel, setMode, setModel, setThinking, query, withdraw, message or user";
-
-/// What a line asks for.
-#[derive(Debug, PartialEq)]
-pub(super) enum Request {
-    Prompt { prompt: Prompt, when_busy: Option<WhenBusy> },
-    Decide(Decide),
-    Cancel,
-    Withdraw(PromptId),
-    SetMode(String),
-    SetModel(String),
-    SetThinking(Option<u32>),
-    Query(Query),
-}
 
 /// A line that leads to nothing, and why.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,76 +31,42 @@ impl BadLine {
 }
 
 /// Reads a line.
-pub(super) fn parse(line: &str) -> Result<Request, BadLine> {
+pub(super) fn parse(line: &str) -> Result<SessionCall, BadLine> {
     let bad = |kind, why: String| BadLine::new(kind, why, line);
     let value: Value = serde_json::from_str(line)
         .map_err(|error| bad(AgentErrorKind::JsonParseError, format!("a line of the input is not JSON: {error}")))?;
-    request(value).map_err(|why| bad(AgentErrorKind::ProtocolError, why))
+    call(value).map_err(|why| bad(AgentErrorKind::ProtocolError, why))
 }
 
-fn request(value: Value) -> Result<Request, String> {
-    let Value::Object(object) = value else { return Err("a line of the input is not a JSON object".to_owned()) };
-    let Some(Value::String(kind)) = object.get("type") else {
-        return Err(format!("a line of the input has no type: use {TYPES}"));
-    };
-    let kind = kind.clone();
-    match kind.as_str() {
-        "message" => message(&object),
-        "user" => match object.get("message") {
-            Some(Value::Object(inner)) => message(inner),
-            _ => Err("'user' needs a 'message' object".to_owned()),
+fn call(value: Value) -> Result<SessionCall, String> {
+    let Value::Object(mut fields) = value else { return Err("a line of the input is not a JSON object".to_owned()) };
+    match fields.get("type").and_then(Value::as_str) {
+        None => return Err(format!("a line of the input has no type: use {}", types())),
+        Some("message") => fields = message(&fields)?,
+        Some("user") => match fields.get("message") {
+            Some(Value::Object(inner)) => fields = message(inner)?,
+            _ => return Err("'user' needs a 'message' object".to_owned()),
         },
-        "withdraw" => read::<Withdraw>(object, &kind).map(|line| Request::Withdraw(line.prompt_id)),
-        "prompt" => {
-            let when_busy = object.get("whenBusy").map(when_busy).transpose()?;
-            let prompt = read::<Prompt>(object, &kind)?;
-            checked(prompt, when_busy)
+        Some(_) => {}
+    }
+    match SessionCall::read(fields) {
+        Ok(call) if call.has_answer() => {
+            Err("lines get no replies: everything this call would tell is in the events on stdout".to_owned())
         }
-        "decide" | "cancel" | "setMode" | "setModel" | "setThinking" | "query" => {
-            read::<Command>(object, &kind).map(|command| match command {
-                Command::Prompt(prompt) => Request::Prompt { prompt, when_busy: None },
-                Command::Steer(prompt) => Request::Prompt { prompt, when_busy: Some(WhenBusy::Steer) },
-                Command::Decide(decide) => Request::Decide(decide),
-                Command::Cancel => Request::Cancel,
-                Command::SetMode { mode } => Request::SetMode(mode),
-                Command::SetModel { model } => Request::SetModel(model),
-                Command::SetThinking { tokens } => Request::SetThinking(tokens),
-                Command::Query { what } => Request::Query(what),
-            })
-        }
-        other => Err(format!("'{other}' is not known: use {TYPES}")),
+        Ok(call) => Ok(call),
+        Err(Refusal::UnknownMethod { .. }) => Err(format!("the type of this line is unknown: use {}", types())),
+        Err(refusal) => Err(refusal.to_string()),
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Withdraw {
-    prompt_id: PromptId,
+/// The types that a line may have.
+fn types() -> String {
+    let others = SessionCall::TYPES.iter().filter(|name| !matches!(**name, "clients" | "rules" | "snapshot"));
+    others.copied().chain(["message", "user"]).collect::<Vec<_>>().join(", ")
 }
 
-fn read<T: for<'de> Deserialize<'de>>(object: Map<String, Value>, kind: &str) -> Result<T, String> {
-    serde_json::from_value(Value::Object(object)).map_err(|error| format!("'{kind}' is not complete: {error}"))
-}
-
-fn when_busy(value: &Value) -> Result<WhenBusy, String> {
-    match value.as_str() {
-        Some("queue") => Ok(WhenBusy::Queue),
-        Some("interrupt") => Ok(WhenBusy::Interrupt),
-        Some("steer") => Ok(WhenBusy::Steer),
-        _ => Err("'whenBusy' must be queue, steer or interrupt".to_owned()),
-    }
-}
-
-/// A prompt with something in it. Its id is ours to give.
-fn checked(prompt: Prompt, when_busy: Option<WhenBusy>) -> Result<Request, String> {
-    if prompt.text.trim().is_empty() && prompt.images.is_empty() {
-        return Err("the prompt is empty".to_owned());
-    }
-    Ok(Request::Prompt { prompt: Prompt { prompt_id: None, ..prompt }, when_busy })
-}
-
-/// `{role, content}`, where content is text or a list of text and picture blocks.
-fn message(object: &Map<String, Value>) -> Result<Request, String> {
+/// A prompt from `{role, content}`, where content is text or a list of text and picture blocks.
+fn message(object: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     match object.get("role").map(Value::as_str) {
         None | Some(Some("user")) => {}
         Some(_) => return Err("only messages of role 'user' can be sent".to_owned()),
@@ -137,7 +88,10 @@ fn message(object: &Map<String, Value>) -> Result<Request, String> {
         }
         _ => return Err("a message needs 'content': text, or a list of blocks".to_owned()),
     }
-    checked(prompt, None)
+    match serde_json::to_value(SessionCall::Prompt { prompt, when_busy: None }) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) | Err(_) => Err("the message cannot be read".to_owned()),
+    }
 }
 
 enum Block {
@@ -164,42 +118,30 @@ fn block_of(block: &Value) -> Result<Block, String> {
 
 #[cfg(test)]
 mod tests {
+    use multitap_client::WhenBusy;
     use proptest::prelude::*;
 
     use super::*;
 
-    fn prompt(text: &str) -> Request {
-        Request::Prompt { prompt: Prompt::text(text), when_busy: None }
+    fn prompt(text: &str) -> SessionCall {
+        SessionCall::Prompt { prompt: Prompt::text(text), when_busy: None }
     }
 
     #[test]
     fn every_kind_of_line_is_read() {
-        let decide = Decide { new_content: Some("n".into()), ..Decide::new(&"q".into(), "cancel").with_feedback("no") };
         for (line, expected) in [
             (r#"{"type":"prompt","text":"hi"}"#, prompt("hi")),
             (r#"{"type":"prompt","text":"hi","promptId":"mine"}"#, prompt("hi")),
             (
                 r#"{"type":"prompt","text":"hi","whenBusy":"interrupt"}"#,
-                Request::Prompt { prompt: Prompt::text("hi"), when_busy: Some(WhenBusy::Interrupt) },
-            ),
-            (
-                r#"{"type":"prompt","text":"hi","whenBusy":"steer"}"#,
-                Request::Prompt { prompt: Prompt::text("hi"), when_busy: Some(WhenBusy::Steer) },
+                SessionCall::Prompt { prompt: Prompt::text("hi"), when_busy: Some(WhenBusy::Interrupt) },
             ),
             (r#"{"type":"message","role":"user","content":[{"type":"text","text":"hi"}]}"#, prompt("hi")),
             (r#"{"type":"message","role":"user","content":"hi"}"#, prompt("hi")),
             (r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"hi"}]}}"#, prompt("hi")),
-            (
-                r#"{"type":"decide","questionId":"q","optionId":"cancel","newContent":"n","feedback":"no"}"#,
-                Request::Decide(decide),
-            ),
-            (r#"{"type":"cancel"}"#, Request::Cancel),
-            (r#"{"type":"setMode","mode":"plan"}"#, Request::SetMode("plan".into())),
-            (r#"{"type":"setModel","model":"m"}"#, Request::SetModel("m".into())),
-            (r#"{"type":"setThinking","tokens":5}"#, Request::SetThinking(Some(5))),
-            (r#"{"type":"setThinking"}"#, Request::SetThinking(None)),
-            (r#"{"type":"query","what":"mcpStatus"}"#, Request::Query(Query::McpStatus)),
-            (r#"{"type":"withdraw","promptId":"p"}"#, Request::Withdraw("p".into())),
+            (r#"{"type":"cancel"}"#, SessionCall::Cancel),
+            (r#"{"type":"setThinking"}"#, SessionCall::SetThinking { tokens: None }),
+            (r#"{"type":"revoke","ruleId":"r"}"#, SessionCall::Revoke { rule_id: "r".into() }),
         ] {
             assert_eq!(parse(line).expect(line), expected, "{line}");
         }
@@ -210,7 +152,7 @@ mod tests {
         let line = r#"{"type":"user","message":{"role":"user","content":[
             {"type":"text","text":"look"},
             {"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}}"#;
-        let Ok(Request::Prompt { prompt, .. }) = parse(line) else { panic!("no prompt") };
+        let Ok(SessionCall::Prompt { prompt, .. }) = parse(line) else { panic!("no prompt") };
         assert_eq!(prompt.images.len(), 1);
         assert_eq!(prompt.images[0].media_type, "image/png");
     }
@@ -221,12 +163,13 @@ mod tests {
             ("hello", AgentErrorKind::JsonParseError, "is not JSON"),
             ("[1]", AgentErrorKind::ProtocolError, "not a JSON object"),
             ("{}", AgentErrorKind::ProtocolError, "has no type"),
-            (r#"{"type":"frobnicate"}"#, AgentErrorKind::ProtocolError, "'frobnicate' is not known"),
+            (r#"{"type":"frobnicate"}"#, AgentErrorKind::ProtocolError, "is unknown: use prompt, decide"),
             (r#"{"type":"prompt"}"#, AgentErrorKind::ProtocolError, "missing field `text`"),
+            (r#"{"type":"rules"}"#, AgentErrorKind::ProtocolError, "lines get no replies"),
             (r#"{"type":"prompt","text":" "}"#, AgentErrorKind::ProtocolError, "empty"),
             (r#"{"type":"decide","questionId":"q"}"#, AgentErrorKind::ProtocolError, "missing field `optionId`"),
             (r#"{"type":"message","role":"assistant","content":"x"}"#, AgentErrorKind::ProtocolError, "role 'user'"),
-            (r#"{"type":"prompt","text":"x","whenBusy":"later"}"#, AgentErrorKind::ProtocolError, "queue, steer"),
+            (r#"{"type":"prompt","text":"x","whenBusy":"later"}"#, AgentErrorKind::ProtocolError, "`queue`, `steer`"),
             (r#"{"type":"query","what":"weather"}"#, AgentErrorKind::ProtocolError, "weather"),
         ] {
             let bad = parse(line).expect_err(line);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
-use multitap_event::{AgentError, AgentErrorKind, AgentKind, ClientRef, Door, Mode, SessionConfig, SessionId};
-use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Session, SessionRecord, Which};
-use multitap_serve::{Host as ServeHost, HostError, Hosted, Opened, Peer, PeerIdentity, Wanted};
+use multitap_event::{AgentKind, ClientRef, Door, Mode, SessionConfig, SessionId};
+use multitap_hub::{Journal, JournalError, Linger, Open, OpenError, Refusal, Session, SessionRecord, Which};
+use multitap_serve::{Host as ServeHost, Hosted, Opened, Peer, PeerIdentity, Wanted};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -90,7 +90,7 @@ impl Served {
         }
     }
 
-    async fn open_new(&self, wanted: Wanted) -> Result<Opened, HostError> {
+    async fn open_new(&self, wanted: Wanted) -> Result<Opened, Refusal> {
         let place = self.inner.place().await?;
         let (inner, by) = (self.inner.clone(), wanted.by.clone());
         let Granted { config, ceiling, notices } = blocking(move || inner.grant(wanted)).await?;
@@ -99,14 +99,14 @@ impl Served {
         Ok(Opened { session, notices })
     }
 
-    async fn open_stored(&self, id: SessionId, by: ClientRef) -> Result<Opened, HostError> {
-        let _turn = self.inner.taking_up.acquire().await.map_err(|_| HostError::ShutDown)?;
+    async fn open_stored(&self, id: SessionId, by: ClientRef) -> Result<Opened, Refusal> {
+        let _turn = self.inner.taking_up.acquire().await.map_err(|_| Refusal::ShuttingDown)?;
         if let Some(session) = self.inner.host.find(&id) {
             return Ok(Opened { session, notices: Vec::new() });
         }
         let found = self.inner.host.journal().find(id.to_string()).await.map_err(journal_error)?;
         let record = found.into_iter().find(|record| record.id == id && self.inner.shows(record));
-        let record = record.ok_or_else(|| HostError::NoSuchSession(id.clone()))?;
+        let record = record.ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?;
         let place = self.inner.place().await?;
         let inner = self.inner.clone();
         let Granted { config, ceiling, notices } = blocking(move || inner.grant_again(&record)).await?;
@@ -117,20 +117,20 @@ impl Served {
 
 impl Inner {
     /// A place for one more session: a free one, or that of a session that rests.
-    async fn place(&self) -> Result<OwnedSemaphorePermit, HostError> {
+    async fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
         }
-        let _turn = self.making_room.acquire().await.map_err(|_| HostError::ShutDown)?;
+        let _turn = self.making_room.acquire().await.map_err(|_| Refusal::ShuttingDown)?;
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
         }
         if !room::make(&self.host).await {
-            return Err(HostError::TooMany);
+            return Err(Refusal::TooManySessions);
         }
         // It is given back when everything of that session is gone.
         let place = timeout(PLACE_PATIENCE, self.places.clone().acquire_owned()).await;
-        place.map_err(|_| HostError::TooMany)?.map_err(|_| HostError::ShutDown)
+        place.map_err(|_| Refusal::TooManySessions)?.map_err(|_| Refusal::ShuttingDown)
     }
 
     /// Only what was done in the folders of this host concerns its clients.
@@ -139,7 +139,7 @@ impl Inner {
     }
 
     /// The session that a client wishes for, as far as this host allows it.
-    fn grant(&self, wanted: Wanted) -> Result<Granted, HostError> {
+    fn grant(&self, wanted: Wanted) -> Result<Granted, Refusal> {
         let folder = wish::workspace(wanted.workspace.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
@@ -163,7 +163,7 @@ impl Inner {
     }
 
     /// The same for a session that is kept: its agent, its folder, its conversation.
-    fn grant_again(&self, record: &SessionRecord) -> Result<Granted, HostError> {
+    fn grant_again(&self, record: &SessionRecord) -> Result<Granted, Refusal> {
         let folder = wish::workspace(record.folder.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
@@ -194,7 +194,7 @@ impl Inner {
         ceiling: Option<Mode>,
         by: ClientRef,
         place: OwnedSemaphorePermit,
-    ) -> Result<Session, HostError> {
+    ) -> Result<Session, Refusal> {
         let question_timeout = self.question_timeout;
         let open = Open { which, config, by, linger: Linger::UntilClosed, question_timeout, ceiling };
         self.host.open_for_all(open, self.address.subscribe(), place).await.map_err(open_error)
@@ -257,36 +257,32 @@ impl fmt::Debug for Inner {
 }
 
 /// Runs what reads files where it holds nobody up.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, HostError> + Send + 'static,
-) -> Result<T, HostError> {
-    spawn_blocking(work).await.unwrap_or(Err(HostError::ShutDown))
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> + Send + 'static) -> Result<T, Refusal> {
+    spawn_blocking(work).await.unwrap_or(Err(Refusal::ShuttingDown))
 }
 
 /// What is set on this host does not fit the session.
 #[expect(clippy::needless_pass_by_value, reason = "the error of a map_err")]
-fn unfit(problem: Problem) -> HostError {
+fn unfit(problem: Problem) -> Refusal {
     trouble(problem.to_string())
 }
 
 /// It is not the client's fault.
-fn trouble(message: String) -> HostError {
-    HostError::Agent(Box::new(AgentError::new(AgentErrorKind::ProcessSpawnFailed, message)))
+fn trouble(message: String) -> Refusal {
+    Refusal::AgentFailed { message }
 }
 
-fn open_error(error: OpenError) -> HostError {
+fn open_error(error: OpenError) -> Refusal {
     match error {
-        OpenError::Launch(error) => HostError::Agent(Box::new((*error).into())),
         OpenError::Journal(error) => journal_error(error),
-        OpenError::Live(id) => trouble(format!("session {id} is live already")),
-        OpenError::ShutDown => HostError::ShutDown,
+        other => other.into(),
     }
 }
 
-fn journal_error(error: JournalError) -> HostError {
-    match error {
-        JournalError::NoSuchSession(id) => HostError::NoSuchSession(id),
-        JournalError::LiveElsewhere { session, holder } => HostError::LiveElsewhere { session, pid: holder.pid },
-        other => trouble(about_log(&other)),
+fn journal_error(error: JournalError) -> Refusal {
+    let message = about_log(&error);
+    match Refusal::from(error) {
+        Refusal::LogUnavailable { .. } => Refusal::LogUnavailable { message },
+        other => other,
     }
 }

@@ -5,14 +5,15 @@ use std::path::{Component, Path, PathBuf};
 
 use multitap_adapter::AgentInfo;
 use multitap_event::{AgentKind, AgentType, ApprovalMode, ClientRole, Mode, SessionConfig};
-use multitap_serve::{HostError, Wanted};
+use multitap_hub::Refusal;
+use multitap_serve::Wanted;
 use serde_json::{Map, Value};
 
 use crate::settings::{self, Settings};
 
 /// The folder of a session, as it really is: one that exists, in or under a root.
-pub(super) fn workspace(wanted: Option<&Path>, roots: &[PathBuf]) -> Result<PathBuf, HostError> {
-    let refused = |why| HostError::Setting { setting: "workspace_path", why };
+pub(super) fn workspace(wanted: Option<&Path>, roots: &[PathBuf]) -> Result<PathBuf, Refusal> {
+    let refused = |why| Refusal::InvalidSetting { setting: "workspace_path".into(), why };
     let Some(wanted) = wanted else {
         return roots.first().cloned().ok_or_else(|| refused("this host has no folder to work in".to_owned()));
     };
@@ -41,11 +42,7 @@ pub(super) fn is_inside(folder: &Path, roots: &[PathBuf]) -> bool {
 
 /// The agent of a session, in the words of `--agent`: one that this host knows by name, never a command of the client's.
 /// `own` is what this host was started with.
-pub(super) fn agent(
-    wanted: Option<&str>,
-    own: Option<String>,
-    settings: &Settings,
-) -> Result<Option<String>, HostError> {
+pub(super) fn agent(wanted: Option<&str>, own: Option<String>, settings: &Settings) -> Result<Option<String>, Refusal> {
     let Some(wanted) = wanted else { return Ok(own) };
     let own_command = own.as_ref().filter(|own| own.starts_with("acp:"));
     let is_named = wanted.parse::<AgentKind>().is_ok_and(|kind| kind.agent_type() != AgentType::Acp);
@@ -60,15 +57,15 @@ pub(super) fn agent(
             let what = if wanted.starts_with("acp:") { "a client chooses no command" } else { "it is not known here" };
             let known: Vec<&str> = AgentInfo::programs().map(|(info, _)| info.agent.as_str()).collect();
             let why = format!("{what}: the agents of this host are {}, builtin{acp}", known.join(", "));
-            Err(HostError::Setting { setting: "agent", why })
+            Err(Refusal::InvalidSetting { setting: "agent".into(), why })
         }
     }
 }
 
 /// The approval mode of a session: no more may run unasked than this host lets. `own` is the host's; one that did not
 /// choose asks.
-pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<ApprovalMode, HostError> {
-    let refused = |why| HostError::Setting { setting: "approval_mode", why };
+pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<ApprovalMode, Refusal> {
+    let refused = |why| Refusal::InvalidSetting { setting: "approval_mode".into(), why };
     let most = Mode::bound(own);
     let fits = |mode: &ApprovalMode| mode.native(agent).is_some() && mode.is_within(most, agent);
     let taken = || {
@@ -90,10 +87,10 @@ pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<A
 
 /// What would let a client run programs of its own, or run tools unasked: only of those that this host trusts. Says what
 /// was ignored.
-pub(super) fn extras(wanted: Wanted, trust_all: bool, config: &mut SessionConfig) -> Result<Vec<String>, HostError> {
+pub(super) fn extras(wanted: Wanted, trust_all: bool, config: &mut SessionConfig) -> Result<Vec<String>, Refusal> {
     let mut notices = Vec::new();
     if trust_all || wanted.by.role == Some(ClientRole::Owner) {
-        let refused = |why| HostError::Setting { setting: "mcp_servers", why };
+        let refused = |why| Refusal::InvalidSetting { setting: "mcp_servers".into(), why };
         let (servers, notes) = settings::mcp_servers(&Value::Object(wanted.mcp_servers)).map_err(refused)?;
         config.environment.extend(environment(wanted.environment)?);
         config.mcp_servers.extend(servers);
@@ -114,7 +111,7 @@ pub(super) fn extras(wanted: Wanted, trust_all: bool, config: &mut SessionConfig
     Ok(notices)
 }
 
-fn environment(wanted: Map<String, Value>) -> Result<BTreeMap<String, String>, HostError> {
+fn environment(wanted: Map<String, Value>) -> Result<BTreeMap<String, String>, Refusal> {
     let variable = |(name, value): (String, Value)| {
         let is_name = !name.is_empty() && !name.contains(['=', '\0']);
         match value {
@@ -122,7 +119,7 @@ fn environment(wanted: Map<String, Value>) -> Result<BTreeMap<String, String>, H
             // The value may be a secret, and is not repeated.
             _ => {
                 let why = "each variable is a name without '=' and a text".to_owned();
-                Err(HostError::Setting { setting: "environment", why })
+                Err(Refusal::InvalidSetting { setting: "environment".into(), why })
             }
         }
     };
@@ -137,9 +134,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn why<T: std::fmt::Debug>(refused: Result<T, HostError>) -> String {
+    fn why<T: std::fmt::Debug>(refused: Result<T, Refusal>) -> String {
         let error = refused.unwrap_err();
-        assert!(matches!(error, HostError::Setting { .. }), "{error}");
+        assert!(matches!(error, Refusal::InvalidSetting { .. }), "{error}");
         error.to_string()
     }
 

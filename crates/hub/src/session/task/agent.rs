@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{DRAFTS, FIRST_READER, Linger, SessionTask, gone_without_a_word};
 use crate::launch::Launching;
-use crate::session::error::CommandError;
+use crate::protocol::Refusal;
 use crate::session::outbox::Effect;
 
 /// Hears whether the agent came up.
@@ -89,11 +89,11 @@ async fn has_room(commands: Option<&mpsc::Sender<Command>>) {
 
 impl Agent {
     /// A place in its queue.
-    pub(super) fn permit(&self) -> Result<OwnedPermit<Command>, CommandError> {
-        let Self::Up { commands: Some(commands), ended: false, .. } = self else { return Err(CommandError::NoAgent) };
+    pub(super) fn permit(&self) -> Result<OwnedPermit<Command>, Refusal> {
+        let Self::Up { commands: Some(commands), ended: false, .. } = self else { return Err(Refusal::NoAgent) };
         commands.clone().try_reserve_owned().map_err(|error| match error {
-            TrySendError::Full(_) => CommandError::Busy,
-            TrySendError::Closed(_) => CommandError::NoAgent,
+            TrySendError::Full(_) => Refusal::Busy,
+            TrySendError::Closed(_) => Refusal::NoAgent,
         })
     }
 

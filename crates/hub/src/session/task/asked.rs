@@ -9,10 +9,8 @@ use super::agent::{Agent, WhenUp};
 use super::hand_over::spoken;
 use super::{Linger, SWEEP, SessionTask};
 use crate::feed::Feed;
+use crate::protocol::{ClientsReply, PromptReply, Refusal, RulesReply, SessionCall, SessionReply, SnapshotReply};
 use crate::session::ask::{Ask, Reply};
-use crate::session::error::{
-    CancelError, CommandError, JoinError, KickError, PromptError, RestartError, RevokeError, WithdrawError,
-};
 use crate::session::right::Rights;
 use crate::session::{Join, Joined, Place, WhenBusy};
 use crate::state::{Presence, Queued};
@@ -25,35 +23,7 @@ impl SessionTask {
     pub(super) fn on_ask(&mut self, ask: Ask) {
         match ask {
             Ask::Join { join, reply } => self.join(join, reply),
-            Ask::Snapshot { reply } => {
-                let state = Box::new(self.state.clone());
-                self.reply(reply, state);
-            }
-            Ask::Prompt { prompt, when_busy, from, reply } => {
-                let accepted = self.prompt(prompt, when_busy, from);
-                self.reply(reply, accepted);
-            }
-            Ask::Withdraw { prompt, by, reply } => {
-                let withdrawn = self.withdraw(prompt, by);
-                self.reply(reply, withdrawn);
-            }
-            Ask::Decide { decide, by, reply } => self.answer(decide, by, reply),
-            Ask::Cancel { by, reply } => {
-                let cancelled = self.cancel(&by);
-                self.reply(reply, cancelled);
-            }
-            Ask::Pass { command, by, reply } => {
-                let passed = self.pass(command, by);
-                self.reply(reply, passed);
-            }
-            Ask::Revoke { rule_id, by, reply } => {
-                let revoked = self.revoke(rule_id, &by);
-                self.reply(reply, revoked);
-            }
-            Ask::Kick { client, by, reply } => {
-                let kicked = self.kick(client, &by);
-                self.reply(reply, kicked);
-            }
+            Ask::Call { call, by, reply } => self.call(call, by, reply),
             Ask::Report { error, reply } => {
                 let room = self.room();
                 if room.is_ok() {
@@ -73,13 +43,41 @@ impl SessionTask {
         }
     }
 
-    fn join(&mut self, join: Join, reply: Reply<Result<Joined, JoinError>>) {
+    fn call(&mut self, call: SessionCall, by: ClientRef, reply: Reply<SessionReply>) {
+        let done = |done: Result<(), Refusal>| done.map(|()| SessionReply::Done {});
+        let answer = match call {
+            // The agent may have to judge it first.
+            SessionCall::Decide(decide) => return self.answer(decide, by, reply),
+            SessionCall::Prompt { prompt, when_busy } => {
+                let accepted = self.prompt(prompt, when_busy.unwrap_or_default(), by);
+                accepted.map(|prompt_id| SessionReply::Prompt(PromptReply { prompt_id }))
+            }
+            SessionCall::Withdraw { prompt_id } => done(self.withdraw(prompt_id, by)),
+            SessionCall::Cancel => done(self.cancel(&by)),
+            SessionCall::SetMode { mode } => done(self.pass(Command::SetMode { mode }, by)),
+            SessionCall::SetModel { model } => done(self.pass(Command::SetModel { model }, by)),
+            SessionCall::SetThinking { tokens } => done(self.pass(Command::SetThinking { tokens }, by)),
+            SessionCall::Query { what } => done(self.pass(Command::Query { what }, by)),
+            SessionCall::Kick { client_id } => done(self.kick(client_id, &by)),
+            SessionCall::Revoke { rule_id } => done(self.revoke(rule_id, &by)),
+            SessionCall::Clients => Ok(SessionReply::Clients(ClientsReply { clients: self.state.clients.clone() })),
+            SessionCall::Rules => Ok(SessionReply::Rules(RulesReply { rules: self.state.rules.clone() })),
+            SessionCall::Snapshot => Ok(SessionReply::Snapshot(SnapshotReply {
+                session_id: self.id.clone(),
+                epoch: self.epoch,
+                snapshot: Box::new(self.state.clone()),
+            })),
+        };
+        self.reply(reply, answer);
+    }
+
+    fn join(&mut self, join: Join, reply: Reply<Joined>) {
         if self.tail.readers() >= CLIENTS {
             // Some may have left meanwhile.
             self.sweep();
         }
         if self.tail.readers() >= CLIENTS {
-            return self.reply(reply, Err(JoinError::Full));
+            return self.reply(reply, Err(Refusal::TooManyClients));
         }
         let Join { mut client, from, patience, announce } = join;
         self.joined = true;
@@ -102,18 +100,18 @@ impl SessionTask {
         self.reply(reply, Ok(Joined { client, feed, snapshot, gap, epoch: self.epoch }));
     }
 
-    fn prompt(&mut self, mut prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, PromptError> {
+    fn prompt(&mut self, mut prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, Refusal> {
         self.rights.may_act(&from)?;
         if self.closing {
-            return Err(PromptError::SessionEnded);
+            return Err(Refusal::SessionEnded);
         }
         if self.finishing {
-            return Err(PromptError::Finishing);
+            return Err(Refusal::Draining);
         }
         self.room()?;
         let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
         if self.is_taken(&id) {
-            return Err(PromptError::SameId(id));
+            return Err(Refusal::PromptIdTaken { prompt_id: id });
         }
         if self.state.agent != Presence::Here {
             return self.prompt_without_agent(prompt, from).map(|()| id);
@@ -128,7 +126,7 @@ impl SessionTask {
         match when_busy {
             WhenBusy::Queue => self.queue(prompt, from, false)?,
             WhenBusy::Steer if is_line || self.runs_line() => self.queue(prompt, from, false)?,
-            WhenBusy::Steer if !self.agent.steers() => return Err(PromptError::CannotSteer),
+            WhenBusy::Steer if !self.agent.steers() => return Err(Refusal::CannotSteer),
             WhenBusy::Steer if self.state.turn.is_some() => {
                 let permit = self.agent.permit()?;
                 prompt.within = self.rights.within(&from);
@@ -158,7 +156,7 @@ impl SessionTask {
     }
 
     /// The agent is on its way, or has to be started again.
-    fn prompt_without_agent(&mut self, prompt: Prompt, from: ClientRef) -> Result<(), PromptError> {
+    fn prompt_without_agent(&mut self, prompt: Prompt, from: ClientRef) -> Result<(), Refusal> {
         let lingers = self.linger == Linger::UntilClosed;
         match self.agent {
             Agent::Starting { .. } => self.queue(prompt, from, false),
@@ -172,36 +170,36 @@ impl SessionTask {
                 self.start_again(Box::new(|_| {}));
                 Ok(())
             }
-            Agent::Gone | Agent::Up { .. } => Err(PromptError::SessionEnded),
+            Agent::Gone | Agent::Up { .. } => Err(Refusal::SessionEnded),
         }
     }
 
-    fn queue(&mut self, prompt: Prompt, from: ClientRef, first: bool) -> Result<(), PromptError> {
+    fn queue(&mut self, prompt: Prompt, from: ClientRef, first: bool) -> Result<(), Refusal> {
         if !self.state.has_room_for(&prompt) {
-            return Err(PromptError::QueueFull);
+            return Err(Refusal::QueueFull);
         }
         self.tell(EventKind::PromptQueued { prompt, from: Some(from), first });
         Ok(())
     }
 
     /// Whether more can be told: not while nobody keeps or reads what was.
-    pub(super) fn room(&self) -> Result<(), CommandError> {
-        if self.outbox.has_room() && !self.tail.is_full() { Ok(()) } else { Err(CommandError::Busy) }
+    pub(super) fn room(&self) -> Result<(), Refusal> {
+        if self.outbox.has_room() && !self.tail.is_full() { Ok(()) } else { Err(Refusal::Busy) }
     }
 
-    fn withdraw(&mut self, prompt: PromptId, by: ClientRef) -> Result<(), WithdrawError> {
+    fn withdraw(&mut self, prompt: PromptId, by: ClientRef) -> Result<(), Refusal> {
         self.rights.may_act(&by)?;
         if !self.state.queue.iter().any(|queued| queued.prompt.prompt_id.as_ref() == Some(&prompt)) {
-            return Err(WithdrawError::NotWaiting(prompt));
+            return Err(Refusal::PromptNotQueued { prompt_id: prompt });
         }
         self.tell(EventKind::PromptWithdrawn { prompt_id: prompt, by: Some(by) });
         Ok(())
     }
 
-    fn cancel(&mut self, by: &ClientRef) -> Result<(), CancelError> {
+    fn cancel(&mut self, by: &ClientRef) -> Result<(), Refusal> {
         self.rights.may_act(by)?;
         if !self.state.is_busy() {
-            return Err(CancelError::NoTurn);
+            return Err(Refusal::NoTurn);
         }
         let permit = self.agent.permit()?;
         self.hand(permit, Command::Cancel);
@@ -220,10 +218,10 @@ impl SessionTask {
         }
     }
 
-    fn pass(&mut self, command: Command, by: ClientRef) -> Result<(), CommandError> {
+    fn pass(&mut self, command: Command, by: ClientRef) -> Result<(), Refusal> {
         self.rights.may_act(&by)?;
         if self.linger == Linger::WithAgent && self.state.agent == Presence::Gone {
-            return Err(CommandError::SessionEnded);
+            return Err(Refusal::SessionEnded);
         }
         if let Command::SetMode { mode } = &command {
             self.rights.may_choose(mode, &by)?;
@@ -234,26 +232,26 @@ impl SessionTask {
         Ok(())
     }
 
-    fn revoke(&mut self, rule_id: String, by: &ClientRef) -> Result<(), RevokeError> {
+    fn revoke(&mut self, rule_id: String, by: &ClientRef) -> Result<(), Refusal> {
         self.rights.may_act(by)?;
         let rule = self.state.rules.iter().find(|rule| rule.rule_id == rule_id).cloned();
-        let rule = rule.ok_or_else(|| RevokeError::NoSuchRule(rule_id.clone()))?;
+        let rule = rule.ok_or_else(|| Refusal::UnknownRule { rule_id: rule_id.clone() })?;
         if !Rights::may_revoke(&rule, by) {
-            return Err(RevokeError::NotYours);
+            return Err(Refusal::RuleOfOther);
         }
         if rule.outlives_the_agent() {
-            return Err(RevokeError::Saved(rule_id));
+            return Err(Refusal::SavedRule { rule_id });
         }
         self.tell(EventKind::System(rule.revoked()));
         self.renew = matches!(self.agent, Agent::Up { .. });
         Ok(())
     }
 
-    fn kick(&mut self, client: ClientId, by: &ClientRef) -> Result<(), KickError> {
+    fn kick(&mut self, client: ClientId, by: &ClientRef) -> Result<(), Refusal> {
         self.rights.may_act(by)?;
-        let Some(found) = self.state.client(&client) else { return Err(KickError::NoSuchClient(client)) };
-        self.rights.send_away(found, by)?;
-        // It is heard no more, so what it said and nobody has heard yet is not either.
+        let Some(found) = self.state.client(&client) else { return Err(Refusal::UnknownClient { client_id: client }) };
+        self.rights.kick(found, by)?;
+        // A kicked client's queued prompts go with it.
         let is_theirs =
             |queued: &&Queued| queued.from.as_ref().and_then(|from| from.client_id.as_ref()) == Some(&client);
         let waiting = self.state.queue.iter().filter(is_theirs);
@@ -265,14 +263,14 @@ impl SessionTask {
         Ok(())
     }
 
-    fn restart(&mut self, config: Option<Box<SessionConfig>>, reply: Reply<Result<(), RestartError>>) {
+    fn restart(&mut self, config: Option<Box<SessionConfig>>, reply: Reply<()>) {
         if !matches!(self.agent, Agent::Gone) {
-            return self.reply(reply, Err(RestartError::Running));
+            return self.reply(reply, Err(Refusal::AgentRunning));
         }
         if let Some(config) = config {
             self.config = *config;
         }
-        let when_up: WhenUp = Box::new(move |up| drop(reply.send(up.map_err(RestartError::from))));
+        let when_up: WhenUp = Box::new(move |up| drop(reply.send(up.map_err(Refusal::from))));
         self.start_again(when_up);
     }
 }

@@ -14,9 +14,9 @@ use tokio::time::timeout;
 
 use super::SessionTask;
 use super::agent::NotReviewed;
+use crate::protocol::{Refusal, SessionReply};
 use crate::rule::Rule;
 use crate::session::ask::Reply;
-use crate::session::error::DecideError;
 
 /// How many edited answers of a session may be under review at once; one more is refused.
 const REVIEWS: usize = 16;
@@ -35,7 +35,7 @@ pub(super) struct Reviewed {
     mode: Option<ApprovalMode>,
     decide: Decide,
     by: ClientRef,
-    reply: Reply<Result<Ruling, DecideError>>,
+    reply: Reply<SessionReply>,
     verdict: Result<EditedCall, String>,
 }
 
@@ -55,11 +55,11 @@ impl Reviews {
 
 impl SessionTask {
     /// Somebody answers a question.
-    pub(super) fn answer(&mut self, decide: Decide, by: ClientRef, reply: Reply<Result<Ruling, DecideError>>) {
+    pub(super) fn answer(&mut self, decide: Decide, by: ClientRef, reply: Reply<SessionReply>) {
         match self.judge(&decide, by.clone()) {
             Ok(ruling) if ruling.edited => self.review(decide, by, reply),
             Ok(_) => {
-                let ruling = self.decide(decide, by);
+                let ruling = self.decide(decide, by).map(ruled);
                 self.reply(reply, ruling);
             }
             Err(error) => self.reply(reply, Err(error)),
@@ -67,7 +67,7 @@ impl SessionTask {
     }
 
     /// Lets an answer without an edit count.
-    pub(super) fn decide(&mut self, decide: Decide, by: ClientRef) -> Result<Ruling, DecideError> {
+    pub(super) fn decide(&mut self, decide: Decide, by: ClientRef) -> Result<Ruling, Refusal> {
         let ruling = self.judge(&decide, by)?;
         match ruling.edited {
             true => Err(refused(self.state.questions.question(&decide.question_id), &decide, "nobody reviewed it")),
@@ -75,7 +75,7 @@ impl SessionTask {
         }
     }
 
-    fn judge(&self, decide: &Decide, by: ClientRef) -> Result<Ruling, DecideError> {
+    fn judge(&self, decide: &Decide, by: ClientRef) -> Result<Ruling, Refusal> {
         self.rights.may_act(&by)?;
         if let Some(question) = self.state.questions.question(&decide.question_id) {
             self.rights.may_answer(question, decide, &by)?;
@@ -84,21 +84,21 @@ impl SessionTask {
     }
 
     /// Has the agent judge an edited answer. The question stays open meanwhile.
-    fn review(&mut self, decide: Decide, by: ClientRef, reply: Reply<Result<Ruling, DecideError>>) {
+    fn review(&mut self, decide: Decide, by: ClientRef, reply: Reply<SessionReply>) {
         let Some(question) = self.state.questions.question(&decide.question_id).cloned().map(Box::new) else {
             let unknown = Refused::UnknownQuestion { question: decide.question_id };
             return self.reply(reply, Err(unknown.into()));
         };
         if self.reviews.0.len() >= REVIEWS {
-            return self.reply(reply, Err(DecideError::Busy));
+            return self.reply(reply, Err(Refusal::Busy));
         }
         let (verdict, answer) = oneshot::channel();
         let mode = self.state.mode;
         let review = EditReview { question: question.clone(), decide: decide.clone(), mode, reply: verdict };
         if let Err(why) = self.agent.review(review) {
             let error = match why {
-                NotReviewed::NoAgent => DecideError::SessionEnded,
-                NotReviewed::Busy => DecideError::Busy,
+                NotReviewed::NoAgent => Refusal::NoAgent,
+                NotReviewed::Busy => Refusal::Busy,
                 NotReviewed::TakesNone => refused(Some(&question), &decide, "the agent takes no edited answers"),
             };
             return self.reply(reply, Err(error));
@@ -129,10 +129,10 @@ impl SessionTask {
                 Err(why) => refused(&why),
             }
         });
-        self.reply(reply, ruling);
+        self.reply(reply, ruling.map(ruled));
     }
 
-    fn settle(&mut self, decide: Decide, ruling: Ruling) -> Result<Ruling, DecideError> {
+    fn settle(&mut self, decide: Decide, ruling: Ruling) -> Result<Ruling, Refusal> {
         self.room()?;
         // A place in the agent's queue first: a ruling that the agent never hears of would be a lie.
         let permit = self.agent.permit()?;
@@ -149,7 +149,11 @@ impl SessionTask {
     }
 }
 
-fn refused(question: Option<&Question>, decide: &Decide, why: &str) -> DecideError {
+fn ruled(ruling: Ruling) -> SessionReply {
+    SessionReply::Decide(Box::new(ruling))
+}
+
+fn refused(question: Option<&Question>, decide: &Decide, why: &str) -> Refusal {
     let offered = question.map(Question::option_ids).unwrap_or_default();
-    DecideError::Refused(Refused::EditRefused { question: decide.question_id.clone(), why: why.to_owned(), offered })
+    Refusal::Answer(Refused::EditRefused { question: decide.question_id.clone(), why: why.to_owned(), offered })
 }

@@ -59,7 +59,7 @@ impl Service {
         if let Some(session) = session {
             return Ok(told_by(session).await?.unwrap_or_default());
         }
-        if let Some(known) = door.host().commands().await.map_err(|error| error::from_host(&error))? {
+        if let Some(known) = door.host().commands().await.map_err(|error| error::from_refusal(&error))? {
             return Ok(known);
         }
         let Ok(_turn) = self.listed.asking.acquire().await else { return Ok(Vec::new()) };
@@ -70,7 +70,7 @@ impl Service {
             let why = "the agent has to be started to list its commands, and an observer may not start it";
             return Err(Error::new(ErrorKind::NotController, why));
         }
-        let session = door.host().ask_agent(call.client()).await.map_err(|error| error::from_host(&error))?;
+        let session = door.host().ask_agent(call.client()).await.map_err(|error| error::from_refusal(&error))?;
         let told = told_by(&session).await;
         close(&session).await;
         let told = told?;
@@ -84,8 +84,8 @@ impl Service {
 async fn told_by(session: &Session) -> Result<Option<Vec<SlashCommand>>, Error> {
     let me = ClientRef::new("a2a", Door::Host);
     let join = Join { client: me.clone(), from: JoinFrom::Now, patience: None, announce: false };
-    let mut feed = session.join(join).await.map_err(|error| error::from_join(&error))?.feed;
-    session.query(Query::Commands, me).await.map_err(|error| error::from_command(&error))?;
+    let mut feed = session.join(join).await.map_err(|error| error::from_refusal(&error))?.feed;
+    session.query(Query::Commands, me).await.map_err(|error| error::from_refusal(&error))?;
     let answer = async {
         while let Some(told) = feed.next().await {
             let Told::Event(entry) = told else { continue };

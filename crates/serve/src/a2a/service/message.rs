@@ -8,7 +8,7 @@ use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage};
 use multitap_event::{
     ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId, Refused, Ruling, SessionId, ToolId,
 };
-use multitap_hub::{DecideError, Session, WhenBusy};
+use multitap_hub::{Refusal, Session, WhenBusy};
 use serde_json::{Map, Value, json};
 
 use super::command::close;
@@ -134,7 +134,7 @@ impl Service {
         if call.caller.role == ClientRole::Observer {
             return Err(Error::new(ErrorKind::NotController, "an observer may not open sessions"));
         }
-        let opened = door.host().open(wanted).await.map_err(|error| error::from_host(&error))?;
+        let opened = door.host().open(wanted).await.map_err(|error| error::from_refusal(&error))?;
         self.notices.put(opened.session.id(), opened.notices);
         Ok(opened.session)
     }
@@ -157,8 +157,8 @@ impl Service {
                 }
                 Ok(Some(opened.session))
             }
-            Err(crate::host::HostError::NoSuchSession(_)) => Ok(None),
-            Err(error) => Err(error::from_host(&error)),
+            Err(Refusal::UnknownSession { .. }) => Ok(None),
+            Err(error) => Err(error::from_refusal(&error)),
         }
     }
 }
@@ -210,12 +210,12 @@ pub(super) async fn decide_on(session: &Session, decide: Decide, by: ClientRef) 
     let asked = decide.question_id.clone();
     match session.decide(decide, by.clone()).await {
         Ok(ruling) => Ok(ruling),
-        Err(DecideError::Refused(Refused::UnknownQuestion { .. })) => {
+        Err(Refusal::Answer(Refused::UnknownQuestion { .. })) => {
             let state = session.snapshot().await;
             let open = state.as_ref().map_or(&[][..], |state| state.questions.open());
             Err(unknown_call(asked.as_str(), open, &by))
         }
-        Err(error) => Err(error::from_decide(&error)),
+        Err(error) => Err(error::from_refusal(&error)),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use multitap_a2a::devtool::{CommandExecution, CommandStatus};
 use multitap_a2a::{Error, Request, Sent};
 use multitap_event::{AgentError, ClientRef, Decide, Prompt};
-use multitap_hub::{PromptError, WhenBusy};
+use multitap_hub::{Refusal, WhenBusy};
 
 use super::command::{awaited_confirmation, not_started};
 use super::{Answer, Call, Service, Stream, message, no_push};
@@ -89,7 +89,7 @@ impl Opening {
         match action {
             Action::Prompt { prompt, when_busy } => {
                 let prompted = begin_turn(door, &stage, &task, prompt, when_busy, by).await;
-                prompted.map_err(|error| error::from_prompt(&error))?;
+                prompted.map_err(|error| error::from_refusal(&error))?;
             }
             Action::Decide(decide) => {
                 message::decide_on(stage.session(), *decide, by).await?;
@@ -120,7 +120,7 @@ async fn begin_turn(
     prompt: Prompt,
     when_busy: WhenBusy,
     by: ClientRef,
-) -> Result<(), PromptError> {
+) -> Result<(), Refusal> {
     let begun = keep::NewTask::before(stage.session(), task);
     stage.session().prompt(prompt, when_busy, by).await?;
     begun.accepted(&door.host().journal()).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use multitap_a2a::devtool::Spelling;
 use multitap_a2a::{Error, ErrorKind, ListTasks, Map, Task, TaskList, TaskState, Update};
 use multitap_event::{PromptId, SessionId, Timestamp};
-use multitap_hub::{Session, TaskFilter, TaskRecord};
+use multitap_hub::{Refusal, Session, TaskFilter, TaskRecord};
 use serde_json::json;
 
 use super::opening::{Action, Opening};
@@ -167,20 +167,18 @@ impl Service {
         let queued = name::is_own_task(id) && is_queued(&live, &id.into()).await;
         let mut reader = stage.read(now.cursor);
         let mut follow = if queued {
-            live.withdraw(id.into(), call.client()).await.map_err(|error| match error {
-                multitap_hub::WithdrawError::Observer | multitap_hub::WithdrawError::SentAway => {
-                    Error::new(ErrorKind::NotController, error.to_string())
+            live.withdraw(id.into(), call.client()).await.map_err(|refusal| match refusal {
+                // It ran or ended meanwhile.
+                Refusal::SessionEnded | Refusal::PromptNotQueued { .. } => {
+                    Error::new(ErrorKind::TaskNotCancelable, refusal.to_string())
                 }
-                multitap_hub::WithdrawError::SessionEnded | multitap_hub::WithdrawError::NotWaiting(_) => {
-                    Error::new(ErrorKind::TaskNotCancelable, error.to_string())
-                }
-                multitap_hub::WithdrawError::Elsewhere(_) => Error::internal(error.to_string()),
+                other => error::from_refusal(&other),
             })?;
             Follow::turn(id)
         } else {
             let turn = now.turn.clone().filter(|_| *now.task == *id || !name::is_own_task(id));
             let turn = turn.ok_or_else(|| idle(if *now.task == *id { now.state.word() } else { kept }))?;
-            live.cancel(call.client()).await.map_err(|error| error::from_cancel(&error))?;
+            live.cancel(call.client()).await.map_err(|error| error::from_refusal(&error))?;
             Follow::turn(turn)
         };
         let ended = async {
