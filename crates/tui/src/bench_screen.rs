@@ -59,6 +59,11 @@ impl BenchScreen {
         self.press(KeyCode::PageUp, KeyModifiers::NONE);
     }
 
+    /// Scrolls a page down, in a question through its details.
+    pub fn page_down(&mut self) {
+        self.press(KeyCode::PageDown, KeyModifiers::NONE);
+    }
+
     /// Scrolls to the first line.
     pub fn to_top(&mut self) {
         self.press(KeyCode::Home, KeyModifiers::CONTROL);

@@ -145,8 +145,8 @@ impl Composer {
         self.put(self.cut.clone());
     }
 
-    pub(crate) fn go(&mut self, way: Move) {
-        self.cursor = self.place(way);
+    pub(crate) fn go(&mut self, direction: Move) {
+        self.cursor = self.place(direction);
     }
 
     pub(crate) fn erase(&mut self, what: Erase) {
@@ -169,8 +169,8 @@ impl Composer {
     }
 
     /// Whether the cursor can go no further: up from the first line, right from the end.
-    pub(crate) fn is_at_edge(&self, way: Move) -> bool {
-        match way {
+    pub(crate) fn is_at_edge(&self, direction: Move) -> bool {
+        match direction {
             Move::Left => self.cursor == 0,
             Move::Right => self.cursor == self.text().len(),
             Move::Up => !self.text()[..self.cursor].contains('\n'),
@@ -180,8 +180,8 @@ impl Composer {
     }
 
     /// Where a move ends: behind a block if it would end inside one.
-    fn place(&self, way: Move) -> usize {
-        let to = self.letter(way);
+    fn place(&self, direction: Move) -> usize {
+        let to = self.letter(direction);
         match self.piece.around(to) {
             Some(block) if to < self.cursor => block.start,
             Some(block) => block.end,
@@ -189,12 +189,12 @@ impl Composer {
         }
     }
 
-    fn letter(&self, way: Move) -> usize {
+    fn letter(&self, direction: Move) -> usize {
         let text = self.text();
         let (before, after) = text.split_at(self.cursor);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line_end = after.find('\n').map_or(text.len(), |at| self.cursor + at);
-        match way {
+        match direction {
             Move::Left => before.grapheme_indices(true).next_back().map_or(0, |(at, _)| at),
             Move::Right => after.graphemes(true).next().map_or(self.cursor, |next| self.cursor + next.len()),
             Move::WordLeft => {

@@ -17,7 +17,7 @@ pub(crate) enum Effect {
     SetModel(String),
     /// Ask the agent about itself. The reply is an event.
     Query(Query),
-    /// Read the state of the session anew.
+    /// Read the state of the session.
     Snapshot,
     Kick(ClientId),
     /// Look for files.

@@ -89,8 +89,8 @@ impl History {
     }
 
     /// Shows the prompt before or after. What was typed is stored meanwhile.
-    pub(crate) fn walk(&mut self, composer: &mut Composer, way: Move) {
-        let at = match (way, self.at) {
+    pub(crate) fn walk(&mut self, composer: &mut Composer, direction: Move) {
+        let at = match (direction, self.at) {
             (Move::Up, None) => self.entries.len().checked_sub(1),
             (Move::Up, Some(at)) => Some(at.saturating_sub(1)),
             (_, Some(at)) if at + 1 < self.entries.len() => Some(at + 1),
@@ -104,7 +104,7 @@ impl History {
                 }
             }
             None if self.at.is_some() => *composer = self.draft.take().unwrap_or_default(),
-            None => composer.go(if way == Move::Up { Move::Start } else { Move::End }),
+            None => composer.go(if direction == Move::Up { Move::Start } else { Move::End }),
         }
         self.at = at;
     }
@@ -210,15 +210,15 @@ mod tests {
     #[test]
     fn walking_gives_back_what_was_under_way() {
         let (mut history, mut composer) = (history(), Composer::with("half a thou"));
-        for (way, shown) in [
+        for (direction, shown) in [
             (Move::Up, "Fix the build"),
             (Move::Up, "explain main.rs"),
             (Move::Down, "Fix the build"),
             (Move::Down, "half a thou"),
             (Move::Up, "Fix the build"),
         ] {
-            history.walk(&mut composer, way);
-            assert_eq!(composer.text(), shown, "{way:?}");
+            history.walk(&mut composer, direction);
+            assert_eq!(composer.text(), shown, "{direction:?}");
         }
     }
 
@@ -229,9 +229,9 @@ mod tests {
         history.walk(&mut composer, Move::Up);
         history.add_unsent(Prompt::text("put by"));
         assert_eq!(composer.text(), "explain main.rs", "what is shown stays");
-        for (way, shown) in [(Move::Up, "put by"), (Move::Up, "Fix the build"), (Move::Down, "put by")] {
-            history.walk(&mut composer, way);
-            assert_eq!(composer.text(), shown, "{way:?}");
+        for (direction, shown) in [(Move::Up, "put by"), (Move::Up, "Fix the build"), (Move::Down, "put by")] {
+            history.walk(&mut composer, direction);
+            assert_eq!(composer.text(), shown, "{direction:?}");
         }
         history.walk(&mut composer, Move::Down);
         assert_eq!(composer.text(), "half a thou");

@@ -25,7 +25,7 @@ use crate::wrap::{cells, width};
 pub(crate) struct Layout {
     /// The size of the screen.
     pub(crate) size: Size,
-    /// What the lines of the transcript are made for.
+    /// What the lines of the transcript are laid out for.
     pub(crate) shape: Shape,
     middle: Middle,
     status: Vec<Line<'static>>,

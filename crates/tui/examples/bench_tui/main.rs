@@ -29,6 +29,8 @@ const FRAME: Duration = Duration::from_millis(16);
 const LONG_ANSWER: usize = 6000;
 /// How long a message without an empty line is.
 const ENDLESS: usize = 5_000_000;
+/// How many changed lines a question shows.
+const QUESTION: usize = 2000;
 const FRAME_GOAL: Duration = Duration::from_millis(8);
 
 fn main() -> Outcome<()> {
@@ -118,6 +120,15 @@ fn measure_frames(lines: usize, frames: u64) -> Outcome<()> {
     let began = Instant::now();
     screen.search("nowhere to be found");
     row("a search through all of it, a letter at a time", &mut [began.elapsed()], None);
+    screen.apply(session.question(QUESTION));
+    let mut times = vec![screen.draw()?];
+    for _ in 0..50 {
+        let began = Instant::now();
+        screen.page_down();
+        screen.draw()?;
+        times.push(began.elapsed());
+    }
+    row("a key in a question about 2000 changed lines", &mut times, Some(FRAME_GOAL));
     if let (Some(before), Some(after)) = (before, memory()) {
         println!("  {:<48} {:>9} MiB", "memory of it all", (after - before) / 1024 / 1024);
     }

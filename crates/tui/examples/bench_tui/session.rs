@@ -1,8 +1,9 @@
 //! A session such as people have: prompts, thoughts, tools with output, changes to files, answers with code.
 
 use multitap_event::{
-    Draft, Event, EventKind, FileChange, FileChangeType, MessageId, Reasoning, SessionId, TextChunk, Timestamp,
-    TokenUsage, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolStarted, TurnEnd, TurnStatus, UserMessage,
+    Choice, ChoiceKind, Details, Draft, Event, EventKind, FileChange, FileChangeType, MessageId, Question, Reasoning,
+    SessionId, TextChunk, Timestamp, TokenUsage, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolStarted, TurnEnd,
+    TurnStatus, UserMessage,
 };
 
 /// How many chunks one message has while events come.
@@ -39,6 +40,29 @@ impl Session {
     fn event(&mut self, kind: EventKind) -> Event {
         self.seq += 1;
         Draft::new(Timestamp::from_millis(0), kind).stamp(SessionId::from("bench"), self.seq)
+    }
+
+    /// A question about a change of that many lines.
+    pub(crate) fn question(&mut self, lines: usize) -> Event {
+        let diff: String =
+            (0..lines / 2).map(|line| format!("-    let x{line} = old();\n+    let x{line} = new();\n")).collect();
+        let option =
+            |id: &str, name: &str, kind| Choice { id: id.into(), name: name.to_owned(), kind, owner_only: false };
+        let details =
+            Details::FileEdit { file_path: "src/main.rs".to_owned(), before: None, after: None, diff: Some(diff) };
+        self.event(EventKind::PermissionAsked(Question {
+            question_id: "question".into(),
+            tool_id: None,
+            tool_name: None,
+            title: "Edit src/main.rs".to_owned(),
+            options: vec![
+                option("allow", "Allow once", ChoiceKind::AllowOnce),
+                option("deny", "Deny", ChoiceKind::RejectOnce),
+            ],
+            details,
+            edits: Vec::new(),
+            reason: None,
+        }))
     }
 
     /// A whole turn, and about how many lines it comes to.

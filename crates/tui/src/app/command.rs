@@ -1,4 +1,4 @@
-//! The commands of the terminal, carried out; and leaving, which may need a question first. Pure.
+//! Runs the commands of the terminal, and leaves the screen. Pure.
 
 use multitap_event::{ClientRole, Query};
 use qrcode::{EcLevel, QrCode};
@@ -11,7 +11,7 @@ use crate::effect::{Effect, ScreenExit};
 use crate::host::{JoinAddress, ResumableSession, ShareRequest};
 use crate::keys::Copied;
 
-/// Carries a command out.
+/// Runs a command.
 pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
     match (own, argument) {
         (Own::Model, "") => {
@@ -33,7 +33,7 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
         },
         (Own::Clients, _) => model.overlay = Some(Overlay::Picker(clients(model))),
         (Own::Stats, _) => model.overlay = Some(Overlay::Page(stats(model))),
-        // With a path it is a part of what is typed.
+        // With a path, the prompt handles it.
         (Own::Image, _) => model.status.show("/image needs the path of a picture"),
         (Own::Copy, _) => return key::copy(model, Copied::Answer),
         (Own::Help, _) => model.overlay = Some(Overlay::Page(help(model))),
@@ -42,7 +42,7 @@ pub(super) fn run(model: &mut Model, own: Own, argument: &str) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Leaves; where that ends the session for others, whoever sits here is asked first.
+/// Leaves. If that ends the session for others, the user is asked first.
 pub(super) fn leave(model: &mut Model, outcome: ScreenExit) -> Vec<Effect> {
     let others = model.session.others().count();
     if !model.session.is_host || others == 0 || model.session.over.is_some() {
@@ -61,7 +61,7 @@ pub(super) fn leave(model: &mut Model, outcome: ScreenExit) -> Vec<Effect> {
         if others == 1 { "another client is connected".to_owned() } else { format!("{others} others are connected") };
     let last = rows.len() - 1;
     let mut picker = Picker::new(title, rows).numbered();
-    // The first is harmless when somebody leaves; where another session takes the place, staying is.
+    // The harmless choice: keep serving, or stay.
     picker.chosen = if is_leaving { 0 } else { last };
     model.overlay = Some(Overlay::Picker(picker));
     Vec::new()
@@ -88,7 +88,7 @@ fn modes(model: &Model) -> Picker {
     picker
 }
 
-/// The models are known: the choice that was asked for is shown.
+/// Shows the list of models, if the user waits for it.
 pub(super) fn choose_model(model: &mut Model) {
     if !std::mem::take(&mut model.agent.wants_models) {
         return;
@@ -127,14 +127,13 @@ pub(super) fn show_address(model: &mut Model, address: Option<JoinAddress>) {
     let mut lines = vec![address.url.clone()];
     lines.extend(address.token.as_ref().map(|token| format!("token  {token}")));
     lines.extend([address.note, "/share off stops sharing".to_owned()]);
-    // A token behind the sign is not sent to any server.
+    // Browsers do not send the fragment to the server.
     let link = address.token.map_or_else(|| address.url.clone(), |token| format!("{}/#token={token}", address.url));
     let code = QrCode::with_error_correction_level(link, EcLevel::L).map(|code| half_blocks(&code)).unwrap_or_default();
     model.overlay = Some(Overlay::Page(Page { code, ..Page::new("Join this session", lines) }));
 }
 
-/// Two modules in a letter, dark as what is drawn, with a rim that is just wide enough for a camera: on a screen of 24
-/// rows all of it is to be seen, also with a long token in it.
+/// Draws two modules per character, with a narrow margin: a code with a long token fits on a screen of 24 rows.
 fn half_blocks(code: &QrCode) -> Vec<String> {
     const RIM: usize = 2;
     let (width, modules) = (code.width(), code.to_colors());

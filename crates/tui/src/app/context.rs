@@ -1,4 +1,4 @@
-//! How full the agent's context is, as far as it tells. Pure.
+//! How full the context of the agent is, as far as it reports that. Pure.
 
 use multitap_event::{Event, EventKind, SystemSubtype};
 use serde_json::Value;

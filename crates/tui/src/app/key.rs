@@ -33,10 +33,10 @@ fn act(model: &mut Model, layout: &Layout, action: Action, is_repeat: bool) -> V
             Some(effect) => return vec![effect],
             None => model.prompt.history.walk(&mut model.prompt.composer, Move::Up),
         },
-        Action::Go(way @ (Move::Up | Move::Down)) if composer.is_at_edge(way) => {
-            model.prompt.history.walk(composer, way);
+        Action::Go(direction @ (Move::Up | Move::Down)) if composer.is_at_edge(direction) => {
+            model.prompt.history.walk(composer, direction);
         }
-        Action::Go(way) => composer.go(way),
+        Action::Go(direction) => composer.go(direction),
         Action::Erase(what) => composer.erase(what),
         Action::Yank => composer.yank(),
         Action::Recall => model.prompt.history.search(composer),

@@ -1,4 +1,4 @@
-//! What lies over the screen for a while: something to choose from, or a page to read. Pure.
+//! Overlays: a list to choose from, or a page to read. Pure.
 
 use multitap_event::ClientId;
 
@@ -19,14 +19,14 @@ pub(crate) enum Overlay {
     Page(Page),
 }
 
-/// Something to choose from, narrowed by typing.
+/// A list to choose from. Typing filters it.
 #[derive(Debug)]
 pub(crate) struct Picker {
     pub(crate) title: String,
     pub(crate) filter: String,
     pub(crate) chosen: usize,
     rows: Vec<(Item, Pick)>,
-    /// The rows begin with their numbers, and a number chooses.
+    /// The rows begin with numbers, and a digit chooses.
     is_numbered: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Pick {
     Model(String),
     Mode(String),
     Resume(String),
-    /// Ask whether to send that client away.
+    /// Ask whether to kick that client.
     Client {
         id: ClientId,
         name: String,
@@ -72,7 +72,7 @@ impl Picker {
         Self { is_numbered: true, ..self }
     }
 
-    /// The rows that match what is typed, the best first.
+    /// The rows that match the filter, the best first.
     pub(crate) fn items(&self) -> Vec<Item> {
         matching(self.rows.iter().map(|(item, _)| item.clone()), &self.filter)
     }
@@ -80,7 +80,7 @@ impl Picker {
     fn picked(&self) -> Option<Pick> {
         let items = self.items();
         let item = items.get(self.chosen)?;
-        // Two may look the same: then it is the same of them as on the screen.
+        // Of rows that look the same, take the one in the same place.
         let before = items[..self.chosen].iter().filter(|other| *other == item).count();
         self.rows.iter().filter(|(row, _)| row == item).nth(before).map(|(_, pick)| pick.clone())
     }
@@ -101,8 +101,8 @@ impl Picker {
                 self.filter.pop();
                 self.chosen = 0;
             }
-            Action::Go(way @ (Move::Up | Move::Down)) => {
-                self.chosen = step(self.chosen, way == Move::Down, self.items().len());
+            Action::Go(direction @ (Move::Up | Move::Down)) => {
+                self.chosen = step(self.chosen, direction == Move::Down, self.items().len());
             }
             _ => {}
         }

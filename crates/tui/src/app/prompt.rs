@@ -33,7 +33,7 @@ pub(crate) struct PromptInput {
 }
 
 impl PromptInput {
-    /// What the cursor stands behind.
+    /// What is to be completed at the cursor.
     fn wanted(&self) -> Option<Wanted> {
         complete::wanted(self.composer.text(), self.composer.cursor())
     }
@@ -70,7 +70,7 @@ impl PromptInput {
         true
     }
 
-    /// Why a line that begins like a command is not sent: nobody has such a command, and it is not meant as words.
+    /// Why a line that looks like a command is not sent: there is no such command.
     fn not_a_command(&mut self, text: &str, listed: Option<&[Offered]>) -> Option<String> {
         if text.trim() == "/" {
             return Some("type the name of a command after the /".to_owned());
@@ -152,14 +152,14 @@ pub(super) fn complete(model: &mut Model) -> Vec<Effect> {
 
 pub(super) fn send(model: &mut Model, layout: &Layout) -> Vec<Effect> {
     let composer = &mut model.prompt.composer;
-    // A line that ends with a backslash goes on.
+    // A backslash at the end continues the line.
     if composer.text()[..composer.cursor()].ends_with('\\') {
         composer.erase(Erase::Back);
         composer.insert("\n");
         return Vec::new();
     }
     let mut prompt = composer.prompt();
-    // The `!` stands in a pasted block that is not shown: nobody meant it as a shell command.
+    // A `!` in a pasted block is not visible, and so not meant as a shell command.
     if prompt.text.starts_with('!') && !composer.text().starts_with('!') {
         prompt.text.insert(0, ' ');
     }

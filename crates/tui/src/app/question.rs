@@ -103,20 +103,20 @@ pub(super) fn pressed_in_comment(model: &mut Model, layout: &Layout, action: Act
     match action {
         Action::Insert(letter) => comment.insert(letter.encode_utf8(&mut [0; 4])),
         Action::Newline => comment.insert("\n"),
-        Action::Go(way @ (Move::Up | Move::Down)) if comment.is_at_edge(way) => {
+        Action::Go(direction @ (Move::Up | Move::Down)) if comment.is_at_edge(direction) => {
             if let Some(form) = dialog.form.as_mut().filter(|_| options > 1) {
                 form.set_text(&comment.whole());
                 dialog.comment = None;
             }
-            choose(dialog, way);
+            choose(dialog, direction);
         }
-        Action::Go(way @ (Move::Left | Move::Right)) if comment.is_at_edge(way) => {
+        Action::Go(direction @ (Move::Left | Move::Right)) if comment.is_at_edge(direction) => {
             if let Some(form) = &mut dialog.form {
                 form.set_text(&comment.whole());
             }
-            turn(model, way);
+            turn(model, direction);
         }
-        Action::Go(way) => comment.go(way),
+        Action::Go(direction) => comment.go(direction),
         Action::Erase(what) => comment.erase(what),
         Action::Yank => comment.yank(),
         Action::Interrupt if dialog.form.as_ref().is_some_and(Form::wants_text) && comment.is_empty() => {
@@ -141,8 +141,8 @@ pub(super) fn pressed(model: &mut Model, layout: &Layout, action: Action) -> Opt
     let dialog = model.questions.shown.as_mut()?;
     match action {
         Action::Complete => dialog.begin_comment(),
-        Action::Go(way @ (Move::Up | Move::Down)) => choose(dialog, way),
-        Action::Go(way @ (Move::Left | Move::Right)) => turn(model, way),
+        Action::Go(direction @ (Move::Up | Move::Down)) => choose(dialog, direction),
+        Action::Go(direction @ (Move::Left | Move::Right)) => turn(model, direction),
         Action::Insert(' ') if dialog.form.is_some() => return Some(act_on_row(model, Form::toggle)),
         Action::Insert(letter) => return Some(by_letter(model, letter)),
         Action::Interrupt => return Some(deny(dialog)),
@@ -208,9 +208,9 @@ fn deny(dialog: &mut Dialog) -> Vec<Effect> {
 }
 
 /// Goes to the part, or to the question, before or after the one that is shown.
-fn turn(model: &mut Model, way: Move) {
+fn turn(model: &mut Model, direction: Move) {
     let Some(dialog) = &mut model.questions.shown else { return };
-    let forward = way == Move::Right;
+    let forward = direction == Move::Right;
     if dialog.form.as_mut().is_some_and(|form| form.turn(forward)) {
         return dialog.part_changed();
     }
@@ -234,9 +234,9 @@ fn go_to(model: &mut Model, at: usize) {
     questions.aside.extend(questions.shown.replace(dialog));
 }
 
-fn choose(dialog: &mut Dialog, way: Move) {
+fn choose(dialog: &mut Dialog, direction: Move) {
     let count = dialog.count();
-    dialog.select(dialog.chosen.map_or(0, |chosen| step(chosen, way == Move::Down, count)));
+    dialog.select(dialog.chosen.map_or(0, |chosen| step(chosen, direction == Move::Down, count)));
 }
 
 /// Chooses an option by its number, by its first letter, or by yes and no, and answers with it. Where several options

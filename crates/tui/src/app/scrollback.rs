@@ -110,8 +110,8 @@ impl Scrollback {
             Action::Yank => search.words.yank(),
             Action::Go(Move::Up) | Action::Send | Action::Search => return Some(self.find_next(true, shape)),
             Action::Go(Move::Down) | Action::Newline => return Some(self.find_next(false, shape)),
-            Action::Go(way) => {
-                search.words.go(way);
+            Action::Go(direction) => {
+                search.words.go(direction);
                 return Some(Vec::new());
             }
             Action::Interrupt => {

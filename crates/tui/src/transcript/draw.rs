@@ -40,15 +40,14 @@ impl Draw {
         let (draw, columns, theme) = (self, self.columns, self.theme);
         match cell {
             Cell::User { text, from, images, nested } => {
-                let mut first = Vec::new();
-                if let Some(from) = from {
-                    // Without colours the name ends at the colon.
-                    first.push(Span::styled(format!("{}: ", cell::who(from)), theme.accent()));
-                }
+                let mut first = vec![Span::styled("> ", theme.user())];
+                // Without colours the name ends at the colon.
+                first.extend(from.as_ref().map(|from| Span::styled(format!("{}: ", cell::who(from)), theme.accent())));
                 let text = clean(text) + &number::images(*images);
-                let draw = Draw { columns: columns.saturating_sub(indent(*nested)), ..draw };
-                let lines = draw.spoken("> ", theme.user(), &first, &text, Style::new());
-                lines.into_iter().map(|line| indented(line, indent(*nested))).collect()
+                let indent = indent(*nested);
+                let draw = Draw { columns: columns.saturating_sub(indent), ..draw };
+                let lines = std::iter::once(Line::default()).chain(draw.block(&first, &text, Style::new()));
+                lines.map(|line| indented(line, indent)).collect()
             }
             Cell::Tool(tool) => {
                 let indent = indent(tool.call.parent_tool_id.is_some());
@@ -116,30 +115,14 @@ impl Draw {
 
     /// Text with a sign before it.
     fn marked(self, sign: &str, sign_style: Style, words: &str, style: Style) -> Vec<Line<'static>> {
-        let mut lines = Vec::new();
-        for (number, text) in clean(words).split('\n').enumerate() {
-            let before = if number == 0 { sign.to_owned() } else { "  ".to_owned() };
-            let line = Line::from(vec![Span::styled(before, sign_style), Span::styled(text.to_owned(), style)]);
-            lines.extend(wrap(line, self.columns, 2));
-        }
-        lines
+        self.block(&[Span::styled(sign.to_owned(), sign_style)], &clean(words), style)
     }
 
-    /// A prompt, after an empty line.
-    fn spoken(
-        self,
-        sign: &str,
-        sign_style: Style,
-        first: &[Span<'static>],
-        text: &str,
-        style: Style,
-    ) -> Vec<Line<'static>> {
-        let mut lines = vec![Line::default()];
+    /// Text after these spans. The other lines are indented by two.
+    fn block(self, first: &[Span<'static>], text: &str, style: Style) -> Vec<Line<'static>> {
+        let mut lines = Vec::new();
         for (number, text) in text.split('\n').enumerate() {
-            let mut spans = vec![Span::styled(if number == 0 { sign.to_owned() } else { "  ".to_owned() }, sign_style)];
-            if number == 0 {
-                spans.extend_from_slice(first);
-            }
+            let mut spans = if number == 0 { first.to_vec() } else { vec![Span::raw("  ")] };
             spans.push(Span::styled(text.to_owned(), style));
             lines.extend(wrap(Line::from(spans), self.columns, 2));
         }

@@ -1,4 +1,4 @@
-//! What stands above the composer: prompts that wait, what is offered for what is typed, a search.
+//! The lines above the composer: queued prompts, completions, the search in the history.
 
 use ratatui::text::{Line, Span};
 
@@ -10,11 +10,11 @@ use crate::theme::Theme;
 use crate::transcript::who;
 use crate::wrap::width;
 
-/// How many prompts that wait are shown.
+/// Maximum number of queued prompts that are shown.
 const QUEUED: usize = 3;
-/// How many things are offered at a time.
+/// Maximum number of completions that are shown.
 const OFFERED: usize = 8;
-/// Below this there is not room for much beside a name.
+/// Below this width, names get most of the room.
 const NARROW: usize = 60;
 
 pub(super) fn lines(model: &Model, columns: usize) -> Vec<Line<'static>> {
@@ -50,7 +50,7 @@ fn queued(model: &Model, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// A list of which one is chosen; so many rows of it, that one among them.
+/// A list: as many rows as given, the chosen one among them.
 pub(super) fn items(items: &[Item], chosen: usize, rows: usize, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let first = (chosen + 1).saturating_sub(rows);
     let shown = items.iter().skip(first).take(rows).map(|item| (clean_line(&item.shown), clean_line(&item.does)));
@@ -60,7 +60,7 @@ pub(super) fn items(items: &[Item], chosen: usize, rows: usize, columns: usize, 
     let name = names.map(|wide| if wide <= share || columns >= NARROW { wide.min(share) } else { 0 }).max();
     let name = name.unwrap_or_default();
     let line = |(at, (text, does)): (usize, &(String, String))| {
-        // Where there is not room for both, a name is worth more than what it does.
+        // Without room for both, the name matters more than what it does.
         let most = if columns < NARROW || does.is_empty() { columns.saturating_sub(2) } else { name };
         let text = fit(text, most);
         let name = name.max(width(&text));
@@ -72,7 +72,7 @@ pub(super) fn items(items: &[Item], chosen: usize, rows: usize, columns: usize, 
     shown.iter().enumerate().map(line).collect()
 }
 
-/// As much of it as fits.
+/// The text, shortened to that width.
 pub(super) fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();

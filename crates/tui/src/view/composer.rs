@@ -1,4 +1,4 @@
-//! What is being typed, between two rules.
+//! The composer, between two rules.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::composer::Composer;
 use crate::theme::Theme;
 use crate::wrap::{cells, width};
 
-/// How many rows of text are shown at most.
+/// Maximum number of rows of text.
 const ROWS: usize = 10;
 const SIGN: &str = "> ";
 
@@ -99,8 +99,8 @@ fn lay_out(composer: &Composer, columns: usize) -> (Vec<String>, (usize, usize))
     (lines, cursor)
 }
 
-/// What is typed as a screen can show it: a tab as blanks, everything else that has no shape by its mark, so that what
-/// would be sent is seen, can be moved over and erased.
+/// A grapheme as the screen can show it: a tab as blanks, and a mark for anything invisible, so that everything that would
+/// be sent can be seen and erased.
 fn visible(grapheme: &str) -> Cow<'_, str> {
     match grapheme {
         "\n" => "".into(),

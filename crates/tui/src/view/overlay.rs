@@ -48,7 +48,7 @@ impl Content {
     }
 }
 
-/// Draws it as low as it can be, so that what was said before stays in sight.
+/// Draws it at the bottom, so that the end of the transcript stays in sight.
 pub(super) fn draw(overlay: &Overlay, content: &Content, theme: Theme, frame: &mut Frame<'_>, area: Rect) {
     let (filter, count) = match (overlay, content) {
         (Overlay::Picker(picker), Content::Items(items)) => (!picker.filter.is_empty(), items.len().max(1)),
@@ -94,8 +94,7 @@ fn draw_page(page: &Page, content: &Content, theme: Theme, frame: &mut Frame<'_>
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);
 }
 
-/// The lines of a page. What is written in two columns goes on in the second, or below the first where there is no room
-/// for both.
+/// The lines of a page. Lines of two columns are wrapped in the second one, or below the first on a narrow screen.
 fn text(page: &Page, columns: usize) -> Vec<Line<'static>> {
     let lines = page.lines.iter().flat_map(move |line| {
         let line = clean(line);

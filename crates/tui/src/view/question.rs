@@ -1,4 +1,4 @@
-//! The question that waits: exactly what is to be done, and the answers there are.
+//! The dialog of a question: exactly what would be done, and the options.
 
 use multitap_event::{Details, Question, ToolId};
 use ratatui::Frame;
@@ -15,18 +15,18 @@ use crate::theme::Theme;
 use crate::transcript::diff_lines;
 use crate::wrap::{cells, width, wrap};
 
-/// The rows that what is asked about has at least.
+/// Minimum number of rows for the details.
 const DETAIL_ROWS: usize = 3;
-/// The rows of it that are seen on any screen: a line, and how many more there are.
+/// Rows of the details on any screen: one line, and how many more there are.
 const BEGINNING: u16 = 2;
-/// The rows of the frame and of the last line.
-const AROUND: usize = 3;
-/// So many empty lines are counted rather than shown.
+/// Rows of the frame and of the last line.
+const FRAME: usize = 3;
+/// From this many on, empty lines are counted instead of shown.
 const EMPTY: usize = 4;
-/// The rows that the list of questions that wait has at most: four of them, and a rule.
+/// Maximum rows of the list of open questions: four of them, and a rule.
 const LIST: usize = 5;
 
-/// What a question shows, and how many rows it takes up.
+/// What the dialog shows, and how many rows it takes up.
 #[derive(Debug)]
 pub(super) struct Content {
     /// The options in lines, each with the option it belongs to.
@@ -43,8 +43,8 @@ impl Content {
     pub(super) fn new(model: &Model, dialog: &Dialog, size: Size) -> Self {
         let (columns, rows) = (usize::from(size.width).saturating_sub(2).max(1), usize::from(size.height));
         let (options, details) = (options(dialog, columns, model.theme), details(model, dialog, columns));
-        let fixed = options.len() + list(model, dialog, columns, LIST).len() + AROUND;
-        // As many rows as it needs, two thirds of the screen at most. The status line is seen whatever is asked.
+        let fixed = options.len() + list(model, dialog, columns, LIST).len() + FRAME;
+        // Two thirds of the screen at most, and always a row for the status line.
         let most = (rows * 2 / 3).max(fixed + DETAIL_ROWS);
         let rows = (fixed + details.len()).min(most).min(rows.saturating_sub(1));
         let hidden = details.len().saturating_sub(rows.saturating_sub(fixed));
@@ -77,7 +77,7 @@ pub(super) fn draw(model: &Model, dialog: &Dialog, content: &Content, frame: &mu
     let block = Block::new().borders(Borders::ALL).border_style(theme.warning()).title(title);
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    // On a low screen the options are what is needed, and the beginning of what they are about.
+    // On a low screen the options come first, then the beginning of the details.
     let beginning = cells(content.details.len()).min(BEGINNING);
     let options = cells(content.options.len()).min(inner.height.saturating_sub(beginning));
     let last = inner.height.saturating_sub(options + beginning).min(1);
@@ -105,7 +105,7 @@ pub(super) fn draw(model: &Model, dialog: &Dialog, content: &Content, frame: &mu
     }
 }
 
-/// The option that a comment goes with.
+/// The option that the comment is sent with.
 fn goes_with(dialog: &Dialog, columns: usize) -> String {
     let chosen =
         dialog.chosen.and_then(|at| dialog.names().get(at).map(|name| format!("{}. {}", at + 1, clean_line(name))));
@@ -127,28 +127,27 @@ fn title(model: &Model, dialog: &Dialog, columns: usize) -> String {
     format!(" {number}{}{part} ", fit(&one_line(&dialog.question.title), room))
 }
 
-/// The first line of a text, and whether there are more.
+/// The first line of a text, and a mark if there are more.
 fn one_line(text: &str) -> String {
     let text = clean(text);
     let more = if text.trim().contains('\n') { " …" } else { "" };
     format!("{}{more}", text.trim().lines().next().unwrap_or_default())
 }
 
-/// Which of the open questions it is.
+/// The number of the question among the open ones.
 fn place(model: &Model, dialog: &Dialog) -> usize {
     let open = model.session.state.questions.open();
     open.iter().position(|open| open.question_id == dialog.question.question_id).unwrap_or(0)
 }
 
-/// The questions that wait, if there are several: as many as there is room for, the one that is shown among them, and
-/// which of them these are.
+/// The list of open questions, if there are several: as many as fit, the shown one among them, and their numbers.
 fn list(model: &Model, dialog: &Dialog, columns: usize, rows: usize) -> Vec<Line<'static>> {
     let (open, at, theme) = (model.session.state.questions.open(), place(model, dialog), model.theme);
     let listed = rows.saturating_sub(1).min(open.len());
     if open.len() < 2 || listed == 0 {
         return Vec::new();
     }
-    // The next one is seen too, where there is one.
+    // The next question is listed, too.
     let first = (at + 2).saturating_sub(listed).min(at).min(open.len() - listed);
     let line = |(number, question): (usize, &Question)| {
         let (sign, style) = if number == at { ('›', theme.accent()) } else { (' ', theme.quiet()) };
@@ -177,7 +176,7 @@ fn draw_details(content: &Content, top: usize, theme: Theme, frame: &mut Frame<'
     frame.render_widget(Paragraph::new(shown), area);
 }
 
-/// Draws the options, the chosen one in any case.
+/// Draws the options that fit, the chosen one among them.
 fn draw_options(content: &Content, chosen: usize, frame: &mut Frame<'_>, area: Rect) {
     let (options, rows) = (&content.options, usize::from(area.height));
     let first = options.iter().position(|(at, _)| *at == chosen).unwrap_or(0);
@@ -187,7 +186,7 @@ fn draw_options(content: &Content, chosen: usize, frame: &mut Frame<'_>, area: R
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
 }
 
-/// The options in lines, each with the option it belongs to: what is allowed can be read to its end on any screen.
+/// The options in lines, each with the option it belongs to. They are wrapped, never cut.
 fn options(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<(usize, Line<'static>)> {
     let mut lines = Vec::new();
     for (at, name) in dialog.names().into_iter().enumerate() {
@@ -198,7 +197,7 @@ fn options(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<(usize, Line<'s
     lines
 }
 
-/// What can be chosen, and whether it is.
+/// A row with a mark if it is selected.
 fn marked(dialog: &Dialog, at: usize, name: &str) -> String {
     let Some((form, part)) = dialog.form.as_ref().and_then(|form| Some((form, form.part()?))) else {
         return name.to_owned();
@@ -213,7 +212,7 @@ fn marked(dialog: &Dialog, at: usize, name: &str) -> String {
     }
 }
 
-/// What can be done, as far as there is room to say it.
+/// The keys that do something now, as far as they fit.
 fn hint(model: &Model, dialog: &Dialog, columns: u16) -> String {
     if dialog.is_fresh {
         return "new: keys are ignored for a moment".to_owned();
@@ -251,7 +250,7 @@ fn hint(model: &Model, dialog: &Dialog, columns: u16) -> String {
     hint
 }
 
-/// What is asked about, and for whom, on the screen as it is.
+/// The details: for which sub-agent, and what would be done or is asked.
 fn details(model: &Model, dialog: &Dialog, columns: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(parent) = dialog.question.tool_id.as_ref().and_then(|tool| parent(model, tool)) {
@@ -259,14 +258,14 @@ fn details(model: &Model, dialog: &Dialog, columns: usize) -> Vec<Line<'static>>
         lines.extend(wrap(Line::styled(words, model.theme.accent()), columns, 2));
     }
     match &dialog.form {
-        Some(form) => lines.extend(wanted(form, &dialog.question, columns, model.theme)),
-        None => lines.extend(about(dialog, columns, model.theme)),
+        Some(form) => lines.extend(form_details(form, &dialog.question, columns, model.theme)),
+        None => lines.extend(action(dialog, columns, model.theme)),
     }
     lines
 }
 
-/// What the agent wants to know: one part of it, or everything with its answers.
-fn wanted(form: &Form, question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+/// A form: one part, or the overview of all answers.
+fn form_details(form: &Form, question: &Question, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(part) = form.part() {
         let header = part.asked.header.iter().filter(|header| *header != &part.asked.question);
@@ -287,7 +286,7 @@ fn wanted(form: &Form, question: &Question, columns: usize, theme: Theme) -> Vec
     lines
 }
 
-/// Words in lines that fit.
+/// Wrapped text.
 fn text(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     let words = clean(words);
     let (mut lines, mut rest) = (Vec::new(), words.split('\n').peekable());
@@ -297,7 +296,7 @@ fn text(words: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
             empty.extend(std::iter::from_fn(|| rest.next_if(|next| is_empty(next))));
         }
         match empty.len() {
-            // Nobody puts what follows out of sight.
+            // Empty lines must not push what follows out of sight.
             count @ EMPTY.. => lines.push(Line::styled(format!("⋮ {count} empty lines"), style)),
             _ => {
                 lines.extend(empty.into_iter().flat_map(|line| wrap(Line::styled(line.to_owned(), style), columns, 2)))
@@ -311,7 +310,7 @@ fn is_empty(line: &str) -> bool {
     line.chars().all(char::is_whitespace)
 }
 
-/// What the sub-agent is for that called a tool.
+/// The task of the sub-agent that called a tool.
 fn parent(model: &Model, tool: &ToolId) -> Option<String> {
     let started =
         |id: &ToolId| model.session.state.tools.iter().map(|call| &call.started).find(|call| call.tool_id == *id);
@@ -319,11 +318,11 @@ fn parent(model: &Model, tool: &ToolId) -> Option<String> {
     Some(parent.map_or_else(|| "unknown".to_owned(), |call| call.title.clone().unwrap_or(call.tool_name.clone())))
 }
 
-/// What is asked about, as it would be done: with what an editor made of it.
-fn about(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+/// What would be done, with the user's edit.
+fn action(dialog: &Dialog, columns: usize, theme: Theme) -> Vec<Line<'static>> {
     let (question, edited) = (&dialog.question, dialog.edited.as_deref());
     let text = |words: &str, style| text(words, columns, style);
-    // A name has one line: it must not pretend to be what follows it.
+    // A name takes one line: it must not imitate what follows.
     let name = |words: &str, style| wrap(Line::styled(clean_line(words), style), columns, 2);
     let mut lines = match &question.details {
         Details::Command { command, directory, description } => {

@@ -1,11 +1,11 @@
-//! The title of the terminal's window: what the session is about, and whether it needs somebody. It changes with the state
-//! of the session, never with time, so that a terminal is not asked for another title again and again.
+//! The title of the window: what the session is about, and its state. It must not change with time: every change is
+//! written to the terminal.
 
 use crate::app::Model;
 use crate::clean::clean_line;
 use crate::view::above::fit;
 
-/// How many columns of what the session is about are in it.
+/// Maximum width of what the session is about.
 const ABOUT: usize = 40;
 
 pub(crate) fn title(model: &Model) -> String {
