@@ -134,10 +134,10 @@ async fn an_address_that_cannot_be_called_is_refused() {
         assert!(error.contains(words) && !error.contains("hunter2"), "{url}: {error}");
     };
     check("localhost:8080", "must begin with http").await;
-    check("no address", "is no address").await;
+    check("no address", "invalid agent address").await;
     check("http://me:hunter2@127.0.0.1:1/", "credentials are given as headers").await;
     check("me:hunter2@127.0.0.1", "must begin with http").await;
-    check("//me:hunter2@host", "is no address").await;
+    check("//me:hunter2@host", "invalid agent address").await;
     check("http://127.0.0.1:1/?key=hunter2", "http://127.0.0.1:1/.well-known/agent-card.json cannot be reached").await;
 }
 
@@ -179,7 +179,7 @@ async fn headers_do_not_go_to_another_host() {
     let agent = with_card(elsewhere).await;
     let error = agent.connect(quick().bearer("s3cret-token")).await.unwrap_err();
     assert!(matches!(error, ClientError::OtherHost { .. }), "{error}");
-    assert!(error.to_string().contains("says that the agent is at http://agent.invalid:1"), "{error}");
+    assert!(error.to_string().contains("names an agent at http://agent.invalid:1"), "{error}");
     // Without secrets there is nothing to keep; and one may say that it is right.
     agent.client(quick()).await;
     agent.client(quick().bearer("s3cret-token").allow_host("agent.invalid")).await;

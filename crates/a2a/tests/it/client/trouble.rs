@@ -91,7 +91,7 @@ async fn too_large() {
     .await;
     let client = agent.client(quick().largest(4096)).await;
     let error = client.get("t", None).await.unwrap_err();
-    assert_eq!(error.to_string(), "the agent's answer has more than 4096 bytes");
+    assert_eq!(error.to_string(), "the agent's response is larger than 4096 bytes");
     let mut updates = client.stream(hello()).await.unwrap();
     let error = updates.next().await.unwrap().unwrap_err();
     assert!(matches!(error, ClientError::TooLarge { most: 4096 }), "{error}");
@@ -130,7 +130,7 @@ async fn a_redirect_leads_nowhere_else() {
     let client = agent.client(quick().bearer("s3cret-token")).await;
     client.get("t", None).await.unwrap();
     let error = client.cancel("t").await.unwrap_err();
-    assert!(error.to_string().contains("answered 307 and sends us to http://127.0.0.1:9/x"), "{error}");
+    assert!(error.to_string().contains("answered 307 and redirects to another origin, http://127.0.0.1:9/x"), "{error}");
     let error = client.send(hello()).await.unwrap_err();
     assert!(matches!(error, ClientError::Redirected { status: 302, .. }), "{error}");
     assert_eq!(agent.asked().iter().filter(|asked| asked.path == "/other").count(), 1);
