@@ -21,7 +21,6 @@ mod sandbox;
 mod session;
 mod settings;
 mod stored;
-mod text;
 mod threads;
 mod todo;
 mod tools;

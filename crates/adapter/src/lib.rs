@@ -11,6 +11,7 @@ mod claude;
 mod codec;
 mod codex;
 mod diff;
+mod emit;
 mod gemini;
 mod glance;
 mod history;
@@ -21,7 +22,6 @@ mod project;
 mod pump;
 mod sign_in;
 mod spec;
-mod track;
 mod words;
 
 pub use acp::{AcpCodec, program as acp_program};

@@ -4,33 +4,29 @@
 
 use std::fmt;
 
-use multitap_event::{Command, EventKind, SystemNote, Timestamp};
+use multitap_event::{Command, EventKind, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::flavor::Flavor;
-use super::message::Texts;
 use super::question::Native;
-use super::rpc::{self, Requests};
+use super::rpc::{self, Asked};
 use super::session::{Session, Wishes};
-use super::tools::More;
+use super::tools;
 use super::turn::Spent;
 use super::wire::{Call, CancelRequest, Head, Update, Updated};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
+use crate::emit::{self, Emitter, MessageStream};
 use crate::line::unrecognized;
-use crate::track::{Questions, Tools, Turns};
 
 /// The dialect of agents that speak the Agent Client Protocol, version 1; we are the client.
 pub struct AcpCodec {
     pub(super) flavor: Flavor,
     pub(super) files: Box<dyn Files>,
     pub(super) session: Session,
-    pub(super) turns: Turns,
+    pub(super) emit: Emitter<tools::Native, Native, Asked>,
+    pub(super) messages: MessageStream,
     pub(super) spent: Spent,
-    pub(super) texts: Texts,
-    pub(super) tools: Tools<More>,
-    pub(super) questions: Questions<Native>,
-    pub(super) requests: Requests,
 }
 
 impl fmt::Debug for AcpCodec {
@@ -46,18 +42,20 @@ impl AcpCodec {
             flavor,
             files: Box::new(NoFiles),
             session: Session::recorded(),
-            turns: Turns::new(flavor.agent()),
+            emit: Emitter::new(flavor.agent()),
+            messages: MessageStream::default(),
             spent: Spent::default(),
-            texts: Texts::default(),
-            tools: Tools::default(),
-            questions: Questions::default(),
-            requests: Requests::default(),
         }
     }
 
     /// For a running program.
     pub(crate) fn live(flavor: Flavor, wishes: Wishes, files: Box<dyn Files>) -> Self {
         Self { files, session: Session::live(wishes), ..Self::recorded(flavor) }
+    }
+
+    /// The line that asks something of the agent.
+    pub(super) fn send_request(&mut self, asked: Asked, method: &str, params: Value) -> String {
+        rpc::request(self.emit.requests.open(asked), method, params)
     }
 
     /// The time, where it means something: a recorded stream is read at another time than it was written.
@@ -182,5 +180,5 @@ pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String,
     for key in ["sessionUpdate", "sessionId"] {
         data.shift_remove(key);
     }
-    EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
+    emit::note(subtype, message, data)
 }

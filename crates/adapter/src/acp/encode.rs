@@ -22,8 +22,8 @@ impl AcpCodec {
             Command::Steer(_) => {
                 out.events.push(EventKind::Error(self.refused("it takes no prompt into a running turn")))
             }
-            Command::Cancel if self.turns.is_open() => {
-                self.turns.cancel();
+            Command::Cancel if self.emit.turns.is_open() => {
+                self.emit.turns.cancel();
                 let params = json!({ "sessionId": self.session.native_id });
                 out.lines.push(rpc::notification("session/cancel", params));
                 self.withdraw_all("the turn was cancelled", out);
@@ -57,11 +57,11 @@ impl AcpCodec {
 
     /// Hands over the next prompt, unless a turn runs: a second one in it would end the first with some agents.
     pub(super) fn prompt_next(&mut self, now: Timestamp, out: &mut Step) {
-        if self.turns.is_open() {
+        if self.emit.turns.is_open() {
             return;
         }
         let Some(prompt) = self.session.prompts.pop_front() else { return };
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
         if !prompt.images.is_empty() && !self.session.capabilities.images() {
             let why = self.unsupported("pictures in a prompt", "it takes text only").to_string();
             out.events.push(EventKind::Error(self.refused(&why)));
@@ -69,7 +69,7 @@ impl AcpCodec {
             return;
         }
         let params = json!({ "sessionId": self.session.native_id, "prompt": blocks(&prompt) });
-        out.lines.push(self.requests.ask(Asked::Prompt, "session/prompt", params));
+        out.lines.push(self.send_request(Asked::Prompt, "session/prompt", params));
     }
 
     fn query(&mut self, what: Query, out: &mut Step) {

@@ -1,65 +1,11 @@
 //! What the agent and the user say, and the agent's plan.
 
-use multitap_event::{
-    EventKind, MessageId, Reasoning, Role, TextChunk, Timestamp, TodoItem, TodoList, TodoStatus, ToolId, UserMessage,
-};
+use multitap_event::{EventKind, MessageId, Timestamp, TodoItem, TodoList, TodoStatus, ToolId, UserMessage};
 
 use super::decode::AcpCodec;
 use super::wire::{Plan, Update};
 use crate::codec::Step;
-use crate::track::Forgotten;
-
-/// The message under way. Its pieces share an id; what comes in between ends it.
-#[derive(Debug, Default)]
-pub(super) struct Texts {
-    current: Option<(Voice, MessageId)>,
-    /// How many messages of this turn had no id of the agent's.
-    count: u64,
-    /// What was said since something else happened.
-    closing: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Voice {
-    Speech,
-    Thought,
-}
-
-impl Texts {
-    fn id(&mut self, voice: Voice, native: Option<&str>, turn: u64) -> MessageId {
-        match (&self.current, native) {
-            (Some((of, id)), Some(native)) if *of == voice && id.as_str() == native => id.clone(),
-            (Some((of, id)), None) if *of == voice => id.clone(),
-            (_, native) => {
-                let id: MessageId = native.map_or_else(
-                    || {
-                        self.count += 1;
-                        format!("turn-{turn}:{}", self.count).into()
-                    },
-                    Into::into,
-                );
-                self.current = Some((voice, id.clone()));
-                self.closing.clear();
-                id
-            }
-        }
-    }
-
-    /// Something else happened; what is said next is another message.
-    pub(super) fn pause(&mut self) {
-        self.current = None;
-        self.closing.clear();
-    }
-
-    pub(super) fn turn_over(&mut self) {
-        *self = Self::default();
-    }
-
-    /// What was said last in the turn.
-    pub(super) fn closing_words(&self) -> Option<String> {
-        Some(self.closing.clone()).filter(|text| !text.is_empty())
-    }
-}
+use crate::emit::Voice;
 
 impl AcpCodec {
     pub(super) fn speech(&mut self, mut chunk: Update<'_>, now: Timestamp, out: &mut Step) {
@@ -70,26 +16,15 @@ impl AcpCodec {
         }
         let Some((message_id, parent_tool_id)) = self.said(Voice::Speech, &content, &chunk, now, out) else { return };
         if parent_tool_id.is_none() {
-            self.texts.closing.push_str(&content);
+            self.messages.said(&content, true);
         }
-        out.events.push(EventKind::TextChunk(TextChunk {
-            content,
-            is_partial: true,
-            role: Some(Role::Assistant),
-            message_id: Some(message_id),
-            parent_tool_id,
-        }));
+        out.events.push(Voice::Speech.event(content, true, Some(message_id), parent_tool_id));
     }
 
     pub(super) fn thought(&mut self, mut chunk: Update<'_>, now: Timestamp, out: &mut Step) {
         let content = self.flavor.thought(std::mem::take(&mut chunk.content).into_text());
         let Some((message_id, parent_tool_id)) = self.said(Voice::Thought, &content, &chunk, now, out) else { return };
-        out.events.push(EventKind::Reasoning(Reasoning {
-            content,
-            is_partial: true,
-            message_id: Some(message_id),
-            parent_tool_id,
-        }));
+        out.events.push(Voice::Thought.event(content, true, Some(message_id), parent_tool_id));
     }
 
     /// The model speaks: which message it is, and whose. Nothing if it says nothing.
@@ -107,15 +42,16 @@ impl AcpCodec {
         self.at_work(now, out);
         self.refused_elsewhere(out);
         // The model has heard what became of its calls; the agent will not tell of those that were refused.
-        self.tools.close(Forgotten::Denied, self.turns.why_no_end(), self.clock(now), out);
-        Some((self.texts.id(voice, chunk.message_id.as_deref(), self.turns.count()), chunk.parent()))
+        self.close_denied(now, out);
+        let turn = self.emit.turns.count();
+        Some((self.messages.id(voice, chunk.message_id.as_deref(), turn), chunk.parent()))
     }
 
     /// Something of a turn comes. In a recording nothing else shows where the turn began.
     pub(super) fn at_work(&mut self, now: Timestamp, out: &mut Step) {
         self.under_way(out);
         if !self.session.is_live() && !self.session.is_history() {
-            self.turns.begin(now, out);
+            self.emit.turns.begin(now, out);
         }
     }
 
@@ -123,7 +59,7 @@ impl AcpCodec {
     pub(super) fn user_message(&mut self, chunk: Update<'_>, out: &mut Step) {
         self.under_way(out);
         self.session.history_told();
-        self.texts.pause();
+        self.messages.pause();
         let image = chunk.content.image();
         let content = if image.is_some() { String::new() } else { chunk.content.into_text() };
         out.events.push(EventKind::UserMessage(UserMessage {

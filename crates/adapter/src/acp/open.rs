@@ -26,7 +26,7 @@ impl AcpCodec {
             "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
             "clientCapabilities": capabilities,
         });
-        self.requests.ask(Asked::Initialize, "initialize", params)
+        self.send_request(Asked::Initialize, "initialize", params)
     }
 
     pub(super) fn initialized(&mut self, raw: &Value, out: &mut Step) {
@@ -61,12 +61,12 @@ impl AcpCodec {
         match wishes.resume.clone() {
             Resume::New => {
                 let params = self.place(None);
-                out.lines.push(self.requests.ask(Asked::New, "session/new", params));
+                out.lines.push(self.send_request(Asked::New, "session/new", params));
             }
             Resume::Session { native_id, .. } => self.take_up(native_id, out),
             Resume::Latest => {
                 let params = json!({ "cwd": wishes.cwd });
-                out.lines.push(self.requests.ask(Asked::List, "session/list", params));
+                out.lines.push(self.send_request(Asked::List, "session/list", params));
             }
         }
     }
@@ -137,13 +137,13 @@ impl AcpCodec {
         // Meant for loading; some agents tell the conversation again in whichever way it is taken up.
         self.session.begin_replay();
         let line = if fork {
-            self.requests.ask(Asked::Fork(id), "session/fork", params)
+            self.send_request(Asked::Fork(id), "session/fork", params)
         } else if self.session.capabilities.session("resume") {
             self.session.native_id = Some(id.clone());
-            self.requests.ask(Asked::Resume(id), "session/resume", params)
+            self.send_request(Asked::Resume(id), "session/resume", params)
         } else {
             self.session.native_id = Some(id.clone());
-            self.requests.ask(Asked::Load(id), "session/load", params)
+            self.send_request(Asked::Load(id), "session/load", params)
         };
         out.lines.push(line);
     }
@@ -168,7 +168,7 @@ impl AcpCodec {
     /// before each answer.
     fn fence(&mut self, out: &mut Step) {
         let seen = self.session.replayed();
-        out.lines.push(self.requests.ask(Asked::Fence { seen }, "_multitap/fence", json!({})));
+        out.lines.push(self.send_request(Asked::Fence { seen }, "_multitap/fence", json!({})));
     }
 
     /// A fence was answered, most likely with the error that there is no such method.
@@ -214,11 +214,11 @@ impl AcpCodec {
         Ok(match option {
             Some(option) => {
                 let params = json!({ "sessionId": session, "configId": option, "value": word });
-                self.requests.ask(Asked::Mode(word), "session/set_config_option", params)
+                self.send_request(Asked::Mode(word), "session/set_config_option", params)
             }
             None => {
                 let params = json!({ "sessionId": session, "modeId": word });
-                self.requests.ask(Asked::Mode(word), "session/set_mode", params)
+                self.send_request(Asked::Mode(word), "session/set_mode", params)
             }
         })
     }
@@ -231,12 +231,12 @@ impl AcpCodec {
             Some(option) => {
                 self.session.awaited_models.ask(model);
                 let params = json!({ "sessionId": session, "configId": option, "value": model });
-                Ok(self.requests.ask(asked, "session/set_config_option", params))
+                Ok(self.send_request(asked, "session/set_config_option", params))
             }
             None if self.session.has_models => {
                 self.session.awaited_models.ask(model);
                 let params = json!({ "sessionId": session, "modelId": model });
-                Ok(self.requests.ask(asked, "session/set_model", params))
+                Ok(self.send_request(asked, "session/set_model", params))
             }
             None => Err(self.unsupported(format!("model {model}"), "it offers no choice of models")),
         }

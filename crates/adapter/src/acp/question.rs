@@ -13,7 +13,6 @@ use super::wire::{AskPermission, Call, PermissionOption};
 use crate::codec::{MOST_READ, Step};
 use crate::diff;
 use crate::line::unrecognized;
-use crate::track::Forgotten;
 
 /// Not in the shared words: no to this and its like from now on.
 const CANCEL_ALWAYS: &str = "cancel_always";
@@ -29,7 +28,7 @@ pub(super) struct Native {
 impl AcpCodec {
     pub(super) fn request_permission(&mut self, id: &Value, line: &str, now: Timestamp, out: &mut Step) {
         // It had not heard of the cancel yet: nobody is to be asked any more.
-        if self.turns.is_cancelling() {
+        if self.emit.turns.is_cancelling() {
             out.lines.push(no_answer(id));
             return;
         }
@@ -48,14 +47,14 @@ impl AcpCodec {
             return;
         }
         self.at_work(now, out);
-        self.texts.pause();
+        self.messages.pause();
         let tool = asked.tool_call.tool_call_id.clone();
-        if !self.tools.is_over(&tool) {
+        if !self.emit.tools.is_over(&tool) {
             self.merge(asked.tool_call, now);
-            self.tools.tell(&tool, out);
+            self.emit.tools.report(&tool, out);
         }
         let details = self.details(&tool);
-        let open = self.tools.find(&tool);
+        let open = self.emit.tools.find(&tool);
         let name = open.map(|tool| tool.name.clone());
         let title = open.and_then(|tool| tool.title.clone()).or_else(|| name.clone());
         let title = title.unwrap_or_else(|| "The agent asks for permission".to_owned());
@@ -75,18 +74,18 @@ impl AcpCodec {
             edits: Vec::new(),
             reason: None,
         };
-        self.questions.ask(question, Native { request_id: id.clone(), options }, out);
+        self.emit.questions.ask(question, Native { request_id: id.clone(), options }, out);
     }
 
     /// What the question about an open call is about.
     fn details(&mut self, tool: &str) -> Details {
         let cwd = self.session.wishes.as_ref().map(|wishes| wishes.cwd.clone());
         let (flavor, files) = (self.flavor, self.files.as_ref());
-        let Some(tool) = self.tools.find_mut(tool) else {
+        let Some(tool) = self.emit.tools.find_mut(tool) else {
             return Details::Text { text: String::new(), arguments: Map::new() };
         };
         let text = |key: &str| tool.arguments.get(key).and_then(Value::as_str).map(str::to_owned);
-        let shown = &tool.more.shown;
+        let shown = &tool.native.shown;
         if let Some(first) = shown.changes.first() {
             let (path, alone) = (first.path.clone(), shown.changes.len() == 1);
             let whole = |(at, change): (usize, &Change)| {
@@ -103,7 +102,7 @@ impl AcpCodec {
                 Some(change) => (change.before.clone(), Some(change.after.clone())),
                 None => (None, None),
             };
-            tool.more.foreseen = changes;
+            tool.native.foreseen = changes;
             return Details::FileEdit { file_path: path, before, after, diff: Some(diff).filter(|d| !d.is_empty()) };
         }
         if let Some((server, name)) = flavor.mcp(&tool.name, tool.title.as_deref()) {
@@ -122,7 +121,7 @@ impl AcpCodec {
         }
         let about = Some(shown.text.clone()).filter(|text| !text.is_empty());
         // The plan itself may come too late for the question.
-        if tool.more.kind == "switch_mode" {
+        if tool.native.kind == "switch_mode" {
             return Details::Plan { plan: about.or_else(|| tool.title.clone()).unwrap_or_default() };
         }
         Details::Text {
@@ -133,7 +132,7 @@ impl AcpCodec {
 
     /// Somebody answered. An answer that does not fit changes nothing, and the question stays open.
     pub(super) fn decide(&mut self, decide: &Decide, now: Timestamp, out: &mut Step) {
-        let (open, choice) = match self.questions.answered(decide, self.flavor.agent()) {
+        let (open, choice) = match self.emit.questions.answered(decide) {
             Ok(answered) => answered,
             Err(refused) => {
                 out.events.push(EventKind::Error(refused));
@@ -146,13 +145,11 @@ impl AcpCodec {
         let outcome = json!({ "outcome": { "outcome": "selected", "optionId": native } });
         out.lines.push(rpc::result(&open.native.request_id, outcome));
         let tool = open.question.tool_id.clone();
-        self.questions.settle(decide);
+        self.emit.questions.settle(decide);
         if let Some(tool) = tool.filter(|_| rejects) {
-            if let Some(tool) = self.tools.find_mut(tool.as_str()) {
-                tool.denied = true;
-            }
+            self.emit.tools.deny(tool.as_str());
             if self.flavor.silent_after_refusal() {
-                self.tools.close(Forgotten::Denied, self.turns.why_no_end(), self.clock(now), out);
+                self.close_denied(now, out);
             }
         }
     }
@@ -163,25 +160,24 @@ impl AcpCodec {
         if self.session.is_live() || !self.flavor.silent_after_refusal() {
             return;
         }
-        for open in self.questions.withdraw("the agent went on without an answer from here", |_| true, out) {
-            let tool = open.question.tool_id.as_ref().and_then(|tool| self.tools.find_mut(tool.as_str()));
-            if let Some(tool) = tool {
-                tool.denied = true;
-            }
+        for open in self.emit.questions.withdraw("the agent went on without an answer from here", |_| true, out) {
+            open.question.tool_id.iter().for_each(|tool| {
+                self.emit.tools.deny(tool.as_str());
+            });
         }
     }
 
     /// Nobody will answer any more: the agent is told so for each open question.
     pub(super) fn withdraw_all(&mut self, reason: &str, out: &mut Step) {
-        for open in self.questions.withdraw(reason, |_| true, out) {
+        for open in self.emit.questions.withdraw(reason, |_| true, out) {
             out.lines.push(no_answer(&open.native.request_id));
         }
     }
 
     /// The agent takes a question back.
     pub(super) fn request_taken_back(&mut self, id: &Value, out: &mut Step) {
-        let asked = |open: &crate::track::Open<Native>| open.native.request_id == *id;
-        for open in self.questions.withdraw("the agent no longer asks", asked, out) {
+        let asked = |open: &crate::emit::OpenQuestion<Native>| open.native.request_id == *id;
+        for open in self.emit.questions.withdraw("the agent no longer asks", asked, out) {
             let message = "the request was taken back";
             out.lines.push(rpc::refusal(&open.native.request_id, rpc::CANCELLED, message));
         }

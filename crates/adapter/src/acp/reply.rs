@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::decode::{AcpCodec, note};
 use super::open::{is_not_found, said};
-use super::rpc::Asked;
+use super::rpc::{self, Asked};
 use super::wire::{RpcError, Signs};
 use crate::codec::Step;
 
@@ -19,7 +19,7 @@ impl AcpCodec {
         now: Timestamp,
         out: &mut Step,
     ) {
-        let asked = self.requests.answered(id);
+        let asked = rpc::number(id).and_then(|number| self.emit.requests.answered(number));
         if let Some(error) = error {
             self.error_reply(asked.as_ref(), &error, now, out);
             return;
@@ -74,7 +74,7 @@ impl AcpCodec {
             Some(Asked::Prompt) => self.prompt_failed(error, now, out),
             Some(asked) if !self.session.has_started() => self.cannot_begin(asked, error, out),
             // A recording does not show what was asked. An HTTP status is what the model's server said.
-            None if self.turns.is_open() || (self.session.has_started() && error.code > 0) => {
+            None if self.emit.turns.is_open() || (self.session.has_started() && error.code > 0) => {
                 self.prompt_failed(error, now, out);
             }
             _ => {

@@ -1,7 +1,5 @@
 //! JSON-RPC 2.0 lines: what we ask and wait for, and how we answer.
 
-use std::collections::HashMap;
-
 use serde_json::{Value, json};
 
 /// The method is not known here.
@@ -10,13 +8,6 @@ pub(super) const NO_METHOD: i64 = -32601;
 pub(super) const CANCELLED: i64 = -32800;
 /// The agent wants somebody to sign in first.
 pub(super) const AUTH_REQUIRED: i64 = -32000;
-
-/// What was asked of the agent and not answered yet.
-#[derive(Debug, Default)]
-pub(super) struct Requests {
-    count: u64,
-    open: HashMap<u64, Asked>,
-}
 
 /// One thing we ask.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,20 +46,14 @@ impl Asked {
     }
 }
 
-impl Requests {
-    /// The line that asks it.
-    pub(super) fn ask(&mut self, asked: Asked, method: &str, params: Value) -> String {
-        self.count += 1;
-        self.open.insert(self.count, asked);
-        line([("id", self.count.into()), ("method", method.into()), ("params", params)])
-    }
+/// The line that asks something of the agent.
+pub(super) fn request(id: u64, method: &str, params: Value) -> String {
+    line([("id", id.into()), ("method", method.into()), ("params", params)])
+}
 
-    /// What a reply with that id answers.
-    pub(super) fn answered(&mut self, id: &Value) -> Option<Asked> {
-        // Some agents send numbers back as text.
-        let id = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
-        self.open.remove(&id)
-    }
+/// The number of the request that a reply with that id answers. Some agents send numbers back as text.
+pub(super) fn number(id: &Value) -> Option<u64> {
+    id.as_u64().or_else(|| id.as_str()?.parse().ok())
 }
 
 /// A line that wants no answer.

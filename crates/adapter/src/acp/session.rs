@@ -12,7 +12,7 @@ use super::decode::{AcpCodec, note};
 use super::flavor::Flavor;
 use super::wire::{Capabilities, ConfigOption, SessionState};
 use crate::codec::Step;
-use crate::track::Awaited;
+use crate::emit::AskedValues;
 
 /// How we drive it, in `sessionStarted`.
 const TRANSPORT: &str = "acp";
@@ -39,8 +39,8 @@ pub(super) struct Session {
     pub(super) native_id: Option<String>,
     mode: Option<String>,
     model: Option<String>,
-    pub(super) awaited_modes: Awaited,
-    pub(super) awaited_models: Awaited,
+    pub(super) awaited_modes: AskedValues,
+    pub(super) awaited_models: AskedValues,
     pub(super) version: Option<String>,
     pub(super) capabilities: Capabilities,
     /// The modes it offers, by id.

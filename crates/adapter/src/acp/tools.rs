@@ -1,18 +1,18 @@
 //! Tool calls: `tool_call`, `tool_call_update`, and those that only a question shows.
 
-use multitap_event::{EventKind, Timestamp, ToolCompleted, ToolKind, ToolOutcome, ToolProgress};
-use serde_json::{Map, Value};
+use multitap_event::{Timestamp, ToolKind, ToolOutcome};
+use serde_json::Value;
 
 use super::content::{Change, Shown, made};
-use super::decode::{AcpCodec, note};
+use super::decode::AcpCodec;
 use super::wire::ToolCall;
 use crate::codec::Step;
-use crate::track::OpenTool;
+use crate::emit::{OpenTool, ToolEnd, Tools};
 use crate::words::one_line;
 
 /// What is kept beside an open call.
 #[derive(Debug, Default)]
-pub(super) struct More {
+pub(super) struct Native {
     /// The protocol's word for what sort it is.
     pub(super) kind: String,
     pub(super) shown: Shown,
@@ -28,17 +28,17 @@ pub(super) struct More {
 
 impl AcpCodec {
     pub(super) fn tool_call(&mut self, call: ToolCall, now: Timestamp, out: &mut Step) {
-        if self.tools.is_over(&call.tool_call_id) {
+        if self.emit.tools.is_over(&call.tool_call_id) {
             self.late(call, out);
             return;
         }
         self.at_work(now, out);
-        self.texts.pause();
+        self.messages.pause();
         let id = call.tool_call_id.clone();
-        let before = self.tools.find(&id).map(|tool| tool.arguments.clone());
+        let before = self.emit.tools.find(&id).map(|tool| tool.arguments.clone());
         let status = call.status.clone();
         self.merge(call, now);
-        let after = self.tools.find(&id).map(|tool| &tool.arguments);
+        let after = self.emit.tools.find(&id).map(|tool| &tool.arguments);
         // What comes with the call itself, or with more of its arguments, is about the call: nothing came of it yet.
         let is_output = before.as_ref() == after;
         match status.as_deref() {
@@ -47,7 +47,7 @@ impl AcpCodec {
             status => {
                 // An agent may announce a call before it knows with what: then the start waits for that.
                 if status == Some("in_progress") || self.is_told_enough(&id) {
-                    self.tools.tell(&id, out);
+                    self.emit.tools.report(&id, out);
                 }
                 self.progress(&id, is_output, out);
             }
@@ -56,8 +56,8 @@ impl AcpCodec {
 
     /// Whether enough is known of a call to tell its start.
     fn is_told_enough(&self, id: &str) -> bool {
-        self.tools.find(id).is_some_and(|tool| {
-            let shown = &tool.more.shown;
+        self.emit.tools.find(id).is_some_and(|tool| {
+            let shown = &tool.native.shown;
             // Of a command the folder alone may be known at first.
             let has_arguments = match tool.kind {
                 ToolKind::Shell => tool.arguments.contains_key("command"),
@@ -74,33 +74,23 @@ impl AcpCodec {
             Shown::of(call.content.as_deref().unwrap_or_default(), call.locations.as_deref().unwrap_or_default());
         let name = flavor.tool_name(&call);
         let kind = call.kind.clone().unwrap_or_else(|| "other".to_owned());
-        if self.tools.find(&call.tool_call_id).is_none() {
-            self.tools.begin(OpenTool {
-                id: call.tool_call_id.as_str().into(),
-                name: name.clone().unwrap_or_else(|| kind.clone()),
-                kind: ToolKind::Other,
-                title: None,
-                arguments: Map::new(),
-                server: None,
-                parent: None,
-                started: now,
-                denied: false,
-                told: false,
-                more: More { kind, ..More::default() },
-            });
+        if self.emit.tools.find(&call.tool_call_id).is_none() {
+            let named = name.clone().unwrap_or_else(|| kind.clone());
+            let tool = OpenTool::new(call.tool_call_id.as_str(), named, ToolKind::Other, now);
+            self.emit.tools.begin(OpenTool { native: Native { kind, ..Native::default() }, ..tool });
         }
-        let Some(tool) = self.tools.find_mut(&call.tool_call_id) else { return };
+        let Some(tool) = self.emit.tools.find_mut(&call.tool_call_id) else { return };
         if let Some(name) = name {
             tool.name = name;
         }
         if let Some(kind) = &call.kind {
-            tool.more.kind.clone_from(kind);
+            tool.native.kind.clone_from(kind);
         }
         let server = flavor.mcp(&tool.name, call.title.as_deref()).map(|(server, _)| server);
         tool.server = server.or(tool.server.take());
         tool.kind = match tool.server {
             Some(_) => ToolKind::Mcp,
-            None => flavor.tool_kind(&tool.more.kind, &tool.name),
+            None => flavor.tool_kind(&tool.native.kind, &tool.name),
         };
         let arguments = flavor.arguments(&call, &shown, tool.server.is_some());
         if !arguments.is_empty() {
@@ -110,81 +100,67 @@ impl AcpCodec {
             tool.title = Some(title);
         }
         if call.content.is_some() {
-            tool.more.shown = shown;
+            tool.native.shown = shown;
         }
-        tool.more.output = call.raw_output.filter(|value| !value.is_null()).or(tool.more.output.take());
+        tool.native.output = call.raw_output.filter(|value| !value.is_null()).or(tool.native.output.take());
         if let Some(meta) = call.meta {
             tool.parent =
                 meta.claude.and_then(|claude| claude.parent_tool_use_id).map(Into::into).or(tool.parent.take());
-            tool.more.terminal.push_str(meta.terminal_output.map(|output| output.data).unwrap_or_default().as_str());
-            tool.more.exit_code = meta.terminal_exit.and_then(|exit| exit.exit_code).or(tool.more.exit_code);
+            tool.native.terminal.push_str(meta.terminal_output.map(|output| output.data).unwrap_or_default().as_str());
+            tool.native.exit_code = meta.terminal_exit.and_then(|exit| exit.exit_code).or(tool.native.exit_code);
         }
     }
 
     /// Tells what a running call shows beyond what it showed.
     fn progress(&mut self, id: &str, is_output: bool, out: &mut Step) {
-        let Some(tool) = self.tools.find_mut(id) else { return };
-        let now = if tool.more.terminal.is_empty() { &tool.more.shown.text } else { &tool.more.terminal };
-        let news = now.strip_prefix(tool.more.progress.as_str()).unwrap_or(now).to_owned();
-        let is_output = tool.told && (is_output || !tool.more.terminal.is_empty());
+        let Some(tool) = self.emit.tools.find_mut(id) else { return };
+        let now = if tool.native.terminal.is_empty() { &tool.native.shown.text } else { &tool.native.terminal };
+        let news = now.strip_prefix(tool.native.progress.as_str()).unwrap_or(now).to_owned();
+        let is_output = tool.reported && (is_output || !tool.native.terminal.is_empty());
         if news.is_empty() {
             return;
         }
-        tool.more.progress.clone_from(now);
+        tool.native.progress.clone_from(now);
         if is_output {
-            let tool_id = tool.id.clone();
-            out.events.push(EventKind::ToolProgress(ToolProgress { output: Some(news), ..ToolProgress::of(tool_id) }));
+            self.emit.tools.output(id, &news, out);
         }
     }
 
     fn tool_ended(&mut self, id: &str, success: bool, now: Timestamp, out: &mut Step) {
-        let Some(tool) = self.tools.take(id, out) else { return };
-        self.questions.withdraw_about(id, out);
-        let more = &tool.more;
-        let text = if more.shown.text.is_empty() { &more.terminal } else { &more.shown.text };
-        let stopped = self.flavor.was_stopped(text, self.turns.is_cancelling());
-        let exit_code = more.exit_code.or_else(|| exit_code(more.output.as_ref()?));
+        let Some(tool) = self.emit.tools.take(id, out) else { return };
+        let native = &tool.native;
+        let text = if native.shown.text.is_empty() { &native.terminal } else { &native.shown.text };
+        let stopped = self.flavor.was_stopped(text, self.emit.turns.is_cancelling());
+        let exit_code = native.exit_code.or_else(|| exit_code(native.output.as_ref()?));
         let exit_code = exit_code.filter(|_| tool.kind == ToolKind::Shell);
         // To some agents a command that ended has ended well.
         let success = success && !stopped && exit_code.is_none_or(|code| code == 0);
         let outcome = match success {
             true => ToolOutcome::Completed,
             false if tool.denied || self.flavor.was_denied(text) => ToolOutcome::Denied,
-            false if stopped || self.turns.is_cancelling() => ToolOutcome::Cancelled,
+            false if stopped || self.emit.turns.is_cancelling() => ToolOutcome::Cancelled,
             false => ToolOutcome::Failed,
         };
-        if outcome == ToolOutcome::Denied {
-            self.tools.refused(&tool);
-        }
-        if success {
-            // Where the end shows no change, what was approved was made.
-            let changes = if more.shown.changes.is_empty() { &more.foreseen } else { &more.shown.changes };
-            let changes = made(changes, &more.foreseen, &tool.id, self.files.as_ref());
-            out.events.extend(changes.into_iter().map(EventKind::FileChanged));
-        }
-        let said = if text.is_empty() { more.output.clone() } else { Some(Value::from(text.as_str())) };
-        out.events.push(EventKind::ToolCompleted(ToolCompleted {
-            tool_id: tool.id,
-            success,
-            outcome,
-            error: (!success).then(|| match &said {
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
-                None => "the agent did not say why".to_owned(),
-            }),
-            result: said.filter(|_| success),
-            exit_code,
-            duration_ms: self.session.is_live().then(|| now.millis_since(tool.started)),
-        }));
+        // Where the end shows no change, what was approved was made.
+        let changes = if native.shown.changes.is_empty() { &native.foreseen } else { &native.shown.changes };
+        let changes = if success { made(changes, &native.foreseen, &tool.id, self.files.as_ref()) } else { Vec::new() };
+        let said = if text.is_empty() { native.output.clone() } else { Some(Value::from(text.as_str())) };
+        let error = match &said {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => "the agent did not say why".to_owned(),
+        };
+        let end = ToolEnd { result: said, error: Some(error), exit_code, changes, ..ToolEnd::of(outcome) };
+        let clock = self.clock(now);
+        self.emit.end_tool(&tool, end, clock, out);
     }
 
     /// News of a call that is over already.
     fn late(&mut self, call: ToolCall, out: &mut Step) {
         let shown = Shown::of(call.content.as_deref().unwrap_or_default(), &[]);
-        let mut data = Map::from_iter([("toolId".to_owned(), Value::from(call.tool_call_id))]);
-        data.extend(call.status.map(|status| ("status".to_owned(), status.into())));
-        data.extend(Some(shown.text).filter(|text| !text.is_empty()).map(|text| ("result".to_owned(), text.into())));
-        out.events.push(note("lateToolResult", None, data));
+        let result = Some(shown.text).filter(|text| !text.is_empty()).map(Value::from);
+        let data = [("status", call.status.map(Value::from)), ("result", result)];
+        Tools::<Native>::late(&call.tool_call_id, data, out);
     }
 }
 

@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 
 use super::decode::AcpCodec;
 use super::open::said;
+use super::tools::Native;
 use super::wire::{PromptDone, Quota, RpcError, Usage};
 use crate::codec::{End, Step};
-use crate::track::{Forgotten, Known};
+use crate::emit::{DENIED, EndFacts, NoEnd, OpenTool};
 
 /// What the session has used and cost so far.
 #[derive(Debug, Default)]
@@ -52,7 +53,7 @@ impl Spent {
 impl AcpCodec {
     pub(super) fn prompt_done(&mut self, done: PromptDone, now: Timestamp, out: &mut Step) {
         self.session.history_over();
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
         let word = done.stop_reason;
         let (status, error) = match word.as_str() {
             "cancelled" => (TurnStatus::Cancelled, None),
@@ -77,7 +78,7 @@ impl AcpCodec {
             .as_ref()
             .map(tokens)
             .or_else(|| counted.map(|count| TokenUsage::of(count.input_tokens, count.output_tokens)));
-        let text = self.texts.closing_words().filter(|_| status == TurnStatus::Completed);
+        let text = self.messages.closing_words().filter(|_| status == TurnStatus::Completed);
         let turn = TurnEnd {
             usage,
             cost_usd: self.spent.turn_cost(),
@@ -93,7 +94,7 @@ impl AcpCodec {
 
     /// The prompt was answered with an error.
     pub(super) fn prompt_failed(&mut self, error: &RpcError, now: Timestamp, out: &mut Step) {
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
         let said = plain(&said(error));
         let kind = match error.code {
             -32000 | 401 | 403 => AgentErrorKind::PermissionDenied,
@@ -102,33 +103,44 @@ impl AcpCodec {
         };
         let told = AgentError::new(kind, &said).of(self.flavor.agent()).code(error.code.to_string());
         out.events.push(EventKind::Error(told.native(&error.message)));
-        let status = if self.turns.is_cancelling() { TurnStatus::Cancelled } else { TurnStatus::Failed };
+        let status = if self.emit.turns.is_cancelling() { TurnStatus::Cancelled } else { TurnStatus::Failed };
         self.turn_over(TurnEnd { error: Some(said), ..TurnEnd::of(status) }, now, out);
     }
 
     /// Ends the turn, after all that must not outlive it; then the prompt that waits, if one does.
     pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_turn_work(now, out);
-        let turn = TurnEnd { denials: self.tools.take_denials(), ..turn };
-        self.texts.turn_over();
-        self.turns.complete(turn, self.clock(now), out);
+        let turn = TurnEnd { denials: self.emit.tools.take_denials(), ..turn };
+        self.messages.turn_over();
+        self.emit.turns.complete(turn, self.clock(now), out);
         self.prompt_next(now, out);
     }
 
     fn close_turn_work(&mut self, now: Timestamp, out: &mut Step) {
-        self.questions.withdraw("the turn is over", |_| true, out);
-        self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
+        self.emit.questions.withdraw("the turn is over", |_| true, out);
+        self.close_tools(|_| true, now, out);
+    }
+
+    /// Ends the denied calls, of which some agents report no end.
+    pub(super) fn close_denied(&mut self, now: Timestamp, out: &mut Step) {
+        self.close_tools(|tool| tool.denied, now, out);
+    }
+
+    fn close_tools(&mut self, is_over: impl FnMut(&OpenTool<Native>) -> bool, now: Timestamp, out: &mut Step) {
+        let no_end = NoEnd { why: self.emit.turns.why_no_end(), why_denied: Some(DENIED) };
+        let clock = self.clock(now);
+        self.emit.tools.close(is_over, no_end, clock, out);
     }
 
     pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
-        if self.turns.is_over() {
+        if self.emit.turns.is_over() {
             return;
         }
         self.close_turn_work(now, out);
         if let Some(why) = self.session.never_began() {
-            self.turns.failed_for_good(why);
+            self.emit.turns.failed_for_good(why);
         }
-        self.turns.end(end, Known::default(), self.clock(now), out);
+        self.emit.turns.end(end, EndFacts::default(), self.clock(now), out);
     }
 }
 

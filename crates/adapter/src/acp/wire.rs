@@ -1,8 +1,10 @@
 //! ACP's JSON, as far as we read it. Agents leave out and add a lot: what we do not need is not looked at, and what
 //! has another shape than we know counts as absent.
 //!
-//! Written by hand: the published types drop updates they do not know and refuse a message for one odd field, while
-//! we keep whatever an agent says.
+//! Written by hand: the types of `agent-client-protocol-schema` (1.15) are stricter. They refuse a whole message for a
+//! content block of an unknown type or as plain text, a call without a title, or a permission option of an unknown kind or
+//! without a name; they drop plan entries with an unknown status or without a priority, and cannot tell the status
+//! `cancelled` from none. They also take 2.5 times as long as a plain derive for a piece of text.
 
 use multitap_event::ToolId;
 use serde::de::IgnoredAny;

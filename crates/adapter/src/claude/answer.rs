@@ -1,8 +1,6 @@
 //! Answers: what somebody decided, as Claude wants to hear it.
 
-use multitap_event::{
-    AgentType, ChoiceKind, Decide, Details, EditedCall, ElicitationAnswer, EventKind, answer_option, option,
-};
+use multitap_event::{ChoiceKind, Decide, Details, EditedCall, ElicitationAnswer, EventKind, answer_option, option};
 use serde_json::{Map, Value, json};
 
 use super::approve::Rule;
@@ -18,7 +16,7 @@ impl ClaudeCodec {
     /// Somebody answered. An answer that was not offered changes nothing. One that was, and cannot be carried out, is a
     /// no that says why: the ruling stands, and Claude must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
-        let (open, choice) = match self.questions.answered(decide, AgentType::Claude) {
+        let (open, choice) = match self.emit.questions.answered(decide) {
             Ok(answered) => answered,
             Err(refused) => {
                 out.events.push(EventKind::Error(refused));
@@ -29,7 +27,7 @@ impl ClaudeCodec {
             // The check above has found that the answer fits, so cancelling is for what cannot happen.
             let answer = ElicitationAnswer::of(&open.question, decide).unwrap_or(ElicitationAnswer::Cancel);
             out.lines.push(success(&open.native.request_id, &answer.result()));
-            self.questions.settle(decide);
+            self.emit.questions.settle(decide);
             return;
         }
         let mut kind = choice.kind;
@@ -57,21 +55,25 @@ impl ClaudeCodec {
         out.lines.push(reply(&open.native.request_id, &open.native.via, &decision));
         if let Some(tool) = open.native.asked.tool_use_id.clone() {
             match decision.get("updatedInput") {
-                Some(Value::Object(input)) => self.tools.replace_arguments(&tool, input),
+                Some(Value::Object(input)) => {
+                    if let Some(tool) = self.emit.tools.find_mut(&tool) {
+                        tool.arguments.clone_from(input);
+                    }
+                }
                 _ => {
-                    self.tools.deny(&tool);
+                    self.emit.tools.deny(&tool);
                 }
             }
         }
         if let (Some(rule), Some(approver)) = (rule, &mut self.approver) {
             approver.remember(rule);
         }
-        self.questions.settle(&decide);
+        self.emit.questions.settle(&decide);
     }
 
     /// What an edited answer would make of the call it is about.
     pub(super) fn edit(&self, decide: &Decide) -> Result<EditedCall, String> {
-        let (open, _) = self.questions.answered(decide, AgentType::Claude).map_err(|refused| refused.message)?;
+        let (open, _) = self.emit.questions.answered(decide).map_err(|refused| refused.message)?;
         let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
         let asked = AskedTool { input: input(open, decide, read)?, ..open.native.asked.clone() };
         let details = self.details(&asked);

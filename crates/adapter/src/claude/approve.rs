@@ -151,10 +151,10 @@ impl ClaudeCodec {
             json!({ "behavior": "deny", "message": "The user said no to this for the rest of the session." })
         };
         out.lines.push(reply(request_id, &via, &decision));
-        if let Some(tool) = asked.tool_use_id.as_deref().filter(|tool| self.tools.find(tool).is_some()) {
+        if let Some(tool) = asked.tool_use_id.as_deref().filter(|tool| self.emit.tools.find(tool).is_some()) {
             let word = if allows { "allowed by an earlier answer" } else { "denied by an earlier answer" };
             if !allows {
-                self.tools.deny(tool);
+                self.emit.tools.deny(tool);
             }
             out.events.push(EventKind::ToolProgress(ToolProgress {
                 message: Some(word.to_owned()),

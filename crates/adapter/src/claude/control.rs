@@ -1,7 +1,5 @@
 //! The control protocol: what we ask of Claude and its answers, what Claude asks of us.
 
-use std::collections::HashMap;
-
 use multitap_event::{AgentError, AgentErrorKind, AgentType, EventKind, Query, Setting, SystemSubtype};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
@@ -12,13 +10,6 @@ use super::encode::refused;
 use super::question::Via;
 use super::wire::{AskedTool, ControlCancel, ControlRequest, ControlResponse, Reply};
 use crate::codec::Step;
-
-/// What was asked of Claude and not answered yet.
-#[derive(Debug, Default)]
-pub(super) struct Requests {
-    count: u64,
-    open: HashMap<String, Asked>,
-}
 
 /// One thing we ask.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,20 +58,8 @@ impl Asked {
     }
 }
 
-impl Requests {
-    /// The line that asks it.
-    pub(super) fn ask(&mut self, asked: Asked) -> String {
-        let id = if asked == Asked::Initialize {
-            "multitap-init".to_owned()
-        } else {
-            self.count += 1;
-            format!("multitap-{}", self.count)
-        };
-        let line = json!({ "type": "control_request", "request_id": id, "request": asked.request() });
-        self.open.insert(id, asked);
-        line.to_string()
-    }
-}
+/// The id of the first request.
+const INITIALIZE: &str = "multitap-init";
 
 /// The line that answers a request of Claude's.
 pub(super) fn success(request_id: &str, response: &Value) -> String {
@@ -94,24 +73,38 @@ pub(super) fn refusal(request_id: &str, error: &str) -> String {
     json!({ "type": "control_response", "response": response }).to_string()
 }
 
+fn request(id: &str, request: &Value) -> String {
+    json!({ "type": "control_request", "request_id": id, "request": request }).to_string()
+}
+
 impl ClaudeCodec {
     /// The first line to Claude: asks for what can be known before the first turn.
     pub(super) fn initialize(&mut self) -> String {
-        let line = self.requests.ask(Asked::Initialize);
-        if self.approver.is_none() {
-            return line;
+        self.initializing = true;
+        let mut asked = Asked::Initialize.request();
+        if self.approver.is_some() {
+            asked["sdkMcpServers"] = json!([SERVER]);
         }
-        json!({
-            "type": "control_request",
-            "request_id": "multitap-init",
-            "request": { "subtype": "initialize", "sdkMcpServers": [SERVER] },
-        })
-        .to_string()
+        request(INITIALIZE, &asked)
+    }
+
+    /// The line that asks Claude something.
+    pub(super) fn send_request(&mut self, asked: Asked) -> String {
+        let body = asked.request();
+        request(&format!("multitap-{}", self.emit.requests.open(asked)), &body)
+    }
+
+    /// What Claude answers with that id.
+    fn answered(&mut self, id: &str) -> Option<Asked> {
+        if id == INITIALIZE {
+            return std::mem::take(&mut self.initializing).then_some(Asked::Initialize);
+        }
+        self.emit.requests.answered(id.strip_prefix("multitap-")?.parse().ok()?)
     }
 
     pub(super) fn control_response(&mut self, line: ControlResponse, out: &mut Step) {
         let Reply { subtype, request_id, response, error, error_code } = line.response;
-        let asked = self.requests.open.remove(&request_id);
+        let asked = self.answered(&request_id);
         if subtype == "error" {
             let what = asked.as_ref().map_or_else(|| "a request".to_owned(), Asked::named);
             let why = error.unwrap_or_else(|| "no reason given".to_owned());

@@ -4,33 +4,36 @@
 
 use std::fmt;
 
-use multitap_event::{Command, Decide, EditedCall, EventKind, PermissionPath, SessionConfig, SystemNote, Timestamp};
+use multitap_event::{AgentType, Command, Decide, EditedCall, EventKind, PermissionPath, SessionConfig, Timestamp};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::approve::Approver;
-use super::control::Requests;
+use super::control::Asked;
 use super::message::Texts;
 use super::question::Native;
 use super::session::Session;
 use super::todo::Todos;
-use super::tools::Tools;
-use super::turn::Turns;
+use super::tools::Background;
+use super::turn::TurnFacts;
 use super::wire::{self, Block, Stream};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
+use crate::emit::{self, Emitter};
 use crate::line::{typed, unrecognized};
-use crate::track::Questions;
 
 /// Claude Code's dialect: `stream-json` in both directions, with the control protocol.
 pub struct ClaudeCodec {
     pub(super) files: Box<dyn Files>,
     pub(super) session: Session,
-    pub(super) turns: Turns,
+    pub(super) emit: Emitter<(), Native, Asked>,
+    /// `initialize` was sent and not answered yet.
+    pub(super) initializing: bool,
+    pub(super) turn: TurnFacts,
     pub(super) texts: Texts,
-    pub(super) tools: Tools,
+    pub(super) background: Background,
     pub(super) todos: Todos,
-    pub(super) questions: Questions<Native>,
-    pub(super) requests: Requests,
+    /// Where the plan was written that is to be approved.
+    pub(super) plan_file: Option<String>,
     /// Serves the permission tool, when Claude is told to ask that way; and a recording may show that it was.
     pub(super) approver: Option<Approver>,
 }
@@ -47,12 +50,13 @@ impl ClaudeCodec {
         Self {
             files: Box::new(NoFiles),
             session: Session::recorded(),
-            turns: Turns::default(),
+            emit: Emitter::new(AgentType::Claude),
+            initializing: false,
+            turn: TurnFacts::default(),
             texts: Texts::default(),
-            tools: Tools::default(),
+            background: Background::default(),
             todos: Todos::default(),
-            questions: Questions::default(),
-            requests: Requests::default(),
+            plan_file: None,
             approver: Some(Approver::default()),
         }
     }
@@ -171,5 +175,5 @@ pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String,
     for key in ["type", "subtype", "uuid", "session_id"] {
         data.shift_remove(key);
     }
-    EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })
+    emit::note(subtype, message, data)
 }

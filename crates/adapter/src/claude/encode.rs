@@ -14,15 +14,15 @@ impl ClaudeCodec {
     pub(super) fn command(&mut self, command: Command, _now: Timestamp, out: &mut Step) {
         match command {
             Command::Prompt(prompt) => {
-                self.turns.prompted();
+                self.emit.turns.waiting += 1;
                 out.lines.push(user_line(&prompt));
             }
             Command::Decide(decide) => self.decide(&decide, out),
             // Never asked: the link says that it cannot.
             Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
-            Command::Cancel if self.turns.is_busy() => {
-                self.turns.cancel();
-                out.lines.push(self.requests.ask(Asked::Interrupt));
+            Command::Cancel if self.emit.turns.is_busy() => {
+                self.emit.turns.cancel();
+                out.lines.push(self.send_request(Asked::Interrupt));
             }
             Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
             Command::SetMode { mode } => {
@@ -30,13 +30,13 @@ impl ClaudeCodec {
                 match word.and_then(|mode| native_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
                     Ok(word) => {
                         self.session.mode_asked(&word);
-                        out.lines.push(self.requests.ask(Asked::Mode(word)));
+                        out.lines.push(self.send_request(Asked::Mode(word)));
                     }
                     Err(why) => out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, mode))),
                 }
             }
-            Command::SetModel { model } => out.lines.push(self.requests.ask(Asked::Model(model))),
-            Command::SetThinking { tokens } => out.lines.push(self.requests.ask(Asked::Thinking(tokens))),
+            Command::SetModel { model } => out.lines.push(self.send_request(Asked::Model(model))),
+            Command::SetThinking { tokens } => out.lines.push(self.send_request(Asked::Thinking(tokens))),
             Command::Query { what } => self.query(what, out),
         }
     }
@@ -45,7 +45,7 @@ impl ClaudeCodec {
         let known = match what {
             Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(query_word(what)),
             Query::McpStatus | Query::Context => {
-                out.lines.push(self.requests.ask(Asked::Query(what)));
+                out.lines.push(self.send_request(Asked::Query(what)));
                 return;
             }
         };

@@ -3,25 +3,25 @@
 use std::collections::{HashMap, VecDeque};
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Reasoning, Role, TextChunk, Timestamp, ToolId,
-    UserMessage,
+    AgentError, AgentErrorKind, AgentType, EventKind, Image, MessageId, Role, TextChunk, Timestamp, ToolId, UserMessage,
 };
 use serde_json::{Map, Value};
 
 use super::decode::{ClaudeCodec, note};
 use super::wire::{Assistant, Block, ResultMeta, Stream, User};
 use crate::codec::Step;
+use crate::emit::{Voice, retract};
 
 /// The messages under way: the main one, and one for each sub-agent (by the tool call that started it).
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    main: UnderWay,
-    agents: HashMap<String, UnderWay>,
+    main: StreamedMessage,
+    agents: HashMap<String, StreamedMessage>,
 }
 
 /// One message of the model.
 #[derive(Debug, Default)]
-struct UnderWay {
+struct StreamedMessage {
     id: Option<String>,
     /// Text and thoughts that came in pieces, by block, until they come whole; the newest [`MOST_STREAMED`].
     streamed: VecDeque<StreamedBlock>,
@@ -40,12 +40,6 @@ struct StreamedBlock {
 /// Blocks of one message that may be under way at a time. Claude streams one after the other.
 const MOST_STREAMED: usize = 64;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Voice {
-    Speech,
-    Thought,
-}
-
 /// What is left to tell of a block that came whole.
 enum Rest {
     Nothing,
@@ -54,7 +48,7 @@ enum Rest {
     Whole(u64),
 }
 
-impl UnderWay {
+impl StreamedMessage {
     /// A message comes; it may be the one that is under way.
     fn begin(&mut self, id: Option<&str>) {
         let nameless = self.id.is_none() && !self.streamed.is_empty();
@@ -99,14 +93,9 @@ impl UnderWay {
         }
     }
 
-    /// The model begins another message. What was streamed of this one and never came whole is void: the model was
-    /// cut off, and says it again.
-    fn discarded(&self) -> Option<EventKind> {
-        let void = self.streamed.iter();
-        let ids: Vec<Value> = void.filter_map(|block| Some(self.block_id(block.index)?.as_str().into())).collect();
-        let data = Map::from_iter([("messageIds".to_owned(), Value::from(ids.clone()))]);
-        let message = "the model was cut off and begins this text again".to_owned();
-        (!ids.is_empty()).then(|| note("discarded", Some(message), data))
+    /// The blocks that never came whole. The model repeats them if it starts another message.
+    fn unfinished(&self) -> Vec<MessageId> {
+        self.streamed.iter().filter_map(|block| self.block_id(block.index)).collect()
     }
 
     fn block_id(&self, index: u64) -> Option<MessageId> {
@@ -115,7 +104,7 @@ impl UnderWay {
 }
 
 impl Texts {
-    fn of(&mut self, parent: Option<&str>) -> &mut UnderWay {
+    fn of(&mut self, parent: Option<&str>) -> &mut StreamedMessage {
         match parent {
             None => &mut self.main,
             Some(parent) => self.agents.entry(parent.to_owned()).or_default(),
@@ -131,33 +120,19 @@ impl Texts {
 
     /// The turn is over; a whole block that comes later is none that was streamed in it.
     pub(super) fn turn_over(&mut self) {
-        self.main = UnderWay::default();
-    }
-}
-
-fn chunk(voice: Voice, content: String, is_partial: bool, id: Option<MessageId>, parent: Option<&str>) -> EventKind {
-    let parent_tool_id = parent.map(ToolId::from);
-    match voice {
-        Voice::Speech => EventKind::TextChunk(TextChunk {
-            content,
-            is_partial,
-            role: Some(Role::Assistant),
-            message_id: id,
-            parent_tool_id,
-        }),
-        Voice::Thought => EventKind::Reasoning(Reasoning { content, is_partial, message_id: id, parent_tool_id }),
+        self.main = StreamedMessage::default();
     }
 }
 
 impl ClaudeCodec {
     pub(super) fn stream_event(&mut self, line: Stream<'_>, out: &mut Step) {
         let Stream { event, parent_tool_use_id: parent } = line;
-        let under_way = self.texts.of(parent.as_deref());
+        let message = self.texts.of(parent.as_deref());
         match &*event.kind {
             "message_start" => {
-                out.events.extend(under_way.discarded());
+                retract(message.unfinished(), out);
                 let id = event.message.and_then(|message| message.id);
-                *under_way = UnderWay { id, ..UnderWay::default() };
+                *message = StreamedMessage { id, ..StreamedMessage::default() };
             }
             "content_block_delta" => {
                 let Some(delta) = event.delta else { return };
@@ -169,8 +144,8 @@ impl ClaudeCodec {
                 if piece.is_empty() {
                     return;
                 }
-                let id = under_way.piece(event.index, voice, &piece);
-                out.events.push(chunk(voice, piece, true, id, parent.as_deref()));
+                let id = message.piece(event.index, voice, &piece);
+                out.events.push(voice.event(piece, true, id, parent.as_deref().map(ToolId::from)));
             }
             _ => {}
         }
@@ -180,14 +155,14 @@ impl ClaudeCodec {
         let Assistant { message, parent_tool_use_id: parent, error, is_api_error_message, uuid } = line;
         let parent = parent.filter(|parent| !parent.is_empty());
         if parent.is_none() {
-            self.turns.spoke(uuid.as_deref());
+            self.turn.last_message = uuid.clone().or(self.turn.last_message.take());
         }
         if error.is_some() || is_api_error_message == Some(true) {
             let word = error.as_deref().unwrap_or("unknown");
             let text = plain_text(&message.content);
             let said = if text.is_empty() { format!("the model could not answer: {word}") } else { text };
             out.events.push(EventKind::Error(api_error(word, &said)));
-            self.turns.error_told(said);
+            self.emit.turns.reported = Some(said);
             if is_api_error_message == Some(true) {
                 return;
             }
@@ -200,7 +175,7 @@ impl ClaudeCodec {
 
     pub(super) fn text_piece(&mut self, index: u64, piece: &str, out: &mut Step) {
         let id = self.texts.of(None).piece(index, Voice::Speech, piece);
-        out.events.push(chunk(Voice::Speech, piece.to_owned(), true, id, None));
+        out.events.push(Voice::Speech.event(piece.to_owned(), true, id, None));
     }
 
     pub(super) fn assistant_block(&mut self, block: Block, parent: Option<&str>, now: Timestamp, out: &mut Step) {
@@ -227,14 +202,16 @@ impl ClaudeCodec {
                 return;
             }
         };
-        let under_way = self.texts.of(parent);
-        match under_way.rest(voice, &whole) {
+        let message = self.texts.of(parent);
+        match message.rest(voice, &whole) {
             Rest::Nothing => {}
             Rest::Tail(index, tail) => {
-                out.events.push(chunk(voice, tail, true, under_way.block_id(index), parent));
+                out.events.push(voice.event(tail, true, message.block_id(index), parent.map(ToolId::from)));
             }
             Rest::Whole(_) if whole.is_empty() => {}
-            Rest::Whole(index) => out.events.push(chunk(voice, whole, false, under_way.block_id(index), parent)),
+            Rest::Whole(index) => {
+                out.events.push(voice.event(whole, false, message.block_id(index), parent.map(ToolId::from)));
+            }
         }
     }
 
@@ -325,7 +302,7 @@ mod tests {
     #[test]
     fn a_message_may_have_very_many_blocks() {
         const BLOCKS: u64 = 100_000;
-        let mut message = UnderWay { id: Some("m".to_owned()), ..UnderWay::default() };
+        let mut message = StreamedMessage { id: Some("m".to_owned()), ..StreamedMessage::default() };
         for index in 0..BLOCKS {
             message.piece(index, Voice::Speech, &format!("block {index}."));
             message.piece(index, Voice::Speech, " More.");

@@ -37,6 +37,6 @@ impl ClaudeCodec {
         let message = message.or_else(|| line.get("message").and_then(Value::as_str).map(str::to_owned));
         let message = message.unwrap_or_else(|| format!("the agent reports an error: {word}"));
         out.events.push(EventKind::Error(api_error(&word, &message)));
-        self.turns.failed_for_good(message);
+        self.emit.turns.failed_for_good(message);
     }
 }

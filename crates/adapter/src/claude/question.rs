@@ -11,14 +11,14 @@ use super::decode::ClaudeCodec;
 use super::name::{mcp, one_line, title};
 use super::wire::AskedTool;
 use crate::codec::Step;
-use crate::track;
+use crate::emit;
 
 /// What Claude hears when it wants to change something before its plan is approved.
 const PLANNING: &str = "The session is in plan mode, in which nothing is changed and nobody is asked to allow it. \
                         Present your plan with ExitPlanMode first.";
 
 /// A question without an answer.
-pub(super) type Open = track::Open<Native>;
+pub(super) type Open = emit::OpenQuestion<Native>;
 
 /// What Claude needs to hear to take an answer, and what it asked for.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ impl ClaudeCodec {
             let decision = json!({ "behavior": "deny", "message": PLANNING });
             out.lines.push(reply(&request_id, &via, &decision));
             if let Some(tool) = &asked.tool_use_id {
-                self.tools.deny(tool);
+                self.emit.tools.deny(tool);
             }
             return;
         }
@@ -62,19 +62,23 @@ impl ClaudeCodec {
             details,
             reason: asked.decision_reason.clone(),
         };
-        self.questions.ask(question, Native { asked, request_id, via }, out);
+        self.emit.questions.ask(question, Native { asked, request_id, via }, out);
     }
 
     /// An MCP server asks the user something, and Claude forwards it.
     pub(super) fn ask_for_server(&mut self, request: &Map<String, Value>, request_id: String, out: &mut Step) {
         let server = request.get("mcp_server_name").and_then(Value::as_str).unwrap_or("MCP");
         let question = Elicitation::of(server, request).question(request_id.as_str().into(), None);
-        self.questions.ask(question, Native { asked: AskedTool::default(), request_id, via: Via::Elicitation }, out);
+        self.emit.questions.ask(
+            question,
+            Native { asked: AskedTool::default(), request_id, via: Via::Elicitation },
+            out,
+        );
     }
 
     /// Claude no longer asks what `taken_back` picks.
     pub(super) fn take_back(&mut self, taken_back: impl Fn(&Native) -> bool, out: &mut Step) {
-        self.questions.withdraw("the agent no longer asks", |open| taken_back(&open.native), out);
+        self.emit.questions.withdraw("the agent no longer asks", |open| taken_back(&open.native), out);
     }
 
     pub(super) fn details(&self, asked: &AskedTool) -> Details {
@@ -106,11 +110,11 @@ impl ClaudeCodec {
     /// The plan to approve: in the question, in the call it is about, or in the file it was written to.
     fn plan(&self, asked: &AskedTool) -> String {
         let text = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
-        let call = asked.tool_use_id.as_deref().and_then(|id| self.tools.find(id));
+        let call = asked.tool_use_id.as_deref().and_then(|id| self.emit.tools.find(id));
         let file = text(&asked.input, "planFilePath");
         text(&asked.input, "plan")
             .or_else(|| call.and_then(|call| text(&call.arguments, "plan")))
-            .or_else(|| self.files.read(file.or_else(|| self.tools.plan_file.clone())?.as_ref()))
+            .or_else(|| self.files.read(file.or_else(|| self.plan_file.clone())?.as_ref()))
             .unwrap_or_default()
     }
 }

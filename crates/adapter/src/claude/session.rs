@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::decode::note;
 use crate::codec::Step;
+use crate::emit::AskedValues;
 use crate::history::StoredSession;
-use crate::track::Awaited;
 
 /// How we drive it, in `sessionStarted`; or that we do not.
 const TRANSPORT: &str = "stream-json";
@@ -23,7 +23,7 @@ pub(super) struct Session {
     stored: bool,
     native_id: Option<String>,
     mode: Option<String>,
-    awaited_modes: Awaited,
+    awaited_modes: AskedValues,
     model: Option<String>,
     /// The model was chosen by a name that Claude may resolve to another one.
     model_by_alias: bool,

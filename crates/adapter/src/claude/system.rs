@@ -25,7 +25,7 @@ impl ClaudeCodec {
             "init" => {
                 out.ready = true;
                 self.session.init(line, out);
-                self.turns.begin(out);
+                self.begin_turn(out);
             }
             "status" => self.status_line(line, out),
             "api_retry" => out.events.push(EventKind::Retry(retry(&line))),
@@ -37,7 +37,7 @@ impl ClaudeCodec {
                 out.events.push(note(SystemSubtype::COMPACTED, None, data));
             }
             // The tool's result says the same, as the end of the call.
-            "permission_denied" if text(&line, "tool_use_id").is_some_and(|id| self.tools.deny(id)) => {}
+            "permission_denied" if text(&line, "tool_use_id").is_some_and(|id| self.emit.tools.deny(id)) => {}
             "task_started" | "task_progress" | "task_updated" | "task_notification" => self.task(&subtype, line, out),
             // How much was thought stands in the result.
             "thinking_tokens" => {}
@@ -65,13 +65,13 @@ impl ClaudeCodec {
     /// A shell or sub-agent that takes its time. While its call is open this is the call's progress.
     fn task(&mut self, subtype: &str, line: Map<String, Value>, out: &mut Step) {
         let task = text(&line, "task_id").unwrap_or_default().to_owned();
-        let tool = text(&line, "tool_use_id").or(self.tools.of_task(&task)).map(str::to_owned);
+        let tool = text(&line, "tool_use_id").or(self.background.call_of(&task)).map(str::to_owned);
         match (subtype, &tool) {
             ("task_started", Some(tool)) => {
                 let background = line.get("is_backgrounded").and_then(Value::as_bool) == Some(true);
-                self.tools.task_began(&task, tool, background);
+                self.background.task_began(&task, tool, background);
             }
-            ("task_notification", _) => self.tools.task_ended(&task),
+            ("task_notification", _) => self.background.task_ended(&task),
             _ => {}
         }
         let patch = line.get("patch").and_then(|patch| patch.get("status")).and_then(Value::as_str);
@@ -80,7 +80,7 @@ impl ClaudeCodec {
             (Some(status), Some(said)) => Some(format!("{status}: {}", one_line(said))),
             (status, said) => said.or(status).map(one_line),
         };
-        match tool.filter(|tool| self.tools.find(tool).is_some()) {
+        match tool.filter(|tool| self.emit.tools.find(tool).is_some()) {
             Some(tool) => out.events.push(EventKind::ToolProgress(ToolProgress {
                 elapsed_ms: line.get("usage").and_then(|usage| usage.get("duration_ms")).and_then(Value::as_u64),
                 message: said,

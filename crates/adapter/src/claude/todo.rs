@@ -1,11 +1,10 @@
 //! The agent's plan: `TodoWrite` of older versions, `TaskCreate`, `TaskUpdate` and `TaskList` of newer ones.
 
-use multitap_event::{EventKind, TodoItem, TodoList, TodoStatus};
+use multitap_event::{TodoItem, TodoList, TodoStatus};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::tools::OpenTool;
-use crate::codec::Step;
 
 /// Items of a plan. Each change tells the whole plan, so one without an end would cost its square.
 const MOST_ITEMS: usize = 500;
@@ -16,13 +15,13 @@ pub(super) struct Todos {
 }
 
 impl Todos {
-    /// A tool call succeeded; if it changed the plan, the whole plan is told.
-    pub(super) fn tool_ended(&mut self, tool: &OpenTool, structured: Option<&RawValue>, out: &mut Step) {
+    /// A tool call succeeded. Returns the whole plan if the call changed it.
+    pub(super) fn tool_ended(&mut self, tool: &OpenTool, structured: Option<&RawValue>) -> Option<TodoList> {
         // A sub-agent's plan is its own.
         if tool.parent.is_some()
             || !matches!(tool.name.as_str(), "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskList")
         {
-            return;
+            return None;
         }
         let structured = structured.and_then(|structured| serde_json::from_str(structured.get()).ok());
         let structured: &Value = &structured.unwrap_or_default();
@@ -33,9 +32,7 @@ impl Todos {
             "TaskUpdate" => self.updated(tool, structured),
             _ => self.written(structured.get("tasks")),
         }
-        if self.items != before {
-            out.events.push(EventKind::TodoList(TodoList { items: self.items.clone(), explanation: None }));
-        }
+        (self.items != before).then(|| TodoList { items: self.items.clone(), explanation: None })
     }
 
     fn written(&mut self, list: Option<&Value>) {

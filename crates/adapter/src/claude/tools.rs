@@ -1,8 +1,8 @@
-//! Tool calls from their start to their one end.
+//! Tool calls, and the background work that outlives them.
 
 use std::collections::{HashMap, HashSet};
 
-use multitap_event::{EventKind, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress, ToolStarted};
+use multitap_event::{EventKind, Timestamp, ToolId, ToolKind, ToolOutcome, ToolProgress};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -11,38 +11,17 @@ use super::decode::{ClaudeCodec, note};
 use super::name;
 use super::wire::{Block, ResultMeta, ShellResult};
 use crate::codec::Step;
-use crate::track::Calls;
+use crate::emit::{self, ToolEnd};
 
-/// The calls that have begun.
+pub(super) type Tools = emit::Tools<()>;
+pub(super) type OpenTool = emit::OpenTool<()>;
+
+/// Work that goes on after the call that started it has returned: sub-agents and shells in the background.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
-    calls: Calls<OpenTool>,
-    /// Calls whose work goes on after they returned: sub-agents and shells in the background.
-    background: HashSet<String>,
+pub(super) struct Background {
+    calls: HashSet<String>,
     /// Which call began which task.
     tasks: HashMap<String, String>,
-    /// Where the plan was written that is to be approved.
-    pub(super) plan_file: Option<String>,
-}
-
-#[derive(Debug)]
-pub(super) struct OpenTool {
-    pub(super) id: ToolId,
-    pub(super) name: String,
-    pub(super) kind: ToolKind,
-    pub(super) arguments: Map<String, Value>,
-    pub(super) parent: Option<ToolId>,
-    started: Timestamp,
-    /// A person or a rule said no to it.
-    denied: bool,
-}
-
-/// Which open calls to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Forgotten {
-    All,
-    /// All but those of background work.
-    OfTurn,
 }
 
 /// Open calls that are searched for a sub-agent's: the newest.
@@ -50,94 +29,56 @@ const MOST_AGENTS: usize = 256;
 /// Sub-agents above one another that are followed; a circle of them has no end.
 const DEEPEST_AGENT: usize = 32;
 
-impl Tools {
-    pub(super) fn find(&self, id: &str) -> Option<&OpenTool> {
-        self.calls.find(id)
-    }
-
-    fn find_mut(&mut self, id: &str) -> Option<&mut OpenTool> {
-        self.calls.find_mut(id)
-    }
-
-    /// Somebody said no to the call; false if there is no such call.
-    pub(super) fn deny(&mut self, id: &str) -> bool {
-        self.find_mut(id).map(|tool| tool.denied = true).is_some()
-    }
-
-    /// The call of a sub-agent that was told this; else any that is open, the last one first.
-    pub(super) fn agent_told(&self, prompt: &str) -> Option<&OpenTool> {
-        let agents = || self.calls.iter().rev().take(MOST_AGENTS).filter(|tool| tool.kind == ToolKind::Agent);
-        let told = |tool: &&OpenTool| tool.arguments.get("prompt").and_then(Value::as_str) == Some(prompt);
-        agents().find(told).or_else(|| agents().next())
-    }
-
-    /// Whether a call is open that is none of a sub-agent's.
-    pub(super) fn any_open(&self) -> bool {
-        self.calls.iter().any(|tool| tool.parent.is_none())
-    }
-
-    /// Somebody gave the call other arguments.
-    pub(super) fn replace_arguments(&mut self, id: &str, arguments: &Map<String, Value>) {
-        if let Some(tool) = self.find_mut(id) {
-            tool.arguments.clone_from(arguments);
-        }
-    }
-
+impl Background {
     /// A call began a task; one in the background outlives the call and the turn.
     pub(super) fn task_began(&mut self, task: &str, id: &str, background: bool) {
         self.tasks.insert(task.to_owned(), id.to_owned());
         if background {
-            self.background.insert(id.to_owned());
+            self.calls.insert(id.to_owned());
         }
     }
 
     pub(super) fn task_ended(&mut self, task: &str) {
         if let Some(id) = self.tasks.remove(task) {
-            self.background.remove(&id);
+            self.calls.remove(&id);
         }
     }
 
-    pub(super) fn of_task(&self, task: &str) -> Option<&str> {
+    /// The call that began a task.
+    pub(super) fn call_of(&self, task: &str) -> Option<&str> {
         self.tasks.get(task).map(String::as_str)
     }
 
-    fn take(&mut self, id: &str) -> Option<OpenTool> {
-        self.calls.take(id)
-    }
-
-    /// Whether the call belongs to work in the background, itself or through the sub-agents above it.
-    fn goes_on(&self, tool: &OpenTool) -> bool {
+    /// Whether a call belongs to work in the background, through the sub-agents above it.
+    fn owns(&self, tool: &OpenTool, tools: &Tools) -> bool {
         let mut above = tool.parent.as_ref();
         for _ in 0..DEEPEST_AGENT {
             let Some(id) = above else { return false };
-            if self.background.contains(id.as_str()) {
+            if self.calls.contains(id.as_str()) {
                 return true;
             }
-            above = self.find(id.as_str()).and_then(|tool| tool.parent.as_ref());
+            above = tools.find(id.as_str()).and_then(|tool| tool.parent.as_ref());
         }
         false
     }
 
-    /// Ends the calls that Claude forgot.
-    pub(super) fn close_forgotten(&mut self, which: Forgotten, now: Option<Timestamp>, out: &mut Step) {
-        let keep: HashSet<ToolId> = match which {
-            Forgotten::All => HashSet::new(),
-            Forgotten::OfTurn => {
-                self.calls.iter().filter(|tool| self.goes_on(tool)).map(|tool| tool.id.clone()).collect()
-            }
-        };
-        for tool in self.calls.take_if(|tool| !keep.contains(&tool.id)) {
-            let outcome = if tool.denied { ToolOutcome::Denied } else { ToolOutcome::Cancelled };
-            out.events.push(EventKind::ToolCompleted(ToolCompleted {
-                duration_ms: now.map(|now| now.millis_since(tool.started)),
-                tool_id: tool.id,
-                success: false,
-                outcome,
-                result: None,
-                error: Some("the agent did not tell how this call ended".to_owned()),
-                exit_code: None,
-            }));
-        }
+    /// The open calls of work in the background.
+    pub(super) fn open_calls(&self, tools: &Tools) -> HashSet<ToolId> {
+        tools.iter().filter(|tool| self.owns(tool, tools)).map(|tool| tool.id.clone()).collect()
+    }
+}
+
+impl Tools {
+    /// The call of the sub-agent that got this prompt; else of any that is open, the last one first.
+    pub(super) fn agent_with(&self, prompt: &str) -> Option<&OpenTool> {
+        let agents = || self.iter().rev().take(MOST_AGENTS).filter(|tool| tool.kind == ToolKind::Agent);
+        let has_prompt = |tool: &&OpenTool| tool.arguments.get("prompt").and_then(Value::as_str) == Some(prompt);
+        agents().find(has_prompt).or_else(|| agents().next())
+    }
+
+    /// Whether a call is open that is none of a sub-agent's.
+    pub(super) fn any_of_main(&self) -> bool {
+        self.iter().any(|tool| tool.parent.is_none())
     }
 }
 
@@ -147,7 +88,7 @@ impl ClaudeCodec {
             out.events.push(note("contentBlock", Some("a tool call without an id or a name".to_owned()), Map::new()));
             return;
         };
-        if self.tools.calls.has_seen(&id) {
+        if self.emit.tools.has_seen(&id) {
             return;
         }
         let arguments = match block.input {
@@ -155,30 +96,20 @@ impl ClaudeCodec {
             Some(Value::Null) | None => Map::new(),
             Some(other) => Map::from_iter([("input".to_owned(), other)]),
         };
-        let tool = OpenTool {
-            id: id.into(),
-            kind: name::kind(&name),
-            name,
-            arguments,
-            parent: parent.map(ToolId::from),
-            started: now,
-            denied: false,
-        };
-        if let Some(path) = tool.arguments.get("file_path").and_then(Value::as_str)
+        if let Some(path) = arguments.get("file_path").and_then(Value::as_str)
             && path.contains("/.claude/plans/")
         {
-            self.tools.plan_file = Some(path.to_owned());
+            self.plan_file = Some(path.to_owned());
         }
-        out.events.push(EventKind::ToolStarted(ToolStarted {
-            tool_id: tool.id.clone(),
-            tool_name: tool.name.clone(),
-            tool_kind: tool.kind,
-            title: Some(name::title(&tool.name, &tool.arguments)),
-            arguments: tool.arguments.clone(),
-            server: name::mcp(&tool.name).map(|(server, _)| server.to_owned()),
-            parent_tool_id: tool.parent.clone(),
-        }));
-        self.tools.calls.begin(tool.id.clone().as_str(), tool);
+        let tool = OpenTool::new(id, name.as_str(), name::kind(&name), now);
+        let tool = OpenTool {
+            title: Some(name::title(&name, &arguments)),
+            server: name::mcp(&name).map(|(server, _)| server.to_owned()),
+            arguments,
+            parent: parent.map(ToolId::from),
+            ..tool
+        };
+        self.emit.tools.start(tool, out);
     }
 
     /// A result that stands on its own, as older versions wrote it.
@@ -196,33 +127,33 @@ impl ClaudeCodec {
     ) {
         let Some(id) = block.tool_use_id else { return };
         let content = Content::of(block.content);
-        let tool = self.tools.take(&id);
-        if tool.is_none() && !self.tools.calls.ends_unbegun(&id) {
+        let tool = self.emit.tools.take(&id, out);
+        if tool.is_none() && self.emit.tools.has_seen(&id) {
             // The call was already closed: its end came after the end of its turn.
-            let data = Map::from_iter([("toolId".to_owned(), id.into()), ("result".to_owned(), content.value)]);
-            out.events.push(note("lateToolResult", None, data));
-            return;
+            return Tools::late(&id, [("result", Some(content.value))], out);
         }
-        self.questions.withdraw_about(&id, out);
         let success = block.is_error != Some(true);
         let outcome = if success { ToolOutcome::Completed } else { self.outcome(tool.as_ref(), meta) };
-        if let Some(tool) = tool.as_ref().filter(|_| success) {
-            if let Some(change) = change::of(tool, structured, content.text()) {
-                out.events.push(EventKind::FileChanged(change));
-            }
-            self.todos.tool_ended(tool, structured, out);
-        }
-        let shell = tool.as_ref().is_some_and(|tool| tool.kind == ToolKind::Shell);
-        let clock = self.session.clock(now);
-        out.events.push(EventKind::ToolCompleted(ToolCompleted {
-            tool_id: id.into(),
-            success,
-            outcome,
-            exit_code: if shell { exit_code(success, &content, structured) } else { None },
+        let done = tool.as_ref().filter(|_| success);
+        let is_shell = tool.as_ref().is_some_and(|tool| tool.kind == ToolKind::Shell);
+        let end = ToolEnd {
+            exit_code: if is_shell { exit_code(success, &content, structured) } else { None },
             error: (!success).then(|| content.error()),
-            result: success.then_some(content.value),
-            duration_ms: tool.and_then(|tool| Some(clock?.millis_since(tool.started))),
-        }));
+            changes: done.and_then(|tool| change::of(tool, structured, content.text())).into_iter().collect(),
+            todos: done.and_then(|tool| self.todos.tool_ended(tool, structured)),
+            result: Some(content.value),
+            ..ToolEnd::of(outcome)
+        };
+        match tool {
+            Some(tool) => {
+                let clock = self.session.clock(now);
+                self.emit.end_tool(&tool, end, clock, out);
+            }
+            None => {
+                self.emit.questions.withdraw_about(&id, out);
+                self.emit.tools.end_unbegun(&id, end, out);
+            }
+        }
     }
 
     /// How a call that did not succeed ended.
@@ -231,7 +162,7 @@ impl ClaudeCodec {
         let not_run = meta.and_then(|meta| meta.non_execution_kind.as_deref());
         if tool.is_some_and(|tool| tool.denied) || decision == Some("reject") {
             ToolOutcome::Denied
-        } else if not_run == Some("user-rejected") || self.turns.is_cancelling() {
+        } else if not_run == Some("user-rejected") || self.emit.turns.is_cancelling() {
             ToolOutcome::Cancelled
         } else if decision.is_none() && not_run.is_some() {
             ToolOutcome::Denied
@@ -244,9 +175,9 @@ impl ClaudeCodec {
         let text = |key: &str| line.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         // A heartbeat has an id of its own and names its tool as the parent.
         let ids = [text("tool_use_id"), text("parent_tool_use_id")];
-        let known = ids.into_iter().flatten().find(|id| self.tools.find(id).is_some());
+        let known = ids.into_iter().flatten().find(|id| self.emit.tools.find(id).is_some());
         let elapsed = line.get("elapsed_time_seconds").and_then(Value::as_f64);
-        let Some(id) = known.or(ids[0].filter(|id| !self.tools.calls.has_seen(id) && !id.contains("-heartbeat-")))
+        let Some(id) = known.or(ids[0].filter(|id| !self.emit.tools.has_seen(id) && !id.contains("-heartbeat-")))
         else {
             out.events.push(note("tool_progress", None, line));
             return;

@@ -1,6 +1,6 @@
 //! Turns: from `system/init` to `result`, and the end of it all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, Denial, EventKind, ModelUsage, Timestamp, TokenUsage, ToolId, TurnEnd,
@@ -11,112 +11,61 @@ use serde_json::{Map, Value};
 
 use super::decode::ClaudeCodec;
 use super::message::api_error;
-use super::tools::Forgotten;
+use super::question::Open;
 use super::wire::{OneModelUsage, TurnResult, Usage};
 use crate::codec::{End, Step};
-use crate::track::{self, Known};
+use crate::emit::{EndFacts, NoEnd};
 
-/// The turn that runs, and what Claude has that others have not.
-#[derive(Debug)]
-pub(super) struct Turns {
-    books: track::Turns,
-    /// Prompts that were handed over and whose turn has not begun.
-    waiting: u32,
+/// What Claude has for a turn beside what others have.
+#[derive(Debug, Default)]
+pub(super) struct TurnFacts {
     /// The running turn is taken to be that of a prompt.
     for_prompt: bool,
-    /// An error that this turn already told; its result is not told as another.
-    told: Option<String>,
+    /// What the session has cost so far.
     cost: f64,
     /// Claude's id of the last message, to resume at.
-    last_message: Option<String>,
-}
-
-impl Default for Turns {
-    fn default() -> Self {
-        let books = track::Turns::new(AgentType::Claude);
-        Self { books, waiting: 0, for_prompt: false, told: None, cost: 0.0, last_message: None }
-    }
-}
-
-impl Turns {
-    /// A turn begins, unless one runs.
-    pub(super) fn begin(&mut self, out: &mut Step) {
-        if self.books.is_open() {
-            return;
-        }
-        self.for_prompt = self.waiting > 0;
-        self.waiting = self.waiting.saturating_sub(1);
-        self.told = None;
-        self.last_message = None;
-        self.books.begin_as(None, None, out);
-    }
-
-    /// A result ends a turn, also one whose beginning was not told: a further one to the same prompt. Only the older
-    /// shapes know results without turns.
-    fn begin_for_result(&mut self, out: &mut Step) {
-        if self.books.is_open() || (self.waiting == 0 && self.books.count() == 0) {
-            return;
-        }
-        // What was told since the last turn is of this one.
-        let (told, last_message) = (self.told.take(), self.last_message.take());
-        self.begin(out);
-        (self.told, self.last_message) = (told, last_message);
-    }
-
-    pub(super) fn prompted(&mut self) {
-        self.waiting += 1;
-    }
-
-    /// Whether there is work to cancel.
-    pub(super) fn is_busy(&self) -> bool {
-        self.books.is_open() || self.waiting > 0
-    }
-
-    pub(super) fn cancel(&mut self) {
-        self.books.cancel();
-    }
-
-    pub(super) fn is_cancelling(&self) -> bool {
-        self.books.is_cancelling()
-    }
-
-    pub(super) fn error_told(&mut self, text: String) {
-        self.told = Some(text);
-    }
-
-    pub(super) fn spoke(&mut self, uuid: Option<&str>) {
-        if let Some(uuid) = uuid {
-            self.last_message = Some(uuid.to_owned());
-        }
-    }
-
-    /// The error that this turn told.
-    pub(super) fn trouble(&self) -> Option<&str> {
-        self.told.as_deref()
-    }
-
-    pub(super) fn is_open(&self) -> bool {
-        self.books.is_open()
-    }
-
-    pub(super) fn failed_for_good(&mut self, text: String) {
-        self.books.failed_for_good(text);
-    }
+    pub(super) last_message: Option<String>,
 }
 
 impl ClaudeCodec {
+    /// A turn begins, unless one runs.
+    pub(super) fn begin_turn(&mut self, out: &mut Step) {
+        let turns = &mut self.emit.turns;
+        if turns.is_open() {
+            return;
+        }
+        self.turn.for_prompt = turns.waiting > 0;
+        self.turn.last_message = None;
+        turns.waiting = turns.waiting.saturating_sub(1);
+        turns.reported = None;
+        turns.begin_as(None, None, out);
+    }
+
+    /// A result ends a turn, also one without a beginning: a further one to the same prompt. Only the older shapes have
+    /// results without turns.
+    fn begin_turn_for_result(&mut self, out: &mut Step) {
+        let turns = &mut self.emit.turns;
+        if turns.is_open() || (turns.waiting == 0 && turns.count() == 0) {
+            return;
+        }
+        // What came since the last turn belongs to this one.
+        let (reported, last_message) = (turns.reported.take(), self.turn.last_message.take());
+        self.begin_turn(out);
+        (self.emit.turns.reported, self.turn.last_message) = (reported, last_message);
+    }
+
     pub(super) fn result(&mut self, result: TurnResult, now: Timestamp, out: &mut Step) {
         self.session.identified(result.session_id.clone(), out);
-        self.turns.begin_for_result(out);
+        self.begin_turn_for_result(out);
         let status = self.status(&result);
         let why = (status == TurnStatus::Failed).then(|| why(&result));
         if let Some(why) = &why
-            && self.turns.told.is_none()
+            && self.emit.turns.reported.is_none()
         {
             out.events.push(EventKind::Error(failure(&result, why)));
         }
         let by_itself = result.origin.is_some();
-        let (cost_usd, total_cost_usd) = self.turns.cost(result.total_cost_usd, result.model_usage_since_last_result);
+        let (cost_usd, total_cost_usd) = self.turn.cost(result.total_cost_usd, result.model_usage_since_last_result);
         let turn = TurnEnd {
             usage: result.usage.map(tokens),
             duration_ms: result.duration_ms.map(whole_millis),
@@ -134,25 +83,26 @@ impl ClaudeCodec {
         };
         self.turn_over(turn, now, out);
         // It was background work that came first; the prompt's own turn is yet to begin.
-        if by_itself && self.turns.for_prompt && result.queued_turn_count > Some(0) {
-            self.turns.waiting += 1;
+        if by_itself && self.turn.for_prompt && result.queued_turn_count > Some(0) {
+            self.emit.turns.waiting += 1;
         }
     }
 
     /// The turn under way is over: what must not outlive it ends, and its end is told.
     pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
-        self.close_turn_work(Forgotten::OfTurn, now, out);
+        self.close_turn_work(false, now, out);
         self.texts.turn_over();
-        self.turns.told = None;
-        let message_id = self.turns.last_message.take().map(Into::into);
-        self.turns.books.complete(TurnEnd { message_id, ..turn }, None, out);
+        // Claude lists the denials of a turn itself.
+        self.emit.tools.take_denials();
+        let message_id = self.turn.last_message.take().map(Into::into);
+        self.emit.turns.complete(TurnEnd { message_id, ..turn }, None, out);
     }
 
     fn status(&self, result: &TurnResult) -> TurnStatus {
         let word = result.subtype.as_deref().or(result.status.as_deref()).unwrap_or("success");
         let is_error = result.is_error.unwrap_or(word != "success" && word != "completed");
         let aborted = result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"));
-        let stopped = self.turns.is_cancelling() && is_error && word == "error_during_execution";
+        let stopped = self.emit.turns.is_cancelling() && is_error && word == "error_during_execution";
         if aborted || stopped || matches!(word, "cancelled" | "interrupted") {
             TurnStatus::Cancelled
         } else if is_error {
@@ -162,27 +112,29 @@ impl ClaudeCodec {
         }
     }
 
-    /// Ends what must not outlive a turn: calls without an end, questions without an answer.
-    fn close_turn_work(&mut self, which: Forgotten, now: Timestamp, out: &mut Step) {
+    /// Ends what must not outlive a turn: calls without an end, questions without an answer. Background work may.
+    fn close_turn_work(&mut self, also_background: bool, now: Timestamp, out: &mut Step) {
         let clock = self.session.clock(now);
-        self.tools.close_forgotten(which, clock, out);
-        let tools = &self.tools;
+        let tools = &mut self.emit.tools;
+        let left = if also_background { HashSet::new() } else { self.background.open_calls(tools) };
+        let no_end = NoEnd { why: "the agent did not tell how this call ended", why_denied: None };
+        tools.close(|tool| !left.contains(&tool.id), no_end, clock, out);
         // A question about no tool in particular goes too.
-        let gone = |tool: &ToolId| which == Forgotten::All || tools.find(tool.as_str()).is_none();
-        self.questions.withdraw("the turn is over", |open| open.question.tool_id.as_ref().is_none_or(gone), out);
+        let is_gone = |tool: &ToolId| also_background || tools.find(tool.as_str()).is_none();
+        let is_moot = |open: &Open| open.question.tool_id.as_ref().is_none_or(is_gone);
+        self.emit.questions.withdraw("the turn is over", is_moot, out);
     }
 
     pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
-        if self.turns.books.is_over() {
+        if self.emit.turns.is_over() {
             return;
         }
-        self.close_turn_work(Forgotten::All, now, out);
-        let known = Known { waiting: self.turns.waiting > 0, ..Known::default() };
-        self.turns.books.end(end, known, None, out);
+        self.close_turn_work(true, now, out);
+        self.emit.turns.end(end, EndFacts::default(), None, out);
     }
 }
 
-impl Turns {
+impl TurnFacts {
     /// What the turn cost and what the session has cost so far.
     pub(super) fn cost(
         &mut self,

@@ -1,6 +1,6 @@
 //! Answers: what somebody decided, as Codex wants to hear it.
 
-use multitap_event::{AgentType, Choice, ChoiceKind, Decide, Details, ElicitationAnswer, EventKind, option};
+use multitap_event::{Choice, ChoiceKind, Decide, Details, ElicitationAnswer, EventKind, option};
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
@@ -14,7 +14,7 @@ impl CodexCodec {
     /// Somebody answered. An answer that does not fit changes nothing. One that does, and cannot be carried out, is a no
     /// that says why: the ruling stands, and Codex must not wait for another.
     pub(super) fn decide(&mut self, decide: &Decide, out: &mut Step) {
-        let (open, choice) = match self.questions.answered(decide, AgentType::Codex) {
+        let (open, choice) = match self.emit.questions.answered(decide) {
             Ok((open, choice)) => (open.clone(), choice),
             Err(refused) => {
                 out.events.push(EventKind::Error(refused));
@@ -32,7 +32,7 @@ impl CodexCodec {
         };
         let line = match &open.native.via {
             Via::Event => {
-                let id = self.requests.next_id();
+                let id = self.emit.requests.next_number();
                 json!({ "jsonrpc": "2.0", "id": id, "method": "respondToApproval", "params": decision }).to_string()
             }
             _ => answer(&open.native.request, &decision),
@@ -40,7 +40,7 @@ impl CodexCodec {
         if kind.rejects()
             && let Some(tool) = &open.question.tool_id
         {
-            self.tools.deny(tool.as_str());
+            self.emit.tools.deny(tool.as_str());
         }
         // A refusal has no room for words: they go into the running turn, before the refusal lets it go on.
         let words = decide.feedback.as_deref().filter(|words| kind.rejects() && !words.trim().is_empty());
@@ -50,14 +50,14 @@ impl CodexCodec {
             Some(steer) => out.lines.push(steer),
             None => out.lines.push(line),
         }
-        self.questions.settle(decide);
+        self.emit.questions.settle(decide);
     }
 
     /// The line that adds something to the running turn; nothing if none runs.
     pub(super) fn steer(&mut self, input: &Value, what: Steered) -> Option<String> {
-        let (thread, turn) = (self.session.native_id()?.to_owned(), self.turns.begun()?.to_owned());
+        let (thread, turn) = (self.session.native_id()?.to_owned(), self.begun_turn()?.to_owned());
         let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });
-        Some(self.requests.ask(Asked::Steer(what), "turn/steer", params))
+        Some(self.send_request(Asked::Steer(what), "turn/steer", params))
     }
 }
 

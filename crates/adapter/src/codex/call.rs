@@ -7,7 +7,7 @@ use super::change;
 use super::command::{one_line, typed};
 use super::decode::CodexCodec;
 use super::item::arguments;
-use super::tools::{Begun, Ended};
+use super::tools::{Ended, Native, OpenTool};
 use super::wire::Fields;
 use crate::codec::Step;
 use crate::diff;
@@ -24,33 +24,32 @@ impl CodexCodec {
         if name == "update_plan" {
             self.todos.planned(&Fields(given.clone()), out);
         }
-        let begun = match kind(name) {
+        let sort = kind(name);
+        let (title, arguments, changes) = match sort {
             ToolKind::Shell => {
                 let command = ["cmd", "command", "chars"].into_iter().find_map(|key| given.get(key));
                 let command = command.map(typed).unwrap_or_default();
                 let title = one_line(&command);
-                let arguments = Map::from_iter([("command".to_owned(), command.into())]);
-                begun(id, name, ToolKind::Shell, title, arguments)
+                (title, Map::from_iter([("command".to_owned(), command.into())]), Vec::new())
             }
             ToolKind::Edit => {
-                let patch = given.get("input").and_then(Value::as_str).unwrap_or_default();
-                let changes = changes(patch, &id);
-                let title = change::title(&changes);
-                Begun { changes, ..begun(id, name, ToolKind::Edit, title, given) }
+                let changes = changes(given.get("input").and_then(Value::as_str).unwrap_or_default(), &id);
+                (change::title(&changes), given, changes)
             }
-            kind => {
-                let server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-                let server = server.map(|(server, _)| server.to_owned()).or_else(|| call.string("namespace"));
-                Begun { server, ..begun(id, name, kind, name.to_owned(), given) }
-            }
+            _ => (name.to_owned(), given, Vec::new()),
         };
-        self.tools.begin(begun, now, out);
+        let of_name = || Some(name.strip_prefix("mcp__")?.split_once("__")?.0.to_owned());
+        let has_server = !matches!(sort, ToolKind::Shell | ToolKind::Edit);
+        let server = if has_server { of_name().or_else(|| call.string("namespace")) } else { None };
+        let (title, native) = (Some(title).filter(|title| !title.is_empty()), Native::changing(changes));
+        let tool = OpenTool { title, arguments, server, native, ..OpenTool::new(id, name, sort, now) };
+        self.emit.tools.start(tool, out);
     }
 
     pub(super) fn stored_call_over(&mut self, output: &Fields, now: Timestamp, out: &mut Step) {
         let Some(id) = output.text("callId").map(ToolId::from) else { return };
         // The event about the same call may have told its end.
-        if self.tools.find(id.as_str()).is_none() && self.tools.has_seen(&id) {
+        if self.emit.tools.find(id.as_str()).is_none() && self.emit.tools.has_seen(id.as_str()) {
             return;
         }
         let said = text(output.get("output"));
@@ -65,13 +64,8 @@ impl CodexCodec {
         };
         let result = Some(Value::from(plain_output(&said)));
         let ended = Ended { status: Some(status.to_owned()), result, exit_code, ..Ended::default() };
-        self.tools.end(&id, ended, self.session.clock(now), out);
+        self.emit.tools.ended(&id, ended, self.session.clock(now), out);
     }
-}
-
-fn begun(id: ToolId, name: &str, kind: ToolKind, title: String, arguments: Map<String, Value>) -> Begun {
-    let (server, changes, parent) = (None, Vec::new(), None);
-    Begun { id, name: name.to_owned(), kind, title, arguments, server, changes, parent }
 }
 
 fn kind(name: &str) -> ToolKind {

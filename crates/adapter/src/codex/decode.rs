@@ -5,28 +5,27 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use multitap_event::{Command, SandboxMode, SessionConfig, Timestamp, Unsupported};
+use multitap_event::{AgentType, Command, SandboxMode, SessionConfig, Timestamp, Unsupported};
 use serde::de::IgnoredAny;
 
 use super::exec::Exec;
 use super::item::Phase;
 use super::notice::{is_of_a_turn, is_silent};
 use super::question::Native;
-use super::rpc::Requests;
+use super::rpc::Asked;
 use super::sandbox::OwnSandbox;
 use super::session::Session;
 use super::settings::Settings;
 use super::stored::Twins;
-use super::text::Texts;
 use super::threads::Threads;
 use super::todo::Todos;
-use super::tools::Tools;
-use super::turn::{Over, Turns, failure};
+use super::tools;
+use super::turn::{Over, TurnFacts, failure};
 use super::usage::tokens;
 use super::wire::{self, Call, Delta, Fields, Head, Reply};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
+use crate::emit::Emitter;
 use crate::line::unrecognized;
-use crate::track::Questions;
 
 /// How Codex is driven, in `sessionStarted`.
 pub(super) const APP_SERVER: &str = "app-server";
@@ -51,12 +50,9 @@ pub struct CodexCodec {
     pub(super) sent: Changed,
     pub(super) session: Session,
     pub(super) threads: Threads,
-    pub(super) turns: Turns,
-    pub(super) texts: Texts,
-    pub(super) tools: Tools,
+    pub(super) emit: Emitter<tools::Native, Native, Asked>,
+    pub(super) turn: TurnFacts,
     pub(super) todos: Todos,
-    pub(super) questions: Questions<Native>,
-    pub(super) requests: Requests,
     pub(super) twins: Twins,
     /// Set for a session whose every turn is a process.
     pub(super) exec: Option<Exec>,
@@ -96,12 +92,9 @@ impl CodexCodec {
             sent: Changed::default(),
             session: Session::default(),
             threads: Threads::default(),
-            turns: Turns::default(),
-            texts: Texts::default(),
-            tools: Tools::default(),
+            emit: Emitter::new(AgentType::Codex),
+            turn: TurnFacts::default(),
             todos: Todos::default(),
-            questions: Questions::default(),
-            requests: Requests::default(),
             twins: Twins::default(),
             exec: None,
             interrupted: None,
@@ -128,7 +121,7 @@ impl CodexCodec {
     /// For a session whose every turn is a process.
     pub(super) fn by_process(config: &SessionConfig, settings: Settings, exec: Exec, files: Box<dyn Files>) -> Self {
         let codec = Self::set_up(config, settings, files, EXEC);
-        Self { turns: codec.turns.of_processes(), exec: Some(exec), ..codec }
+        Self { exec: Some(exec), ..codec }
     }
 
     fn set_up(config: &SessionConfig, settings: Settings, files: Box<dyn Files>, transport: &'static str) -> Self {
@@ -137,7 +130,7 @@ impl CodexCodec {
             chosen_sandbox: config.sandbox,
             opened_implied: settings.rules.sandbox_implied,
             session: Session::live(config, &settings.rules, transport),
-            turns: Turns::default().structured(settings.output_schema.is_some()),
+            turn: TurnFacts { structured: settings.output_schema.is_some(), ..TurnFacts::default() },
             settings,
             ..Self::recorded()
         }
@@ -224,16 +217,16 @@ impl CodexCodec {
         let item = || event.fields("item");
         match kind {
             "thread.started" => self.session.began(event.text("threadId"), EXEC, event, out),
-            "turn.started" => self.turns.begin(None, out),
+            "turn.started" => self.begin_turn(None, out),
             "turn.completed" => {
                 let is_sum = self.exec.is_some();
                 let usage = event.get("usage").and_then(tokens);
-                let usage = usage.and_then(|so_far| self.turns.usage.turn_of(so_far, is_sum));
+                let usage = usage.and_then(|so_far| self.turn.usage.turn_of(so_far, is_sum));
                 self.turn_over(Over { status: "completed".to_owned(), usage, ..Over::default() }, now, out);
             }
             "turn.failed" => {
                 let error = Some(failure(&event.fields("error")));
-                let status = if self.turns.is_cancelling() { "interrupted" } else { "failed" };
+                let status = if self.emit.turns.is_cancelling() { "interrupted" } else { "failed" };
                 self.turn_over(Over { status: status.to_owned(), error, ..Over::default() }, now, out);
             }
             "item.started" => self.item(&item(), Phase::Started, None, now, out),

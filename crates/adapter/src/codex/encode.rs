@@ -26,8 +26,8 @@ impl CodexCodec {
                 None => self.prompt(&prompt, now, out),
             },
             Command::Decide(decide) => self.decide(&decide, out),
-            Command::Cancel if self.turns.is_busy() => {
-                self.turns.cancel();
+            Command::Cancel if self.emit.turns.is_busy() => {
+                self.emit.turns.cancel();
                 self.cancel_if_wanted(out);
             }
             Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
@@ -51,11 +51,11 @@ impl CodexCodec {
             return;
         }
         let Some(thread) = self.session.native_id().map(str::to_owned) else {
-            self.turns.prompted();
+            self.prompted();
             self.turn_refused(refused("codex has not opened the conversation"), now, out);
             return;
         };
-        self.turns.prompted();
+        self.prompted();
         let words = prompt.text.trim().split_once(char::is_whitespace).unwrap_or((prompt.text.trim(), ""));
         if matches!(words, ("/compact", "") | ("/review", _)) && (self.changed.rules || self.changed.model) {
             let why = format!("codex takes a new mode or model only with a prompt: send one before {}", words.0);
@@ -63,19 +63,19 @@ impl CodexCodec {
             return;
         }
         let line = match words {
-            ("/compact", "") => self.requests.ask(Asked::Turn, "thread/compact/start", json!({ "threadId": thread })),
+            ("/compact", "") => self.send_request(Asked::Turn, "thread/compact/start", json!({ "threadId": thread })),
             ("/review", about) => {
                 let target = match about.trim() {
                     "" => json!({ "type": "uncommittedChanges" }),
                     about => json!({ "type": "custom", "instructions": about }),
                 };
-                self.requests.ask(Asked::Turn, "review/start", json!({ "threadId": thread, "target": target }))
+                self.send_request(Asked::Turn, "review/start", json!({ "threadId": thread, "target": target }))
             }
             _ => {
                 let mut params = Map::from_iter([("threadId".to_owned(), thread.into())]);
                 params.insert("input".to_owned(), input(prompt).into());
                 params.extend(self.overrides());
-                self.requests.ask(Asked::Turn, "turn/start", params)
+                self.send_request(Asked::Turn, "turn/start", params)
             }
         };
         out.lines.push(line);
@@ -123,18 +123,18 @@ impl CodexCodec {
 
     /// Asks for the end of the turn, as soon as it has begun.
     pub(super) fn cancel_if_wanted(&mut self, out: &mut Step) {
-        if !self.turns.is_cancelling() {
+        if !self.emit.turns.is_cancelling() {
             return;
         }
         if self.exec.is_some() {
             out.stop = true;
             return;
         }
-        let (Some(thread), Some(turn)) = (self.session.native_id(), self.turns.begun()) else { return };
+        let (Some(thread), Some(turn)) = (self.session.native_id(), self.begun_turn()) else { return };
         let params = json!({ "threadId": thread, "turnId": turn });
         if self.interrupted.as_deref() != Some(turn) {
             self.interrupted = Some(turn.to_owned());
-            out.lines.push(self.requests.ask(Asked::Interrupt, "turn/interrupt", params));
+            out.lines.push(self.send_request(Asked::Interrupt, "turn/interrupt", params));
         }
     }
 
@@ -153,7 +153,7 @@ impl CodexCodec {
             Query::McpStatus => ("mcpServerStatus/list", json!({ "threadId": self.session.native_id() })),
             Query::Account => ("account/read", json!({})),
             Query::Context => {
-                let context = self.turns.usage.context();
+                let context = self.turn.usage.context();
                 out.events.push(match context.is_empty() {
                     true => EventKind::Error(refused("codex has not told yet how full its context is")),
                     false => note(SystemSubtype::CONTEXT, None, context),
@@ -161,7 +161,7 @@ impl CodexCodec {
                 return;
             }
         };
-        out.lines.push(self.requests.ask(Asked::Query(what), method, params));
+        out.lines.push(self.send_request(Asked::Query(what), method, params));
     }
 }
 

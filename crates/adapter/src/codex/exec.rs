@@ -194,12 +194,12 @@ impl CodexCodec {
             }
         });
         if known.is_none() && exec.resume == Resume::New {
-            self.turns.usage.starts_at_nothing();
+            self.turn.usage.starts_at_nothing();
         }
         // The prompt itself goes to stdin: it may be longer than an argument can be, and it is nobody else's business.
         args.push(RunArg::word("-"));
         out.run = Some(Run { args, stdin: Some(prompt.text.clone()) });
-        self.turns.prompted();
+        self.prompted();
     }
 }
 

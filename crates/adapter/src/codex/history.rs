@@ -180,14 +180,14 @@ impl Stored {
             || matches!(entry.text("type"), Some("turn.started"));
         let copy = |text: &String| self.codec.twins.awaits(source(entry), Speaker::User, text);
         let prompt = said_by_user(entry).filter(|text| !copy(text));
-        if begins && !self.codec.turns.has_spoken() && !self.codec.tools.any_open() {
+        if begins && !self.codec.turn.has_spoken() && self.codec.emit.tools.is_empty() {
             // The prompt was told first, and this is its turn.
             self.guessed = None;
         } else if begins || prompt.is_some() {
             self.end_guessed(told);
         }
-        if prompt.is_some() && !self.codec.turns.is_busy() {
-            self.codec.turns.begin(None, out);
+        if prompt.is_some() && !self.codec.emit.turns.is_busy() {
+            self.codec.begin_turn(None, out);
             self.guessed = Some(at);
         }
         if let Some(last) = &mut self.guessed {
@@ -197,8 +197,8 @@ impl Stored {
 
     /// Ends a turn of which no end was told.
     fn end_guessed(&mut self, told: &mut Told) {
-        let Some(at) = self.guessed.take().filter(|_| self.codec.turns.is_busy()) else { return };
-        let rests = self.codec.turns.has_spoken() && !self.codec.tools.any_open();
+        let Some(at) = self.guessed.take().filter(|_| self.codec.emit.turns.is_busy()) else { return };
+        let rests = self.codec.turn.has_spoken() && self.codec.emit.tools.is_empty();
         let status = if rests { "completed" } else { CUT_OFF };
         let over = Over { status: status.to_owned(), ..Over::default() };
         let mut out = Step::default();
@@ -227,7 +227,7 @@ impl Entries for Stored {
             let message = format!("the beginning is in conversation {from}, which is not there");
             out.events.push(note("forked", Some(message), Map::from_iter([("from".to_owned(), from.clone().into())])));
         } else {
-            self.codec.turns.usage.starts_at_nothing();
+            self.codec.turn.usage.starts_at_nothing();
         }
         told.own(at, out);
     }

@@ -10,12 +10,12 @@ use super::change;
 use super::command::{one_line, typed};
 use super::decode::CodexCodec;
 use super::notice::note;
-use super::text::{So, Voice};
-use super::tools::{Begun, Ended};
+use super::tools::{Ended, Native, OpenTool};
 use super::wire::{Fields, present, underscored};
 use crate::codec::Step;
+use crate::emit::{More, Voice};
 
-/// What of an item is told.
+/// Where an item is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Started,
@@ -23,8 +23,8 @@ pub(super) enum Phase {
     Completed,
 }
 
-/// An item on its way through: what it is, when, and whose.
-struct Passing<'a> {
+/// What an item is, when, and whose.
+struct ItemContext<'a> {
     id: String,
     sort: &'a str,
     phase: Phase,
@@ -32,24 +32,36 @@ struct Passing<'a> {
     now: Timestamp,
 }
 
+impl ItemContext<'_> {
+    fn more(&self) -> More {
+        if self.phase == Phase::Completed { More::None } else { More::Comes }
+    }
+
+    /// The call that the item is.
+    fn tool(&self, name: &str, kind: ToolKind, title: String) -> OpenTool {
+        let title = Some(title).filter(|title| !title.is_empty());
+        OpenTool { title, parent: self.parent.clone(), ..OpenTool::new(self.id.as_str(), name, kind, self.now) }
+    }
+}
+
 impl CodexCodec {
     /// An item began, changed or ended. `thread` is the conversation it belongs to, where that is told.
     pub(super) fn item(&mut self, item: &Fields, phase: Phase, thread: Option<&str>, now: Timestamp, out: &mut Step) {
         let sort = underscored(item.text("type").or_else(|| item.text("itemType")).unwrap_or("item"));
         let id = self.item_id(item.text("id").unwrap_or(&sort));
-        let passing = Passing { id, sort: &sort, phase, parent: self.threads.parent(thread), now };
+        let context = ItemContext { id, sort: &sort, phase, parent: self.threads.parent(thread), now };
         match sort.as_str() {
             // What the reviewer says is summed up when it is done.
             "agent_message" if self.reviewing => {}
-            "agent_message" | "input_request" => self.message(item, &passing, out),
-            "plan" => self.speech(item.text("text").unwrap_or_default(), &passing, out),
-            "reasoning" => self.thoughts(item, &passing, out),
-            "command_execution" | "shell" | "tool_call" | "local_shell_call" => self.shell(item, &passing, out),
-            "file_change" | "file_edit" => self.file_change(item, &passing, out),
-            "mcp_tool_call" => self.mcp_tool(item, &passing, out),
+            "agent_message" | "input_request" => self.message(item, &context, out),
+            "plan" => self.speech(item.text("text").unwrap_or_default(), &context, out),
+            "reasoning" => self.thoughts(item, &context, out),
+            "command_execution" | "shell" | "tool_call" | "local_shell_call" => self.shell(item, &context, out),
+            "file_change" | "file_edit" => self.file_change(item, &context, out),
+            "mcp_tool_call" => self.mcp_tool(item, &context, out),
             "todo_list" => self.todos.listed(item, out),
-            "error" => self.error_item(item, &passing, out),
-            "user_message" => self.user_item(item, &passing, out),
+            "error" => self.error_item(item, &context, out),
+            "user_message" => self.user_item(item, &context, out),
             "context_compaction" if phase == Phase::Completed => {
                 out.events.push(note(SystemSubtype::COMPACTED, None, item.0.clone()));
             }
@@ -65,47 +77,39 @@ impl CodexCodec {
                     out.events.push(note(&sort, message, item.0.clone()));
                 }
             }
-            _ => self.other_tool(item, &passing, out),
+            _ => self.other_tool(item, &context, out),
         }
     }
 
-    /// An item's id in this session: a process for each turn counts its items anew.
-    pub(super) fn item_id(&self, id: &str) -> String {
-        match self.turns.scope() {
-            Some(turn) => format!("{turn}:{id}"),
-            None => id.to_owned(),
-        }
-    }
-
-    fn message(&mut self, item: &Fields, passing: &Passing<'_>, out: &mut Step) {
+    fn message(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         let parts = item.list("content").iter().filter_map(|part| part.get("text")?.as_str());
         let text = item.string("text").unwrap_or_else(|| parts.collect());
-        if passing.phase == Phase::Completed && passing.parent.is_none() {
-            self.turns.said(&text);
+        if context.phase == Phase::Completed && context.parent.is_none() {
+            self.turn.said(&text);
         }
-        self.speech(&text, passing, out);
+        self.speech(&text, context, out);
     }
 
-    fn speech(&mut self, text: &str, passing: &Passing<'_>, out: &mut Step) {
-        let so = if passing.phase == Phase::Completed { So::Final } else { So::Far };
-        self.texts.whole(&passing.id, Voice::Speech, text, so, passing.parent.as_ref(), out);
+    fn speech(&mut self, text: &str, context: &ItemContext<'_>, out: &mut Step) {
+        let more = context.more();
+        self.emit.texts.whole(&context.id, Voice::Speech, text, more, context.parent.as_ref(), out);
     }
 
-    fn thoughts(&mut self, item: &Fields, passing: &Passing<'_>, out: &mut Step) {
-        let so = if passing.phase == Phase::Completed { So::Final } else { So::Far };
+    fn thoughts(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
+        let more = context.more();
         if let Some(text) = item.text("text") {
-            self.texts.whole(&passing.id, Voice::Thought, text, so, passing.parent.as_ref(), out);
+            self.emit.texts.whole(&context.id, Voice::Thought, text, more, context.parent.as_ref(), out);
         }
         for (key, part) in [("summary", "summary"), ("content", "text")] {
             for (index, text) in item.list(key).iter().enumerate() {
                 let text = text.as_str().or_else(|| text.get("text")?.as_str()).unwrap_or_default();
-                let id = thought_id(&passing.id, part, index as u64);
-                self.texts.whole(&id, Voice::Thought, text, so, passing.parent.as_ref(), out);
+                let id = thought_id(&context.id, part, index as u64);
+                self.emit.texts.whole(&id, Voice::Thought, text, more, context.parent.as_ref(), out);
             }
         }
     }
 
-    fn shell(&mut self, item: &Fields, passing: &Passing<'_>, out: &mut Step) {
+    fn shell(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         let arguments = item.fields("arguments");
         let input = item.fields("input");
         let command = item.get("command").or_else(|| arguments.get("command")).or_else(|| input.get("command"));
@@ -113,130 +117,96 @@ impl CodexCodec {
         let mut told = Map::from_iter([("command".to_owned(), Value::from(command.as_str()))]);
         told.extend(item.get("cwd").map(|cwd| ("cwd".to_owned(), cwd.clone())));
         let name = item.text("toolName").or_else(|| item.text("name")).unwrap_or("shell");
-        let begun = Begun {
-            id: passing.id.as_str().into(),
-            name: name.to_owned(),
-            kind: ToolKind::Shell,
-            title: one_line(if command.is_empty() { name } else { &command }),
-            arguments: told,
-            server: None,
-            changes: Vec::new(),
-            parent: passing.parent.clone(),
-        };
-        self.tool(begun, passing, out);
+        let title = one_line(if command.is_empty() { name } else { &command });
+        self.tool(OpenTool { arguments: told, ..context.tool(name, ToolKind::Shell, title) }, context, out);
         if item.get("processId").is_some() {
-            self.tools.has_process(&passing.id);
+            self.emit.tools.has_process(&context.id);
         }
         let output = item.text("aggregatedOutput").or_else(|| item.text("output"));
-        match passing.phase {
+        match context.phase {
             Phase::Started => {}
-            Phase::Updated => self.tools.output_so_far(&passing.id, output.unwrap_or_default(), out),
+            Phase::Updated => self.emit.tools.output_so_far(&context.id, output.unwrap_or_default(), out),
             Phase::Completed => {
                 let result = Some(output.unwrap_or_default().into());
-                self.tool_over(item, Ended { result, ..Ended::default() }, passing, out);
+                self.tool_over(item, Ended { result, ..Ended::default() }, context, out);
             }
         }
     }
 
-    fn file_change(&mut self, item: &Fields, passing: &Passing<'_>, out: &mut Step) {
-        let id = ToolId::from(passing.id.as_str());
+    fn file_change(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
+        let id = ToolId::from(context.id.as_str());
         // A change that is over is not looked up on the disk again: the file may be another by now.
-        let known = passing.phase == Phase::Completed
-            && self.tools.find(&passing.id).is_some_and(|tool| !tool.changes.is_empty());
+        let known = context.phase == Phase::Completed
+            && self.emit.tools.find(&context.id).is_some_and(|tool| !tool.native.changes.is_empty());
         let changes = if known { Vec::new() } else { change::of_item(item, &id, self.files.as_ref()) };
-        self.tools.means(&passing.id, changes.clone());
-        let begun = Begun {
-            id,
-            name: "apply_patch".to_owned(),
-            kind: ToolKind::Edit,
-            title: change::title(&changes),
-            arguments: patch_arguments(item),
-            server: None,
-            changes,
-            parent: passing.parent.clone(),
-        };
-        self.tool(begun, passing, out);
-        if passing.phase == Phase::Completed {
-            self.tool_over(item, Ended::default(), passing, out);
+        self.emit.tools.would_change(&context.id, changes.clone());
+        let tool = context.tool("apply_patch", ToolKind::Edit, change::title(&changes));
+        let (arguments, native) = (patch_arguments(item), Native::changing(changes));
+        self.tool(OpenTool { arguments, native, ..tool }, context, out);
+        if context.phase == Phase::Completed {
+            self.tool_over(item, Ended::default(), context, out);
         }
     }
 
-    fn mcp_tool(&mut self, item: &Fields, passing: &Passing<'_>, out: &mut Step) {
+    fn mcp_tool(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         let tool = item.text("tool").unwrap_or("mcp");
         let server = item.string("server");
-        let begun = Begun {
-            id: passing.id.as_str().into(),
-            name: tool.to_owned(),
-            kind: ToolKind::Mcp,
-            title: server.as_ref().map_or_else(|| tool.to_owned(), |server| format!("{tool} ({server})")),
-            arguments: arguments(item.get("arguments")),
-            server,
-            changes: Vec::new(),
-            parent: passing.parent.clone(),
-        };
-        self.tool(begun, passing, out);
-        self.news(passing, out);
-        if passing.phase == Phase::Completed {
+        let title = server.as_ref().map_or_else(|| tool.to_owned(), |server| format!("{tool} ({server})"));
+        let arguments = arguments(item.get("arguments"));
+        self.tool(OpenTool { arguments, server, ..context.tool(tool, ToolKind::Mcp, title) }, context, out);
+        self.news(context, out);
+        if context.phase == Phase::Completed {
             let result = item.get("result").map(mcp_result);
-            self.tool_over(item, Ended { result, ..Ended::default() }, passing, out);
+            self.tool_over(item, Ended { result, ..Ended::default() }, context, out);
         }
     }
 
     /// Any other item that is work on something: searches, pictures, sub-agents, and what is yet to be invented.
-    fn other_tool(&mut self, item: &Fields, passing: &Passing<'_>, out: &mut Step) {
-        let (name, kind) = match passing.sort {
+    fn other_tool(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
+        let (name, kind) = match context.sort {
             "web_search" => ("web_search", ToolKind::Search),
             "image_view" => ("view_image", ToolKind::Read),
-            "collab_agent_tool_call" => (item.text("tool").unwrap_or(passing.sort), ToolKind::Agent),
-            "dynamic_tool_call" => (item.text("tool").unwrap_or(passing.sort), ToolKind::Other),
+            "collab_agent_tool_call" => (item.text("tool").unwrap_or(context.sort), ToolKind::Agent),
+            "dynamic_tool_call" => (item.text("tool").unwrap_or(context.sort), ToolKind::Other),
             sort => (sort, ToolKind::Other),
         };
         let about = ["query", "path", "prompt", "revisedPrompt", "text"].into_iter().find_map(|key| item.text(key));
         let about = about.filter(|about| !about.is_empty());
-        let begun = Begun {
-            id: passing.id.as_str().into(),
-            name: name.to_owned(),
-            kind,
-            title: one_line(&about.map_or_else(|| name.to_owned(), |about| format!("{name} {about}"))),
-            arguments: match item.get("arguments") {
-                Some(given) => arguments(Some(given)),
-                None => own_fields(item),
-            },
-            server: None,
-            changes: Vec::new(),
-            parent: passing.parent.clone(),
+        let title = one_line(&about.map_or_else(|| name.to_owned(), |about| format!("{name} {about}")));
+        let arguments = match item.get("arguments") {
+            Some(given) => arguments(Some(given)),
+            None => own_fields(item),
         };
-        self.tool(begun, passing, out);
-        self.news(passing, out);
+        self.tool(OpenTool { arguments, ..context.tool(name, kind, title) }, context, out);
+        self.news(context, out);
         for agent in item.list("receiverThreadIds").iter().filter_map(Value::as_str) {
-            self.threads.began_by(agent, &passing.id);
+            self.threads.began_by(agent, &context.id);
         }
-        if passing.phase == Phase::Completed {
+        if context.phase == Phase::Completed {
             let result = ["results", "result", "contentItems", "savedPath", "agentsStates"];
             let result = result.into_iter().find_map(|key| item.get(key)).cloned();
             let ended = Ended { result, ..Ended::default() };
-            self.tool_over(item, ended, passing, out);
+            self.tool_over(item, ended, context, out);
         }
     }
 
-    fn tool(&mut self, begun: Begun, passing: &Passing<'_>, out: &mut Step) {
+    fn tool(&mut self, tool: OpenTool, context: &ItemContext<'_>, out: &mut Step) {
         // A late end of a call that was closed is no new call.
-        if passing.phase == Phase::Completed && self.tools.has_seen(&begun.id) {
-            return;
+        if context.phase != Phase::Completed || !self.emit.tools.has_seen(&context.id) {
+            self.emit.tools.start(tool, out);
         }
-        self.tools.begin(begun, passing.now, out);
     }
 
     /// News of a call that shows no output of its own: that it goes on.
-    fn news(&mut self, passing: &Passing<'_>, out: &mut Step) {
-        if passing.phase == Phase::Updated {
-            self.tools.progress(&passing.id, "still at it", out);
+    fn news(&mut self, context: &ItemContext<'_>, out: &mut Step) {
+        if context.phase == Phase::Updated {
+            self.emit.tools.progress(&context.id, "still at it", out);
         }
     }
 
-    fn tool_over(&mut self, item: &Fields, ended: Ended, passing: &Passing<'_>, out: &mut Step) {
-        let id = ToolId::from(passing.id.as_str());
-        self.questions.withdraw_about(&passing.id, out);
+    fn tool_over(&mut self, item: &Fields, ended: Ended, context: &ItemContext<'_>, out: &mut Step) {
+        let id = ToolId::from(context.id.as_str());
+        self.emit.questions.withdraw_about(&context.id, out);
         let error = item.get("error").or_else(|| item.get("failure"));
         let ended = Ended {
             status: ended.status.or_else(|| item.text("status").map(underscored)),
@@ -245,23 +215,23 @@ impl CodexCodec {
             duration_ms: item.number("durationMs"),
             ..ended
         };
-        let clock = self.session.clock(passing.now);
-        self.tools.end(&id, ended, clock, out);
+        let clock = self.session.clock(context.now);
+        self.emit.tools.ended(&id, ended, clock, out);
     }
 
-    fn error_item(&mut self, item: &Fields, passing: &Passing<'_>, out: &mut Step) {
+    fn error_item(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         let message = item.text("message").or_else(|| item.text("text")).unwrap_or("the agent reports an error");
         // News of the same item say the same again.
-        if self.turns.error_item(&passing.id, message) {
+        if self.turn.error_item(&context.id, message) {
             let error = AgentError::new(AgentErrorKind::Unknown, message).of(AgentType::Codex);
             out.events.push(EventKind::Error(AgentError { severity: Severity::Warning, ..error }));
         }
     }
 
     /// A prompt. In a session of ours it was told when it was handed over.
-    fn user_item(&mut self, item: &Fields, passing: &Passing<'_>, out: &mut Step) {
-        if passing.phase == Phase::Completed && passing.parent.is_none() && !self.session.is_live() {
-            out.events.extend(user_message(item.list("content"), Some(&passing.id)));
+    fn user_item(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
+        if context.phase == Phase::Completed && context.parent.is_none() && !self.session.is_live() {
+            out.events.extend(user_message(item.list("content"), Some(&context.id)));
         }
     }
 }

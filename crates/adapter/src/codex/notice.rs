@@ -1,17 +1,17 @@
 //! The app-server's notifications.
 
-use multitap_event::{AuthStatus, EventKind, SystemNote, SystemSubtype, Timestamp};
+use multitap_event::{AuthStatus, EventKind, SystemSubtype, Timestamp};
 use serde_json::{Map, Value};
 
 use super::command::one_line;
 use super::decode::{APP_SERVER, CodexCodec};
 use super::item::{Phase, thought_id};
 use super::session::policy_word;
-use super::text::Voice;
-use super::tools::Forgotten;
+use super::tools::Unended;
 use super::turn::{Over, failure};
 use super::wire::{Delta, Fields, present};
 use crate::codec::Step;
+use crate::emit::{self, Voice};
 use crate::line::unrecognized;
 
 /// A `system` event with what a line tells, without what only serves the transport.
@@ -19,7 +19,7 @@ pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String,
     for key in ["type", "threadId", "turnId"] {
         data.shift_remove(key);
     }
-    EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data: present(data) })
+    emit::note(subtype, message, present(data))
 }
 
 /// What is told by other lines as well, or means nothing to whoever watches.
@@ -118,11 +118,11 @@ impl CodexCodec {
             "item/reasoning/summaryTextDelta" => (thought_id(&delta.item_id, "summary", index).into(), Voice::Thought),
             "item/reasoning/textDelta" => (thought_id(&delta.item_id, "text", index).into(), Voice::Thought),
             _ => {
-                self.tools.output(&delta.item_id, &delta.delta, out);
+                self.emit.tools.new_output(&delta.item_id, &delta.delta, out);
                 return;
             }
         };
-        self.texts.piece(&id, voice, delta.delta, parent.as_ref(), out);
+        self.emit.texts.piece(&id, voice, delta.delta, parent.as_ref(), out);
     }
 
     pub(super) fn notification(
@@ -139,15 +139,15 @@ impl CodexCodec {
             "thread/started" => self.thread_started(&params, out),
             "turn/started" if ours => {
                 let turn = params.take("turn");
-                self.turns.begin(turn.text("id").or_else(|| params.text("turnId")), out);
-                self.turns.is_part_of(turn.string("rootTurnId"));
+                self.begin_turn(turn.text("id").or_else(|| params.text("turnId")), out);
+                self.turn_is_part_of(turn.string("rootTurnId"));
                 self.cancel_if_wanted(out);
             }
             "turn/completed" if ours => self.turn_completed(params, now, out),
             "turn/started" | "turn/completed" => {
                 if let Some(above) = self.threads.parent(thread.as_deref()).filter(|_| method == "turn/completed") {
                     let clock = self.session.clock(now);
-                    self.tools.close_forgotten(Forgotten::OfAgent(&above), clock, out);
+                    self.emit.tools.close_unended(Unended::OfAgent(&above), clock, out);
                 }
                 out.events.push(note("subAgent", None, params.0));
             }
@@ -157,18 +157,18 @@ impl CodexCodec {
             "item/fileChange/patchUpdated" => {
                 let id = params.text("itemId").unwrap_or_default();
                 let changes = super::change::of_item(&params, &id.into(), self.files.as_ref());
-                self.tools.means(id, changes);
+                self.emit.tools.would_change(id, changes);
             }
             "item/mcpToolCall/progress" => {
                 let id = params.text("itemId").unwrap_or_default();
-                self.tools.progress(id, params.text("message").unwrap_or_default(), out);
+                self.emit.tools.progress(id, params.text("message").unwrap_or_default(), out);
             }
             "turn/plan/updated" if ours => self.todos.planned(&params, out),
             "turn/plan/updated" | "turn/diff/updated" if !ours => {}
             "turn/diff/updated" => self.turn_diff(params, out),
             "thread/tokenUsage/updated" if ours => {
-                let in_turn = self.turns.is_current(params.text("turnId"));
-                self.turns.usage.reported(&params.take("tokenUsage"), in_turn);
+                let in_turn = self.is_current_turn(params.text("turnId"));
+                self.turn.usage.reported(&params.take("tokenUsage"), in_turn);
             }
             "thread/tokenUsage/updated" => {}
             "thread/compacted" => out.events.push(note(SystemSubtype::COMPACTED, None, params.0)),
@@ -188,7 +188,7 @@ impl CodexCodec {
             }
             "serverRequest/resolved" => {
                 let id = params.get("requestId").cloned().unwrap_or_default();
-                self.questions.withdraw("the agent no longer asks", |open| open.native.request == id, out);
+                self.emit.questions.withdraw("the agent no longer asks", |open| open.native.request == id, out);
             }
             "mcpServer/startupStatus/updated" => self.mcp_server(params, out),
             "modelProvider/authRecoveryStarted" | "modelProvider/authRecoveryCompleted" | "account/login/completed" => {
@@ -236,7 +236,7 @@ impl CodexCodec {
             duration_ms: turn.number("durationMs"),
             ..Over::default()
         };
-        self.turns.announce(turn.text("id"));
+        self.announce_turn(turn.text("id"));
         self.turn_over(over, now, out);
     }
 

@@ -12,10 +12,10 @@ use super::notice::note;
 use super::rpc::{answer, refusal};
 use super::wire::{Fields, present};
 use crate::codec::Step;
-use crate::track;
+use crate::emit;
 
 /// A question without an answer.
-pub(super) type Open = track::Open<Native>;
+pub(super) type Open = emit::OpenQuestion<Native>;
 
 /// What Codex needs to hear to take an answer.
 #[derive(Debug, Clone)]
@@ -103,12 +103,12 @@ impl CodexCodec {
     fn ask(&mut self, question_id: QuestionId, request: Value, asked: Asked, out: &mut Step) {
         let Asked { tool_id, tool_name, title, options, details, reason, via } = asked;
         let question = Question { question_id, tool_id, tool_name, title, options, details, edits: Vec::new(), reason };
-        self.questions.ask(question, Native { request, via }, out);
+        self.emit.questions.ask(question, Native { request, via }, out);
     }
 
     fn command_question(&self, params: &Fields) -> Asked {
         let item = params.text("itemId");
-        let tool = item.and_then(|id| self.tools.find(id));
+        let tool = item.and_then(|id| self.emit.tools.find(id));
         let of_tool = || tool.and_then(|tool| tool.arguments.get("command").cloned());
         let command =
             params.get("command").cloned().or_else(of_tool).map(|command| typed(&command)).unwrap_or_default();
@@ -149,7 +149,7 @@ impl CodexCodec {
 
     fn patch_question(&self, params: &Fields) -> Asked {
         let item = params.text("itemId");
-        let changes = item.and_then(|id| self.tools.find(id)).map_or(&[][..], |tool| &tool.changes);
+        let changes = item.and_then(|id| self.emit.tools.find(id)).map_or(&[][..], |tool| &tool.native.changes);
         let session = match params.text("grantRoot") {
             Some(root) => format!("Allow changes in {root} for this session"),
             None => "Allow changes to these files for this session".to_owned(),
@@ -174,11 +174,13 @@ impl CodexCodec {
             return form_question(params, server);
         }
         let given = arguments(about.get("tool_params"));
-        let mut calls = self.tools.of_server(server).filter(|tool| !self.questions.any_about(tool.id.as_str()));
+        let mut calls =
+            self.emit.tools.of_server(server).filter(|tool| !self.emit.questions.any_about(tool.id.as_str()));
         let same = self
+            .emit
             .tools
             .of_server(server)
-            .find(|tool| tool.arguments == given && !self.questions.any_about(tool.id.as_str()));
+            .find(|tool| tool.arguments == given && !self.emit.questions.any_about(tool.id.as_str()));
         let call = same.or_else(|| calls.next());
         let quoted = message.split('"').nth(1).unwrap_or_default();
         let tool = call.map_or(quoted, |call| call.name.as_str());

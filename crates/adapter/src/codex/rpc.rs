@@ -1,7 +1,5 @@
 //! What we ask of the app-server, and its answers.
 
-use std::collections::HashMap;
-
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, Prompt, Query, Resume, SystemSubtype, Timestamp,
 };
@@ -12,13 +10,6 @@ use super::notice::note;
 use super::sandbox::OwnSandbox;
 use super::wire::{Fields, Reply, ReplyError};
 use crate::codec::Step;
-
-/// What was asked and not answered yet.
-#[derive(Debug, Default)]
-pub(super) struct Requests {
-    count: u64,
-    open: HashMap<u64, Asked>,
-}
 
 /// One thing we ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,20 +52,6 @@ impl Asked {
     }
 }
 
-impl Requests {
-    /// The line that asks it.
-    pub(super) fn ask(&mut self, asked: Asked, method: &str, params: impl Into<Value>) -> String {
-        let id = self.next_id();
-        self.open.insert(id, asked);
-        json!({ "id": id, "method": method, "params": params.into() }).to_string()
-    }
-
-    pub(super) fn next_id(&mut self) -> u64 {
-        self.count += 1;
-        self.count
-    }
-}
-
 /// Who we are.
 pub(super) fn greeting() -> Value {
     json!({
@@ -94,13 +71,19 @@ pub(super) fn refusal(id: &Value, message: &str) -> String {
 }
 
 impl CodexCodec {
+    /// The line that asks Codex something.
+    pub(super) fn send_request(&mut self, asked: Asked, method: &str, params: impl Into<Value>) -> String {
+        let id = self.emit.requests.open(asked);
+        json!({ "id": id, "method": method, "params": params.into() }).to_string()
+    }
+
     /// The first line: who we are.
     pub(super) fn initialize(&mut self) -> String {
-        self.requests.ask(Asked::Initialize, "initialize", greeting())
+        self.send_request(Asked::Initialize, "initialize", greeting())
     }
 
     pub(super) fn reply(&mut self, reply: Reply, now: Timestamp, out: &mut Step) {
-        let asked = reply.id.as_u64().and_then(|id| self.requests.open.remove(&id));
+        let asked = reply.id.as_u64().and_then(|id| self.emit.requests.answered(id));
         if let Some(error) = reply.error {
             self.refused(asked, &error, now, out);
             return;
@@ -126,7 +109,7 @@ impl CodexCodec {
             Some(Asked::OwnSettings) => self.sandbox_known(OwnSandbox::read(&result), out),
             Some(Asked::Turn) => {
                 self.sent = Changed::default();
-                self.turns.announce(result.fields("turn").text("id"));
+                self.announce_turn(result.fields("turn").text("id"));
             }
             Some(Asked::Query(what)) => out.events.push(told(what, result)),
             Some(Asked::Steer(Steered::Feedback { then })) => out.lines.push(then),
@@ -184,9 +167,9 @@ impl CodexCodec {
     fn open_thread(&mut self, out: &mut Step) {
         match self.settings.resume.clone() {
             Resume::New => {
-                self.turns.usage.starts_at_nothing();
+                self.turn.usage.starts_at_nothing();
                 let params = self.settings.thread();
-                out.lines.push(self.requests.ask(Asked::Open, "thread/start", params));
+                out.lines.push(self.send_request(Asked::Open, "thread/start", params));
             }
             Resume::Session { native_id, at } => self.open_stored(&native_id, at.as_deref(), out),
             Resume::Latest => {
@@ -197,7 +180,7 @@ impl CodexCodec {
                     "modelProviders": [],
                     "sourceKinds": ["cli", "vscode", "exec", "appServer"],
                 });
-                out.lines.push(self.requests.ask(Asked::Newest, "thread/list", params));
+                out.lines.push(self.send_request(Asked::Newest, "thread/list", params));
             }
         }
     }
@@ -208,7 +191,7 @@ impl CodexCodec {
         params.insert("excludeTurns".to_owned(), true.into());
         let method = if self.settings.fork { "thread/fork" } else { "thread/resume" };
         params.extend(at.map(|turn| ("lastTurnId".to_owned(), turn.into())));
-        out.lines.push(self.requests.ask(Asked::Open, method, params));
+        out.lines.push(self.send_request(Asked::Open, method, params));
     }
 
     /// The conversation is open.

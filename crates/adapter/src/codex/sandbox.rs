@@ -76,7 +76,7 @@ impl CodexCodec {
         let only_reads = self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly);
         if self.chosen_sandbox.is_none() && (only_reads || self.opened_implied) {
             let (method, params) = settings_request(self.settings.cwd.as_deref());
-            out.lines.push(self.requests.ask(Asked::OwnSettings, method, params));
+            out.lines.push(self.send_request(Asked::OwnSettings, method, params));
         } else {
             self.sandbox_known(self.own_sandbox, out);
         }

@@ -14,10 +14,10 @@ use super::decode::{CodexCodec, STORED};
 use super::item::{Phase, user_message};
 use super::notice::note;
 use super::session::policy_word;
-use super::text::{So, Voice};
 use super::turn::Over;
 use super::wire::Fields;
 use crate::codec::Step;
+use crate::emit::{More, Voice};
 
 /// Messages of which the other copy has not come yet.
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl CodexCodec {
         let turn = event.string("turnId");
         match kind.as_str() {
             "session_configured" => self.session.began(event.text("sessionId"), STORED, event, out),
-            "task_started" | "turn_started" => self.turns.begin(turn.as_deref(), out),
+            "task_started" | "turn_started" => self.begin_turn(turn.as_deref(), out),
             "task_complete" | "turn_complete" => {
                 let text = event.string("lastAgentMessage");
                 let duration_ms = event.number("durationMs");
@@ -126,7 +126,7 @@ impl CodexCodec {
             }
             "token_count" => {
                 let info = event.fields("info");
-                self.turns.usage.reported(if info.is_empty() { event } else { &info }, self.turns.is_busy());
+                self.turn.usage.reported(if info.is_empty() { event } else { &info }, self.emit.turns.is_busy());
             }
             "plan_update" => self.todos.planned(event, out),
             "item_started" => self.item(&event.fields("item"), Phase::Started, None, now, out),
@@ -197,10 +197,10 @@ impl CodexCodec {
             return;
         }
         if voice == Voice::Speech {
-            self.turns.said(text);
+            self.turn.said(text);
         }
         let id = self.twins.name();
-        self.texts.whole(&id, voice, text, So::Final, None, out);
+        self.emit.texts.whole(&id, voice, text, More::None, None, out);
     }
 
     /// The payload of a `response_item`: what went to the model and came from it.

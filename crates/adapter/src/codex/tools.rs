@@ -1,57 +1,35 @@
-//! Tool calls from their start to their one end.
+//! What Codex's tool calls have beside those of others: processes that outlive their turn, and changes that are known
+//! before they are made.
 
-use multitap_event::{
-    Denial, EventKind, FileChange, Timestamp, ToolCompleted, ToolId, ToolKind, ToolOutcome, ToolProgress, ToolStarted,
-};
-use serde_json::{Map, Value};
+use multitap_event::{EventKind, FileChange, Timestamp, ToolId, ToolOutcome, ToolProgress};
+use serde_json::Value;
 
-use super::notice::note;
+use super::wire::without_nulls;
 use crate::codec::Step;
-use crate::track::Calls;
+use crate::emit::{self, NoEnd, ToolEnd};
 
-/// The calls that have begun.
+pub(super) type Tools = emit::Tools<Native>;
+pub(super) type OpenTool = emit::OpenTool<Native>;
+
 #[derive(Debug, Default)]
-pub(super) struct Tools {
-    calls: Calls<OpenTool>,
-    /// Calls that were refused in this turn.
-    denials: Vec<Denial>,
-}
-
-#[derive(Debug)]
-pub(super) struct OpenTool {
-    pub(super) id: ToolId,
-    pub(super) name: String,
-    pub(super) arguments: Map<String, Value>,
-    pub(super) server: Option<String>,
+pub(super) struct Native {
     /// The changes it would make or made to files.
     pub(super) changes: Vec<FileChange>,
-    /// A sub-agent's call: the call that began the sub-agent.
-    parent: Option<ToolId>,
-    started: Timestamp,
-    /// Somebody said no to it.
-    denied: bool,
     /// A process of its own stands behind it, which may outlive the turn.
     process: bool,
     /// It has outlived its turn.
     runs_on: bool,
-    /// How much of its output was told.
-    told: usize,
+    /// How many bytes of its output were emitted.
+    output: usize,
 }
 
-/// A call that begins.
-#[derive(Debug)]
-pub(super) struct Begun {
-    pub(super) id: ToolId,
-    pub(super) name: String,
-    pub(super) kind: ToolKind,
-    pub(super) title: String,
-    pub(super) arguments: Map<String, Value>,
-    pub(super) server: Option<String>,
-    pub(super) changes: Vec<FileChange>,
-    pub(super) parent: Option<ToolId>,
+impl Native {
+    pub(super) fn changing(changes: Vec<FileChange>) -> Self {
+        Self { changes, ..Self::default() }
+    }
 }
 
-/// How a call ended, as Codex tells it.
+/// How a call ended, in Codex's words.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     pub(super) status: Option<String>,
@@ -63,180 +41,96 @@ pub(super) struct Ended {
 
 /// Which open calls to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Forgotten<'a> {
+pub(super) enum Unended<'a> {
     All,
     /// All of the turn, which was cancelled.
     Cancelled,
     /// All but the commands that run on, and the work of sub-agents.
     OfTurn,
-    /// Those of this sub-agent, by what stands above its calls.
+    /// Those of the sub-agent that this call started.
     OfAgent(&'a ToolId),
 }
 
-impl Forgotten<'_> {
-    fn is(self, tool: &OpenTool) -> bool {
+impl Unended<'_> {
+    fn selects(self, tool: &OpenTool) -> bool {
         match self {
             Self::All => true,
-            Self::Cancelled => !tool.runs_on,
-            Self::OfTurn => tool.parent.is_none() && !tool.process,
-            Self::OfAgent(above) => tool.parent.as_ref() == Some(above) && !tool.process,
+            Self::Cancelled => !tool.native.runs_on,
+            Self::OfTurn => tool.parent.is_none() && !tool.native.process,
+            Self::OfAgent(above) => tool.parent.as_ref() == Some(above) && !tool.native.process,
         }
     }
 }
 
 impl Tools {
-    pub(super) fn find(&self, id: &str) -> Option<&OpenTool> {
-        self.calls.find(id)
-    }
-
-    fn find_mut(&mut self, id: &str) -> Option<&mut OpenTool> {
-        self.calls.find_mut(id)
-    }
-
     /// The open calls of tools of that MCP server.
     pub(super) fn of_server<'a>(&'a self, server: &'a str) -> impl Iterator<Item = &'a OpenTool> {
-        self.calls.iter().filter(move |tool| tool.server.as_deref() == Some(server))
-    }
-
-    pub(super) fn any_open(&self) -> bool {
-        !self.calls.is_empty()
-    }
-
-    pub(super) fn has_seen(&self, id: &ToolId) -> bool {
-        self.calls.has_seen(id.as_str())
-    }
-
-    /// Somebody said no to the call.
-    pub(super) fn deny(&mut self, id: &str) {
-        if let Some(tool) = self.find_mut(id) {
-            tool.denied = true;
-        }
+        self.iter().filter(move |tool| tool.server.as_deref() == Some(server))
     }
 
     /// There is a process behind the call.
     pub(super) fn has_process(&mut self, id: &str) {
         if let Some(tool) = self.find_mut(id) {
-            tool.process = true;
+            tool.native.process = true;
         }
     }
 
-    /// The changes that a call means to make are known now, or are others.
-    pub(super) fn means(&mut self, id: &str, changes: Vec<FileChange>) {
+    /// The changes that a call would make are known now, or are others.
+    pub(super) fn would_change(&mut self, id: &str, changes: Vec<FileChange>) {
         if let Some(tool) = self.find_mut(id).filter(|_| !changes.is_empty()) {
-            tool.changes = changes;
+            tool.native.changes = changes;
         }
-    }
-
-    pub(super) fn begin(&mut self, begun: Begun, now: Timestamp, out: &mut Step) {
-        let Begun { id, name, kind, title, arguments, server, changes, parent } = begun;
-        if self.has_seen(&id) {
-            return;
-        }
-        out.events.push(EventKind::ToolStarted(ToolStarted {
-            tool_id: id.clone(),
-            tool_name: name.clone(),
-            tool_kind: kind,
-            title: Some(title).filter(|title| !title.is_empty()),
-            arguments: arguments.clone(),
-            server: server.clone(),
-            parent_tool_id: parent.clone(),
-        }));
-        let (denied, process, runs_on, told) = (false, false, false, 0);
-        let started = now;
-        let tool = OpenTool { id, name, arguments, server, changes, parent, started, denied, process, runs_on, told };
-        self.calls.begin(tool.id.clone().as_str(), tool);
     }
 
     /// New output of a call.
-    pub(super) fn output(&mut self, id: &str, piece: &str, out: &mut Step) {
-        let Some(tool) = self.find_mut(id).filter(|_| !piece.is_empty()) else { return };
-        tool.told += piece.len();
-        let progress = ToolProgress { output: Some(piece.to_owned()), ..ToolProgress::of(tool.id.clone()) };
-        out.events.push(EventKind::ToolProgress(progress));
+    pub(super) fn new_output(&mut self, id: &str, piece: &str, out: &mut Step) {
+        if let Some(tool) = self.find_mut(id) {
+            tool.native.output += piece.len();
+            self.output(id, piece, out);
+        }
     }
 
-    /// All output of a call so far; what was told already is not told again.
+    /// All output of a call so far, of which only what is new is emitted.
     pub(super) fn output_so_far(&mut self, id: &str, whole: &str, out: &mut Step) {
-        let Some(tool) = self.find(id) else { return };
-        let Some(new) = whole.get(tool.told..).map(str::to_owned) else { return };
-        self.output(id, &new, out);
-    }
-
-    pub(super) fn progress(&self, id: &str, message: &str, out: &mut Step) {
-        let Some(tool) = self.find(id) else { return };
-        let progress = ToolProgress { message: Some(message.to_owned()), ..ToolProgress::of(tool.id.clone()) };
-        out.events.push(EventKind::ToolProgress(progress));
+        if let Some(new) = self.find(id).and_then(|tool| whole.get(tool.native.output..)) {
+            self.new_output(id, new, out);
+        }
     }
 
     /// A call ended. `clock` is the time if it means something.
-    pub(super) fn end(&mut self, id: &ToolId, ended: Ended, clock: Option<Timestamp>, out: &mut Step) {
-        let Some(tool) = self.calls.take(id.as_str()) else {
-            // The call was already closed: its end came after the end of its turn.
-            let mut data = Map::from_iter([("toolId".to_owned(), Value::from(id.as_str()))]);
-            data.extend(ended.result.map(|result| ("result".to_owned(), result)));
-            data.extend(ended.exit_code.map(|code| ("exitCode".to_owned(), code.into())));
-            out.events.push(note("lateToolResult", None, data));
-            return;
+    pub(super) fn ended(&mut self, id: &ToolId, ended: Ended, clock: Option<Timestamp>, out: &mut Step) {
+        let Some(mut tool) = self.take(id.as_str(), out) else {
+            let result = ended.result.filter(|result| !result.is_null()).map(without_nulls);
+            let exit_code = ended.exit_code.map(Value::from);
+            return Self::late(id.as_str(), [("result", result), ("exitCode", exit_code)], out);
         };
         let outcome = outcome(&tool, &ended);
-        let success = outcome == ToolOutcome::Completed;
-        if success {
-            out.events.extend(tool.changes.iter().cloned().map(EventKind::FileChanged));
-        }
-        if outcome == ToolOutcome::Denied {
-            let (tool_name, tool_id) = (tool.name.clone(), Some(tool.id.clone()));
-            self.denials.push(Denial { tool_name, tool_id, arguments: tool.arguments.clone() });
-        }
         let Ended { result, error, exit_code, duration_ms, .. } = ended;
         let said = match &result {
             Some(Value::String(text)) if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
         };
-        out.events.push(EventKind::ToolCompleted(ToolCompleted {
-            tool_id: tool.id,
-            success,
-            outcome,
-            error: (!success).then(|| error.or(said).unwrap_or_else(|| why(outcome, exit_code))),
-            result: result.filter(|_| success),
-            exit_code,
-            duration_ms: duration_ms.or_else(|| clock.map(|now| now.millis_since(tool.started))),
-        }));
+        let error = error.or(said).unwrap_or_else(|| why(outcome, exit_code));
+        let changes = std::mem::take(&mut tool.native.changes);
+        let end = ToolEnd { result, error: Some(error), exit_code, duration_ms, changes, ..ToolEnd::of(outcome) };
+        self.end(&tool, end, clock, out);
     }
 
-    /// Ends the calls that Codex forgot.
-    pub(super) fn close_forgotten(&mut self, which: Forgotten<'_>, clock: Option<Timestamp>, out: &mut Step) {
-        for tool in self.calls.take_if(|tool| which.is(tool)) {
-            let outcome = if tool.denied { ToolOutcome::Denied } else { ToolOutcome::Cancelled };
-            let error = match which {
-                Forgotten::Cancelled => "cancelled",
-                Forgotten::All | Forgotten::OfTurn | Forgotten::OfAgent(_) => {
-                    "the agent did not tell how this call ended"
-                }
-            };
-            out.events.push(EventKind::ToolCompleted(ToolCompleted {
-                duration_ms: clock.map(|now| now.millis_since(tool.started)),
-                tool_id: tool.id,
-                success: false,
-                outcome,
-                result: None,
-                error: Some(error.to_owned()),
-                exit_code: None,
-            }));
-        }
-        let left = self.calls.iter_mut().filter(|tool| which == Forgotten::OfTurn && tool.parent.is_none());
-        for tool in left.filter(|tool| !tool.runs_on) {
-            tool.runs_on = true;
+    /// Ends the calls of which Codex reports no end.
+    pub(super) fn close_unended(&mut self, which: Unended<'_>, clock: Option<Timestamp>, out: &mut Step) {
+        let why = match which {
+            Unended::Cancelled => "cancelled",
+            Unended::All | Unended::OfTurn | Unended::OfAgent(_) => "the agent did not tell how this call ended",
+        };
+        self.close(|tool| which.selects(tool), NoEnd { why, why_denied: None }, clock, out);
+        let left = self.iter_mut().filter(|tool| which == Unended::OfTurn && tool.parent.is_none());
+        for tool in left.filter(|tool| !tool.native.runs_on) {
+            tool.native.runs_on = true;
             let message = Some("runs on in the background".to_owned());
             out.events.push(EventKind::ToolProgress(ToolProgress { message, ..ToolProgress::of(tool.id.clone()) }));
         }
     }
-
-    /// The calls that were refused since this was last asked.
-    pub(super) fn take_denials(&mut self) -> Vec<Denial> {
-        std::mem::take(&mut self.denials)
-    }
 }
-
 fn outcome(tool: &OpenTool, ended: &Ended) -> ToolOutcome {
     match ended.status.as_deref() {
         Some("declined" | "denied" | "rejected") => ToolOutcome::Denied,

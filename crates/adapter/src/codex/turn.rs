@@ -8,137 +8,32 @@ use multitap_process::Exit;
 use serde_json::Value;
 
 use super::decode::CodexCodec;
-use super::tools::Forgotten;
+use super::tools::Unended;
 use super::usage::Usage;
 use super::wire::Fields;
 use crate::codec::{End, Step};
-use crate::track::{self, Known};
+use crate::emit::{EndFacts, died};
 
-/// The turn that runs, and what Codex has that others have not.
-#[derive(Debug)]
-pub(super) struct Turns {
-    books: track::Turns,
-    /// Codex's own names of the turn that runs.
-    native: Native,
-    /// A prompt was handed over and its turn has not begun.
-    waiting: bool,
-    /// Codex's id of the turn that will begin, once it has said so.
-    announced: Option<String>,
-    /// An error that this turn already told; its end is not told as another.
-    told: Option<String>,
-    /// The last item that was an error, and its text.
-    error_item: Option<(String, String)>,
-    /// The last message of the turn.
-    text: Option<String>,
-    pub(super) usage: Usage,
-    /// Each turn is a process of its own, which counts its items from nought.
-    processes: bool,
-    /// The answer is to fit a schema.
-    structured: bool,
-}
-
+/// What Codex has for a turn beside what others have.
 #[derive(Debug, Default)]
-struct Native {
-    id: Option<String>,
-    /// The turn that it is part of, which is another one only in a review.
-    root: Option<String>,
+pub(super) struct TurnFacts {
+    /// Codex's id of the turn that runs.
+    pub(super) native_id: Option<String>,
+    /// Its id of the turn that this one is part of, which is another one only in a review.
+    pub(super) root_id: Option<String>,
+    /// Its id of the turn that will begin, once it has said so.
+    pub(super) announced: Option<String>,
+    /// The last item that was an error, and its text.
+    pub(super) error_item: Option<(String, String)>,
+    /// The last message of the turn.
+    pub(super) text: Option<String>,
+    pub(super) usage: Usage,
+    /// The answer is to fit a schema.
+    pub(super) structured: bool,
 }
 
-impl Default for Turns {
-    fn default() -> Self {
-        Self {
-            books: track::Turns::new(AgentType::Codex),
-            native: Native::default(),
-            waiting: false,
-            announced: None,
-            told: None,
-            error_item: None,
-            text: None,
-            usage: Usage::default(),
-            processes: false,
-            structured: false,
-        }
-    }
-}
-
-impl Turns {
-    /// For a session whose every turn is a process.
-    pub(super) fn of_processes(mut self) -> Self {
-        self.processes = true;
-        self
-    }
-
-    /// Answers are to fit a schema.
-    pub(super) fn structured(mut self, structured: bool) -> Self {
-        self.structured = structured;
-        self
-    }
-
-    /// A turn begins, unless one runs.
-    pub(super) fn begin(&mut self, native: Option<&str>, out: &mut Step) {
-        if self.books.is_open() {
-            if self.native.id.is_none() {
-                self.native.id = native.map(str::to_owned);
-            }
-            return;
-        }
-        self.waiting = false;
-        self.told = None;
-        self.text = None;
-        let id = native.map(str::to_owned).or(self.announced.take());
-        self.books.begin_as(id.clone().map(Into::into), None, out);
-        self.native = Native { id, root: None };
-    }
-
-    /// The turn under way is part of that one.
-    pub(super) fn is_part_of(&mut self, root: Option<String>) {
-        if self.books.is_open() {
-            self.native.root = root;
-        }
-    }
-
-    /// Whether Codex means the turn under way. One that is not told is it.
-    pub(super) fn is_current(&self, native: Option<&str>) -> bool {
-        let known = |known: &Option<String>| known.is_some() && known.as_deref() == native;
-        match self.books.is_open() {
-            true => native.is_none() || known(&self.native.id) || known(&self.native.root),
-            false => known(&self.announced),
-        }
-    }
-
-    pub(super) fn prompted(&mut self) {
-        self.waiting = true;
-        self.announced = None;
-    }
-
-    /// Codex says under which id the turn runs or will.
-    pub(super) fn announce(&mut self, native: Option<&str>) {
-        if !self.books.is_open() {
-            self.announced = native.map(str::to_owned);
-        } else if self.native.id.is_none() {
-            self.native.id = native.map(str::to_owned);
-        }
-    }
-
-    /// Whether there is work to cancel.
-    pub(super) fn is_busy(&self) -> bool {
-        self.books.is_open() || self.waiting
-    }
-
-    /// Codex's id of the turn under way, once it has begun: no interrupt is taken before.
-    pub(super) fn begun(&self) -> Option<&str> {
-        self.native.id.as_deref().filter(|_| self.books.is_open())
-    }
-
-    pub(super) fn cancel(&mut self) {
-        self.books.cancel();
-    }
-
-    /// Somebody wants the turn to end, whose id was not known then.
-    pub(super) fn is_cancelling(&self) -> bool {
-        self.books.is_cancelling()
-    }
-
+impl TurnFacts {
+    /// The agent said that.
     pub(super) fn said(&mut self, text: &str) {
         self.text = Some(text.to_owned());
     }
@@ -148,26 +43,74 @@ impl Turns {
         self.text.is_some()
     }
 
-    /// The name of the turn, where items are counted anew in each.
-    pub(super) fn scope(&self) -> Option<&str> {
-        self.books.id().filter(|_| self.processes).map(TurnId::as_str)
-    }
-
-    /// An item tells of an error; false if it did so before.
+    /// An item has an error. False if it had the same error before.
     pub(super) fn error_item(&mut self, id: &str, message: &str) -> bool {
         let new = (id.to_owned(), message.to_owned());
         let known = self.error_item.as_ref() == Some(&new);
         self.error_item = Some(new);
         !known
     }
+}
 
-    /// An error was told.
-    pub(super) fn error_told(&mut self, text: &str) {
-        self.told = Some(text.to_owned());
+impl CodexCodec {
+    /// A turn begins, unless one runs.
+    pub(super) fn begin_turn(&mut self, native: Option<&str>, out: &mut Step) {
+        let facts = &mut self.turn;
+        if self.emit.turns.is_open() {
+            facts.native_id = facts.native_id.take().or_else(|| native.map(str::to_owned));
+            return;
+        }
+        facts.text = None;
+        facts.native_id = native.map(str::to_owned).or(facts.announced.take());
+        facts.root_id = None;
+        self.emit.turns.waiting = 0;
+        self.emit.turns.reported = None;
+        self.emit.turns.begin_as(facts.native_id.clone().map(Into::into), None, out);
     }
 
-    fn was_told(&self, text: &str) -> bool {
-        self.told.as_deref() == Some(text)
+    /// The running turn is part of that one.
+    pub(super) fn turn_is_part_of(&mut self, root: Option<String>) {
+        if self.emit.turns.is_open() {
+            self.turn.root_id = root;
+        }
+    }
+
+    /// Whether Codex means the running turn. It does if it names none.
+    pub(super) fn is_current_turn(&self, native: Option<&str>) -> bool {
+        let is = |known: &Option<String>| known.is_some() && known.as_deref() == native;
+        match self.emit.turns.is_open() {
+            true => native.is_none() || is(&self.turn.native_id) || is(&self.turn.root_id),
+            false => is(&self.turn.announced),
+        }
+    }
+
+    /// A prompt went to Codex.
+    pub(super) fn prompted(&mut self) {
+        self.emit.turns.waiting = 1;
+        self.turn.announced = None;
+    }
+
+    /// Codex says under which id the turn runs or will.
+    pub(super) fn announce_turn(&mut self, native: Option<&str>) {
+        let facts = &mut self.turn;
+        if !self.emit.turns.is_open() {
+            facts.announced = native.map(str::to_owned);
+        } else if facts.native_id.is_none() {
+            facts.native_id = native.map(str::to_owned);
+        }
+    }
+
+    /// Codex's id of the running turn, once it has begun: it takes no interrupt before.
+    pub(super) fn begun_turn(&self) -> Option<&str> {
+        self.turn.native_id.as_deref().filter(|_| self.emit.turns.is_open())
+    }
+
+    /// An item's id in this session: a process for each turn counts its items anew.
+    pub(super) fn item_id(&self, id: &str) -> String {
+        match self.emit.turns.id().filter(|_| self.exec.is_some()) {
+            Some(turn) => format!("{turn}:{id}"),
+            None => id.to_owned(),
+        }
     }
 }
 
@@ -187,8 +130,8 @@ pub(super) struct Over {
 impl CodexCodec {
     /// The turn under way is over.
     pub(super) fn turn_over(&mut self, over: Over, now: Timestamp, out: &mut Step) {
-        if self.turns.waiting {
-            self.turns.begin(None, out);
+        if self.emit.turns.waiting > 0 {
+            self.begin_turn(None, out);
         }
         let status = match over.status.as_str() {
             "interrupted" | "cancelled" | "aborted" => TurnStatus::Cancelled,
@@ -198,31 +141,30 @@ impl CodexCodec {
         };
         let error = over.error.filter(|_| status == TurnStatus::Failed);
         if let Some(error) = &error
-            && !self.turns.was_told(&error.message)
+            && !self.emit.turns.was_reported(&error.message)
         {
             out.events.push(EventKind::Error(error.clone()));
         }
-        let forgotten = if status == TurnStatus::Cancelled { Forgotten::Cancelled } else { Forgotten::OfTurn };
-        self.close_turn_work(forgotten, now, out);
-        self.texts.turn_over();
-        let text = over.text.or(self.turns.text.take()).filter(|text| !text.is_empty());
+        let unended = if status == TurnStatus::Cancelled { Unended::Cancelled } else { Unended::OfTurn };
+        self.close_turn_work(unended, now, out);
+        self.emit.texts.turn_over();
+        let text = over.text.or(self.turn.text.take()).filter(|text| !text.is_empty());
         let text = text.filter(|_| status == TurnStatus::Completed);
         let structured =
-            text.as_deref().filter(|_| self.turns.structured).and_then(|text| serde_json::from_str(text).ok());
+            text.as_deref().filter(|_| self.turn.structured).and_then(|text| serde_json::from_str(text).ok());
         let turn = TurnEnd {
-            usage: over.usage.or_else(|| self.turns.usage.turn()),
+            usage: over.usage.or_else(|| self.turn.usage.turn()),
             duration_ms: over.duration_ms.or_else(|| self.turn_time(now)),
             text,
             error: error.map(|error| error.message),
             native_status: Some(over.status).filter(|word| word != CUT_OFF),
             structured_output: structured,
-            denials: self.tools.take_denials(),
-            message_id: self.turns.begun().map(MessageId::from),
+            denials: self.emit.tools.take_denials(),
+            message_id: self.begun_turn().map(MessageId::from),
             ..TurnEnd::of(status)
         };
-        self.turns.books.complete(turn, None, out);
-        self.turns.books.recovered();
-        self.turns.told = None;
+        self.emit.turns.complete(turn, None, out);
+        self.emit.turns.recovered();
         self.reviewing = false;
     }
 
@@ -233,10 +175,10 @@ impl CodexCodec {
     }
 
     /// Ends what must not outlive a turn: calls without an end, questions without an answer.
-    fn close_turn_work(&mut self, which: Forgotten<'_>, now: Timestamp, out: &mut Step) {
+    fn close_turn_work(&mut self, which: Unended<'_>, now: Timestamp, out: &mut Step) {
         let clock = self.session.clock(now);
-        self.tools.close_forgotten(which, clock, out);
-        self.questions.withdraw("the turn is over", |_| true, out);
+        self.emit.tools.close_unended(which, clock, out);
+        self.emit.questions.withdraw("the turn is over", |_| true, out);
     }
 
     /// An error, or word that Codex tries again.
@@ -247,47 +189,44 @@ impl CodexCodec {
             let (attempt, max_attempts) = attempt.unwrap_or((1, None));
             let reason = error.text("additionalDetails").map_or_else(|| reason(message), str::to_owned);
             let status_code = info(error).1;
-            self.texts.cut_off(out);
+            self.emit.texts.retract_unfinished(out);
             let retry = Retry { attempt, max_attempts, delay_ms: None, status_code, reason: Some(reason) };
             out.events.push(EventKind::Retry(retry));
             return;
         }
         out.events.push(EventKind::Error(failure(error)));
-        self.turns.error_told(message);
+        self.emit.turns.reported = Some(message.to_owned());
         if will_retry.is_none() {
-            self.turns.books.failed_for_good(message.to_owned());
+            self.emit.turns.failed_for_good(message.to_owned());
         }
     }
 
     pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
-        if !self.turns.is_busy() {
+        if !self.emit.turns.is_busy() {
             return;
         }
         let (status, error) = match end {
             End::Stopped(_) | End::InputEnded => ("interrupted", None),
-            End::Exited(_) if self.turns.is_cancelling() => ("interrupted", None),
-            End::Exited(exit) => {
-                ("failed", Some(lost(exit).unwrap_or_else(|| track::died(AgentType::Codex, exit, true))))
-            }
+            End::Exited(_) if self.emit.turns.is_cancelling() => ("interrupted", None),
+            End::Exited(exit) => ("failed", Some(lost(exit).unwrap_or_else(|| died(AgentType::Codex, exit, true)))),
             End::Broken { why, .. } => ("failed", Some(why.clone())),
         };
         self.turn_over(Over { status: status.to_owned(), error, ..Over::default() }, now, out);
     }
 
     pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
-        if self.turns.books.is_over() {
+        if self.emit.turns.is_over() {
             return;
         }
         self.session.release(out);
-        self.close_turn_work(Forgotten::All, now, out);
+        self.close_turn_work(Unended::All, now, out);
         let died = match end {
             End::Exited(exit) => lost(exit),
             End::Stopped(_) | End::Broken { .. } | End::InputEnded => None,
         };
-        let usage = if self.turns.is_busy() { self.turns.usage.turn() } else { None };
-        let announced = self.turns.announced.take().map(TurnId::from);
-        let known = Known { waiting: self.turns.waiting, announced, usage, died };
-        self.turns.books.end(end, known, None, out);
+        let usage = if self.emit.turns.is_busy() { self.turn.usage.turn() } else { None };
+        let announced = self.turn.announced.take().map(TurnId::from);
+        self.emit.turns.end(end, EndFacts { announced, usage, died }, None, out);
     }
 }
 

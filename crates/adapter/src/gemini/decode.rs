@@ -3,18 +3,16 @@
 use std::fmt;
 
 use multitap_event::{
-    AgentType, Command, EventKind, MessageId, Retry, Role, SessionStart, StatedConfig, SystemNote, SystemSubtype,
-    TextChunk, Timestamp,
+    AgentType, Command, EventKind, Retry, SessionStart, StatedConfig, SystemNote, SystemSubtype, Timestamp,
 };
 use serde_json::{Map, Value};
 
 use super::run::Runs;
-use super::tools::More;
 use super::turn::Spent;
 use super::wire::{Content, Init, Message, Retried};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
+use crate::emit::{Emitter, MessageStream, Voice};
 use crate::line::{typed, unrecognized};
-use crate::track::{Tools, Turns};
 
 /// How we drive it, in `sessionStarted`.
 const TRANSPORT: &str = "stream-json";
@@ -24,16 +22,12 @@ pub struct StreamCodec {
     pub(super) files: Box<dyn Files>,
     /// What its processes are started with; a recorded stream has none.
     pub(super) runs: Option<Runs>,
-    pub(super) turns: Turns,
-    pub(super) tools: Tools<More>,
+    pub(super) emit: Emitter,
+    pub(super) messages: MessageStream,
     pub(super) spent: Spent,
     started: bool,
     pub(super) native_id: Option<String>,
     model: Option<String>,
-    /// The message under way: its number in the turn, and what was said of it.
-    message: u64,
-    message_id: Option<MessageId>,
-    said: String,
     /// How many calls came whole.
     pub(super) calls: u64,
 }
@@ -50,15 +44,12 @@ impl StreamCodec {
         Self {
             files: Box::new(NoFiles),
             runs: None,
-            turns: Turns::new(AgentType::Gemini),
-            tools: Tools::default(),
+            emit: Emitter::new(AgentType::Gemini),
+            messages: MessageStream::default(),
             spent: Spent::default(),
             started: false,
             native_id: None,
             model: None,
-            message: 0,
-            message_id: None,
-            said: String::new(),
             calls: 0,
         }
     }
@@ -136,7 +127,7 @@ impl StreamCodec {
         if let Some(runs) = &mut self.runs {
             runs.begun = true;
         }
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
     }
 
     /// Tells `sessionStarted`, once.
@@ -163,7 +154,7 @@ impl StreamCodec {
     /// Something of a turn comes; a recording may lack its beginning.
     pub(super) fn at_work(&mut self, now: Timestamp, out: &mut Step) {
         self.start(out);
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
     }
 
     fn message(&mut self, message: Message, now: Timestamp, out: &mut Step) {
@@ -177,36 +168,12 @@ impl StreamCodec {
     fn speech(&mut self, content: String, is_partial: bool, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
         // Some versions end a message that came in pieces with the whole of it.
-        if content.is_empty() || (!is_partial && content == self.said) {
+        if content.is_empty() || (!is_partial && self.messages.is(&content)) {
             return;
         }
-        if self.said.is_empty() {
-            self.message += 1;
-            self.message_id = Some(format!("turn-{}:{}", self.turns.count(), self.message).into());
-        }
-        if is_partial {
-            self.said.push_str(&content);
-        } else {
-            self.said.clone_from(&content);
-        }
-        out.events.push(EventKind::TextChunk(TextChunk {
-            content,
-            is_partial,
-            role: Some(Role::Assistant),
-            message_id: self.message_id.clone(),
-            parent_tool_id: None,
-        }));
-    }
-
-    /// Something else happened; what is said next is another message.
-    pub(super) fn pause(&mut self) {
-        self.said.clear();
-    }
-
-    /// What was said last in the turn.
-    pub(super) fn closing_words(&mut self) -> Option<String> {
-        self.message = 0;
-        Some(std::mem::take(&mut self.said)).filter(|text| !text.is_empty())
+        let id = self.messages.id(Voice::Speech, None, self.emit.turns.count());
+        self.messages.said(&content, is_partial);
+        out.events.push(Voice::Speech.event(content, is_partial, Some(id), None));
     }
 
     fn retry(&mut self, retried: Retried, now: Timestamp, out: &mut Step) {

@@ -89,8 +89,8 @@ impl StreamCodec {
             Command::Prompt(prompt) => self.prompt(&prompt, now, out),
             // Never asked: the link says that it cannot.
             Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
-            Command::Cancel if self.turns.is_open() => {
-                self.turns.cancel();
+            Command::Cancel if self.emit.turns.is_open() => {
+                self.emit.turns.cancel();
                 out.stop = true;
             }
             Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
@@ -125,12 +125,13 @@ impl StreamCodec {
 
     /// Begins a turn by starting its process. The prompt goes to its stdin: it may be longer than an argument can be.
     fn prompt(&mut self, prompt: &Prompt, now: Timestamp, out: &mut Step) {
-        self.turns.begin(now, out);
+        self.emit.turns.begin(now, out);
         if !prompt.images.is_empty() {
             let why = unsupported("pictures in a prompt", "without ACP it takes text only").to_string();
             out.events.push(EventKind::Error(refused(&why)));
             let turn = TurnEnd { error: Some(why), ..TurnEnd::of(TurnStatus::Failed) };
-            self.turns.complete(turn, self.clock(now), out);
+            let clock = self.clock(now);
+            self.emit.turns.complete(turn, clock, out);
             return;
         }
         let (Some(runs), Some(id)) = (&self.runs, &self.native_id) else { return };

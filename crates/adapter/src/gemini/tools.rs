@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use multitap_event::{
-    EventKind, FileChange, FileChangeType, Timestamp, TodoItem, TodoList, TodoStatus, ToolCompleted, ToolOutcome,
-};
+use multitap_event::{FileChange, FileChangeType, Timestamp, TodoItem, TodoList, TodoStatus, ToolOutcome};
 use serde_json::Value;
 
 use super::decode::{StreamCodec, text_of};
@@ -12,67 +10,48 @@ use super::name;
 use super::wire::{Failure, ToolCall, ToolResult, ToolUse};
 use crate::codec::Step;
 use crate::diff;
-use crate::track::OpenTool;
-
-/// What is kept beside an open call: nothing.
-pub(super) type More = ();
+use crate::emit::{OpenTool, ToolEnd};
 
 impl StreamCodec {
     pub(super) fn tool_use(&mut self, call: ToolUse, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
-        self.pause();
+        self.messages.pause();
         let arguments = call.parameters.unwrap_or_default();
-        self.tools.begin(OpenTool {
-            id: call.tool_id.as_str().into(),
-            kind: name::kind(&call.tool_name),
-            title: Some(name::title(&call.tool_name, &arguments)),
-            server: name::mcp(&call.tool_name, None).map(|(server, _)| server.to_owned()),
-            name: call.tool_name,
-            arguments,
-            parent: None,
-            started: now,
-            denied: false,
-            told: false,
-            more: (),
-        });
-        self.tools.tell(&call.tool_id, out);
+        let title = Some(name::title(&call.tool_name, &arguments));
+        self.emit.tools.start(OpenTool { title, arguments, ..open_tool(&call.tool_id, &call.tool_name, now) }, out);
     }
 
     pub(super) fn tool_result(&mut self, result: ToolResult, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
-        self.pause();
+        self.messages.pause();
         let success = result.status != "error";
-        let tool = self.tools.take(&result.tool_id, out);
-        if tool.is_none() && !self.tools.ends_unbegun(&result.tool_id) {
-            return;
-        }
+        let tool = self.emit.tools.take(&result.tool_id, out);
         let said = result.output.as_ref().map(text_of).filter(|text| !text.is_empty());
-        if let Some(tool) = tool.as_ref().filter(|_| success) {
-            out.events.extend(change(tool, said.as_deref(), self).map(EventKind::FileChanged));
-            out.events.extend(todos(tool).map(EventKind::TodoList));
-        }
-        let error = result.error.unwrap_or_default();
-        let outcome = match error.kind.as_deref() {
+        let Failure { kind, message } = result.error.unwrap_or_default();
+        let outcome = match kind.as_deref() {
             _ if success => ToolOutcome::Completed,
             Some("policy_violation" | "permission_denied") => ToolOutcome::Denied,
-            _ if self.turns.is_cancelling() => ToolOutcome::Cancelled,
+            _ if self.emit.turns.is_cancelling() => ToolOutcome::Cancelled,
             _ => ToolOutcome::Failed,
         };
-        if let Some(tool) = tool.as_ref().filter(|_| outcome == ToolOutcome::Denied) {
-            self.tools.refused(tool);
+        let done = tool.as_ref().filter(|_| success);
+        let end = ToolEnd {
+            changes: done.and_then(|tool| change(tool, said.as_deref(), self)).into_iter().collect(),
+            todos: done.and_then(todos),
+            error: Some(message.or(said).or(kind).unwrap_or_else(|| "the agent did not say why".to_owned())),
+            result: result.output,
+            ..ToolEnd::of(outcome)
+        };
+        match tool {
+            Some(tool) => {
+                let clock = self.clock(now);
+                self.emit.tools.end(&tool, end, clock, out);
+            }
+            // A late result of a call that is over already says nothing new.
+            None => {
+                self.emit.tools.end_unbegun(&result.tool_id, end, out);
+            }
         }
-        out.events.push(EventKind::ToolCompleted(ToolCompleted {
-            tool_id: result.tool_id.into(),
-            success,
-            outcome,
-            error: (!success).then(|| {
-                let Failure { kind, message } = error;
-                message.or(said).or(kind).unwrap_or_else(|| "the agent did not say why".to_owned())
-            }),
-            result: result.output.filter(|_| success),
-            exit_code: None,
-            duration_ms: tool.and_then(|tool| Some(self.clock(now)?.millis_since(tool.started))),
-        }));
     }
 
     /// Call and result in one line.
@@ -96,8 +75,14 @@ impl StreamCodec {
     }
 }
 
+/// A call that begins, with what its name says.
+pub(super) fn open_tool(id: &str, tool: &str, now: Timestamp) -> OpenTool<()> {
+    let server = name::mcp(tool, None).map(|(server, _)| server.to_owned());
+    OpenTool { server, ..OpenTool::new(id, tool, name::kind(tool), now) }
+}
+
 /// The change that a file tool made. Gemini shows none here: it is put together from the call.
-fn change(tool: &OpenTool<More>, said: Option<&str>, codec: &StreamCodec) -> Option<FileChange> {
+fn change(tool: &OpenTool<()>, said: Option<&str>, codec: &StreamCodec) -> Option<FileChange> {
     let text = |key: &str| tool.arguments.get(key).and_then(Value::as_str);
     let path = text("file_path").or(text("absolute_path"))?;
     let (before, after, created) = match tool.name.as_str() {
@@ -128,7 +113,7 @@ fn change(tool: &OpenTool<More>, said: Option<&str>, codec: &StreamCodec) -> Opt
 }
 
 /// The plan that `write_todos` wrote.
-pub(super) fn todos(tool: &OpenTool<More>) -> Option<TodoList> {
+pub(super) fn todos(tool: &OpenTool<()>) -> Option<TodoList> {
     if tool.name != "write_todos" {
         return None;
     }

@@ -10,20 +10,18 @@ use multitap_process::Exit;
 use super::decode::{StreamCodec, text_of};
 use super::wire::{Done, Tokens, Trouble};
 use crate::codec::{End, Step};
-use crate::track::{Forgotten, Known};
+use crate::emit::{DENIED, EndFacts, NoEnd};
 
-/// What the session has used so far, and the trouble of the turn that runs.
+/// What the session has used so far.
 #[derive(Debug, Default)]
 pub(super) struct Spent {
     models: BTreeMap<String, ModelUsage>,
-    /// An error that this turn already told.
-    trouble: Option<String>,
 }
 
 impl StreamCodec {
     pub(super) fn result(&mut self, done: Done, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
-        let told = self.spent.trouble.take();
+        let told = self.emit.turns.reported.take();
         let failure = done.error.unwrap_or_default();
         let (status, why) = match done.status.as_str() {
             "success" if told.is_none() => (TurnStatus::Completed, None),
@@ -44,7 +42,7 @@ impl StreamCodec {
             let sum = self.spent.models.entry(model.clone()).or_default();
             sum.usage = sum.usage.plus(usage(tokens));
         }
-        let text = self.closing_words().filter(|_| status == TurnStatus::Completed);
+        let text = self.messages.closing_words().filter(|_| status == TurnStatus::Completed);
         let turn = TurnEnd {
             usage: stats.as_ref().map(|stats| usage(&stats.tokens)),
             // A turn that failed is told to have taken no time.
@@ -70,47 +68,55 @@ impl StreamCodec {
         }
         out.events.push(EventKind::Error(error));
         if self.runs.is_none() {
-            self.turns.failed_for_good(message.clone());
+            self.emit.turns.failed_for_good(message.clone());
         }
-        self.spent.trouble = Some(message);
+        self.emit.turns.reported = Some(message);
     }
 
     fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
-        self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
-        let turn = TurnEnd { denials: self.tools.take_denials(), ..turn };
-        self.turns.complete(turn, self.clock(now), out);
+        self.close_tools(now, out);
+        self.messages.turn_over();
+        let turn = TurnEnd { denials: self.emit.tools.take_denials(), ..turn };
+        let clock = self.clock(now);
+        self.emit.turns.complete(turn, clock, out);
     }
 
     pub(super) fn process_over(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
-        if !self.turns.is_open() {
+        if !self.emit.turns.is_open() {
             return;
         }
         let (status, error) = match end {
             End::Stopped(_) => (TurnStatus::Cancelled, None),
             End::Broken { why, .. } => (TurnStatus::Interrupted, Some(why.clone())),
-            End::Exited(_) if self.turns.is_cancelling() => (TurnStatus::Cancelled, None),
+            End::Exited(_) if self.emit.turns.is_cancelling() => (TurnStatus::Cancelled, None),
             End::Exited(exit) => {
                 let error = died(exit);
-                let early = error.kind != AgentErrorKind::ProcessExitError || self.spent.trouble.is_some();
+                let early = error.kind != AgentErrorKind::ProcessExitError || self.emit.turns.reported.is_some();
                 (if early { TurnStatus::Failed } else { TurnStatus::Interrupted }, Some(error))
             }
             End::InputEnded => (TurnStatus::Interrupted, None),
         };
-        let told = self.spent.trouble.take();
+        let told = self.emit.turns.reported.take();
         let why = told.clone().or_else(|| error.as_ref().map(|error| error.message.clone()));
         if let Some(error) = error.filter(|_| told.is_none()) {
             out.events.push(EventKind::Error(error));
         }
-        self.closing_words();
         self.turn_over(TurnEnd { error: why, ..TurnEnd::of(status) }, now, out);
     }
 
     pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {
-        if self.turns.is_over() {
+        if self.emit.turns.is_over() {
             return;
         }
-        self.tools.close(Forgotten::All, self.turns.why_no_end(), self.clock(now), out);
-        self.turns.end(end, Known::default(), self.clock(now), out);
+        self.close_tools(now, out);
+        let clock = self.clock(now);
+        self.emit.turns.end(end, EndFacts::default(), clock, out);
+    }
+
+    fn close_tools(&mut self, now: Timestamp, out: &mut Step) {
+        let no_end = NoEnd { why: self.emit.turns.why_no_end(), why_denied: Some(DENIED) };
+        let clock = self.clock(now);
+        self.emit.tools.close(|_| true, no_end, clock, out);
     }
 }
 

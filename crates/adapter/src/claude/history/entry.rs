@@ -113,7 +113,7 @@ impl Stored {
             return Whose::Agent(call.clone());
         }
         let above = entry.parent_uuid.as_ref().and_then(|parent| self.sidechain.get(parent)).cloned();
-        let by_prompt = || self.codec.tools.agent_told(&entry.text()).map(|tool| tool.id.as_str().to_owned());
+        let by_prompt = || self.codec.emit.tools.agent_with(&entry.text()).map(|tool| tool.id.as_str().to_owned());
         let Some(call) = above.or_else(by_prompt) else { return Whose::Unknown };
         if file > 0
             && let Some(known) = self.agents.get_mut(file)
@@ -151,7 +151,7 @@ impl Stored {
         let results = read.message.content.iter().filter_map(|block| block.tool_use_id.clone()).collect::<Vec<_>>();
         if entry.permission_decision.as_ref().is_some_and(|decision| decision.decision == "reject") {
             results.iter().for_each(|id| {
-                self.codec.tools.deny(id);
+                self.codec.emit.tools.deny(id);
             });
         }
         if parent.is_some() || !results.is_empty() {
@@ -162,7 +162,7 @@ impl Stored {
             if let (Some(launched), [call]) = (&entry.tool_use_result, results.as_slice())
                 && launched.is_async
             {
-                self.codec.tools.task_began(&launched.agent_id, call, true);
+                self.codec.background.task_began(&launched.agent_id, call, true);
             }
             let synthetic = parent.is_none() || entry.is_meta;
             let read = User { parent_tool_use_id: parent, is_synthetic: Some(synthetic), ..read };
@@ -176,7 +176,7 @@ impl Stored {
             self.turn.origin = Some(origin.kind.clone());
             let text = entry.text();
             if let Some(task) = inside(text.trim(), "task-id") {
-                self.codec.tools.task_ended(task.trim());
+                self.codec.background.task_ended(task.trim());
             }
             let summary = one_line(inside(text.trim(), "summary").unwrap_or(&text));
             let data = Map::from_iter([("content".to_owned(), text.into())]);
@@ -191,7 +191,7 @@ impl Stored {
     fn typed(&mut self, entry: &Entry, blocks: &[Block], at: Timestamp, told: &mut Told, out: &mut Step) {
         match typed(&entry.text()) {
             Typed::Stopped => {
-                self.turn.stopped = self.codec.turns.is_open();
+                self.turn.stopped = self.codec.emit.turns.is_open();
                 self.turn.at = Some(at);
             }
             Typed::Printed(text) => self.printed(text, at, out),

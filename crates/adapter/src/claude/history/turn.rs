@@ -30,29 +30,29 @@ pub(super) struct Turn {
 
 impl Stored {
     pub(super) fn begin_turn(&mut self, at: Timestamp, out: &mut Step) {
-        if !self.codec.turns.is_open() {
+        if !self.codec.emit.turns.is_open() {
             self.turn = Turn { began: Some(at), ..Turn::default() };
-            self.codec.turns.begin(out);
+            self.codec.begin_turn(out);
         }
         self.turn.at = Some(at);
     }
 
     /// Tells the end of the turn, at the time of the last that belonged to it.
     pub(super) fn end_turn(&mut self, at: Timestamp) -> Option<(Timestamp, Step)> {
-        if !self.codec.turns.is_open() {
+        if !self.codec.emit.turns.is_open() {
             return None;
         }
         let mut turn = std::mem::take(&mut self.turn);
         turn.count();
         let at = turn.at.unwrap_or(at);
-        let error = self.codec.turns.trouble().map(str::to_owned);
+        let error = self.codec.emit.turns.reported.clone();
         let status = match &error {
             _ if turn.stopped => TurnStatus::Cancelled,
             Some(_) => TurnStatus::Failed,
-            None if turn.at_rest && !self.codec.tools.any_open() => TurnStatus::Completed,
+            None if turn.at_rest && !self.codec.emit.tools.any_of_main() => TurnStatus::Completed,
             None => TurnStatus::Interrupted,
         };
-        let (cost_usd, total_cost_usd) = self.codec.turns.cost(self.cost.take(), None);
+        let (cost_usd, total_cost_usd) = self.codec.turn.cost(self.cost.take(), None);
         let mut out = Step::default();
         let end = TurnEnd {
             usage: turn.used,

@@ -9,28 +9,27 @@ use std::io;
 use std::path::Path;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Draft, EventKind, Image, MessageId, Reasoning, Role, SessionStart,
-    StatedConfig, SystemNote, TextChunk, Timestamp, TokenUsage, TurnEnd, TurnStatus, UserMessage,
+    AgentError, AgentErrorKind, AgentType, Draft, EventKind, Image, MessageId, SessionStart, StatedConfig, Timestamp,
+    TokenUsage, TurnEnd, TurnStatus, UserMessage,
 };
 use serde_json::{Map, Value};
 
 use super::wire::{Record, ToolCall, text_of};
 use crate::codec::{End, Step};
+use crate::emit::{DENIED, Emitter, EndFacts, NoEnd, Voice, note};
 use crate::history::file::Lines;
 use crate::history::{Entries, StoredSession, Told};
 use crate::line::unrecognized;
-use crate::track::{self, Forgotten, Tools, Turns};
 
 /// Not driven at all: read from a file.
 const STORED: &str = "stored";
 /// Why a call has no end.
-const NO_END: &str = "the agent did not tell how this call ended";
+const NO_END: NoEnd<'_> = NoEnd { why: "the agent did not tell how this call ended", why_denied: Some(DENIED) };
 
 /// A conversation in Gemini's store.
 pub(crate) struct Stored {
     session: StoredSession,
-    turns: Turns,
-    pub(super) tools: Tools<()>,
+    pub(super) emit: Emitter,
     /// What was told of each message.
     messages: HashMap<String, Known>,
     /// Calls whose end was told.
@@ -64,8 +63,7 @@ impl Stored {
     pub(crate) fn new(session: &StoredSession) -> Self {
         Self {
             session: session.clone(),
-            turns: Turns::new(AgentType::Gemini),
-            tools: Tools::default(),
+            emit: Emitter::new(AgentType::Gemini),
             messages: HashMap::new(),
             ended: HashSet::new(),
             nameless: 0,
@@ -75,23 +73,23 @@ impl Stored {
     }
 
     pub(super) fn begin_turn(&mut self, at: Timestamp, out: &mut Step) {
-        if !self.turns.is_open() {
+        if !self.emit.turns.is_open() {
             self.turn = Turn::default();
-            self.turns.begin(at, out);
+            self.emit.turns.begin(at, out);
         }
         self.turn.at = Some(at);
     }
 
     /// Tells the end of the turn, at the time of the last that belonged to it.
     fn end_turn(&mut self, told: &mut Vec<Draft>) {
-        if !self.turns.is_open() {
+        if !self.emit.turns.is_open() {
             return;
         }
         let turn = std::mem::take(&mut self.turn);
         let at = turn.at.unwrap_or_else(|| Timestamp::from_millis(0));
         let mut out = Step::default();
-        let open = !self.tools.is_empty();
-        self.tools.close(Forgotten::All, NO_END, Some(at), &mut out);
+        let open = !self.emit.tools.is_empty();
+        self.emit.tools.close(|_| true, NO_END, Some(at), &mut out);
         let status = match &turn.error {
             Some(_) => TurnStatus::Failed,
             None if turn.at_rest && !open => TurnStatus::Completed,
@@ -101,10 +99,10 @@ impl Stored {
             usage: turn.used,
             text: turn.words.filter(|_| status == TurnStatus::Completed),
             error: turn.error,
-            denials: self.tools.take_denials(),
+            denials: self.emit.tools.take_denials(),
             ..TurnEnd::of(status)
         };
-        self.turns.complete(end, Some(at), &mut out);
+        self.emit.turns.complete(end, Some(at), &mut out);
         told.extend(out.events.into_iter().map(|kind| Draft::new(at, kind)));
     }
 
@@ -119,8 +117,7 @@ impl Stored {
             self.end_turn(&mut told.before);
             let data = Map::from_iter([("messageId".to_owned(), id.as_str().into())]);
             let message = "the conversation goes on from before this message".to_owned();
-            let note = SystemNote { subtype: "rewound".to_owned(), message: Some(message), data };
-            told.own.push(Draft::new(at, EventKind::System(note)));
+            told.own.push(Draft::new(at, note("rewound", Some(message), data)));
         }
         if record.speaker.is_some() {
             self.message(record, at, told);
@@ -151,7 +148,7 @@ impl Stored {
             Some(word) if !self.messages.contains_key(&id) => {
                 self.messages.entry(id).or_default();
                 let (message, data) = (Some(message.text()).filter(|text| !text.is_empty()), Map::new());
-                out.events.push(EventKind::System(SystemNote { subtype: word.to_owned(), message, data }));
+                out.events.push(note(word, message, data));
             }
             _ => {}
         }
@@ -207,14 +204,10 @@ impl Stored {
                 (subject, description) => format!("**{subject}**\n{description}"),
             };
             let message_id = Some(MessageId::from(format!("{id}:thought")));
-            let reasoning = Reasoning { content, is_partial: false, message_id, parent_tool_id: None };
-            out.events.push(EventKind::Reasoning(reasoning));
+            out.events.push(Voice::Thought.event(content, false, message_id, None));
         }
         if !more.is_empty() {
-            let (role, message_id) = (Some(Role::Assistant), Some(MessageId::from(id)));
-            let (content, parent_tool_id) = (more.to_owned(), None);
-            let chunk = TextChunk { content, is_partial: false, role, message_id, parent_tool_id };
-            out.events.push(EventKind::TextChunk(chunk));
+            out.events.push(Voice::Speech.event(more.to_owned(), false, Some(MessageId::from(id)), None));
             self.turn.words = Some(text.clone());
         }
         if is_news {
@@ -284,8 +277,8 @@ impl Entries for Stored {
     fn end(&mut self, at: Timestamp, told: &mut Told) {
         self.end_turn(&mut told.before);
         let mut out = Step::default();
-        self.tools.close(Forgotten::All, NO_END, Some(at), &mut out);
-        self.turns.end(End::InputEnded, track::Known::default(), Some(at), &mut out);
+        self.emit.tools.close(|_| true, NO_END, Some(at), &mut out);
+        self.emit.turns.end(End::InputEnded, EndFacts::default(), Some(at), &mut out);
         told.own(at, out);
     }
 }

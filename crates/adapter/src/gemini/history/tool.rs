@@ -1,6 +1,6 @@
 //! Tool calls in a stored conversation: with their results, or as an answer without a call.
 
-use multitap_event::{EventKind, FileChange, FileChangeType, Timestamp, ToolCompleted, ToolOutcome};
+use multitap_event::{FileChange, FileChangeType, Timestamp, ToolOutcome};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
@@ -8,9 +8,9 @@ use super::record::Stored;
 use super::wire::{FileDisplay, ToolCall};
 use crate::codec::Step;
 use crate::diff;
+use crate::emit::{OpenTool, ToolEnd};
 use crate::gemini::name;
-use crate::gemini::tools::todos;
-use crate::track::OpenTool;
+use crate::gemini::tools::{open_tool, todos};
 
 impl Stored {
     pub(super) fn call(&mut self, call: &ToolCall, at: Timestamp, out: &mut Step) {
@@ -20,20 +20,9 @@ impl Stored {
         self.begin_turn(at, out);
         (self.turn.words, self.turn.at_rest) = (None, false);
         let title = name::title(&call.name, &call.args);
-        self.tools.begin(OpenTool {
-            id: call.id.as_str().into(),
-            kind: name::kind(&call.name),
-            title: Some(call.description.clone().filter(|title| !title.is_empty()).unwrap_or(title)),
-            server: name::mcp(&call.name, None).map(|(server, _)| server.to_owned()),
-            name: call.name.clone(),
-            arguments: call.args.clone(),
-            parent: None,
-            started: at,
-            denied: false,
-            told: false,
-            more: (),
-        });
-        self.tools.tell(&call.id, out);
+        let title = Some(call.description.clone().filter(|title| !title.is_empty()).unwrap_or(title));
+        let tool = OpenTool { title, arguments: call.args.clone(), ..open_tool(&call.id, &call.name, at) };
+        self.emit.tools.start(tool, out);
         let outcome = match call.status.as_str() {
             "success" => ToolOutcome::Completed,
             "error" => ToolOutcome::Failed,
@@ -76,26 +65,17 @@ impl Stored {
         at: Timestamp,
         out: &mut Step,
     ) {
-        let Some(tool) = self.tools.take(id, out) else { return };
+        let Some(tool) = self.emit.tools.take(id, out) else { return };
         self.ended.insert(id.to_owned());
-        if outcome == ToolOutcome::Denied {
-            self.tools.refused(&tool);
-        }
-        let success = outcome == ToolOutcome::Completed;
-        if success {
-            out.events.extend(change.map(EventKind::FileChanged));
-            out.events.extend(todos(&tool).map(EventKind::TodoList));
-        }
-        let (result, error) = if success { (said, None) } else { (None, said) };
-        out.events.push(EventKind::ToolCompleted(ToolCompleted {
-            tool_id: tool.id,
-            success,
-            outcome,
-            error: error.or_else(|| (!success).then(|| "the agent did not say why".to_owned())),
-            result: result.map(Value::from),
-            exit_code: None,
+        let end = ToolEnd {
+            result: said.clone().map(Value::from),
+            error: Some(said.unwrap_or_else(|| "the agent did not say why".to_owned())),
             duration_ms: Some(at.millis_since(tool.started)).filter(|millis| *millis > 0),
-        }));
+            changes: change.into_iter().collect(),
+            todos: todos(&tool),
+            ..ToolEnd::of(outcome)
+        };
+        self.emit.tools.end(&tool, end, None, out);
     }
 }
 

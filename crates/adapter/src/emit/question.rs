@@ -1,52 +1,56 @@
-//! The questions without an answer.
+//! Open questions.
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, Choice, Decide, EventKind, Question, Withdrawal};
 
 use crate::codec::Step;
 
-/// Questions of one agent. `N` is what the agent needs to hear to take an answer.
+/// Open questions of one agent. `N` is what its codec needs to send an answer.
 #[derive(Debug)]
 pub(crate) struct Questions<N> {
-    open: Vec<Open<N>>,
+    agent: AgentType,
+    open: Vec<OpenQuestion<N>>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Open<N> {
+pub(crate) struct OpenQuestion<N> {
     pub(crate) question: Question,
     pub(crate) native: N,
 }
 
-impl<N> Default for Questions<N> {
-    fn default() -> Self {
-        Self { open: Vec::new() }
-    }
-}
-
 impl<N> Questions<N> {
-    /// Tells a question and keeps it open.
+    pub(crate) fn new(agent: AgentType) -> Self {
+        Self { agent, open: Vec::new() }
+    }
+
+    /// Emits a question and keeps it open.
     pub(crate) fn ask(&mut self, question: Question, native: N, out: &mut Step) {
         out.events.push(EventKind::PermissionAsked(question.clone()));
-        self.open.push(Open { question, native });
+        self.open.push(OpenQuestion { question, native });
     }
 
-    /// The question that an answer is to, and the choice it makes, if it fits; else why it does not count.
-    pub(crate) fn answered(&self, decide: &Decide, agent: AgentType) -> Result<(&Open<N>, &Choice), AgentError> {
+    /// The question that an answer is for and the choice it makes, if it fits; else why it does not count.
+    pub(crate) fn answered(&self, decide: &Decide) -> Result<(&OpenQuestion<N>, &Choice), AgentError> {
         let id = &decide.question_id;
-        let refused = |why: String| AgentError::new(AgentErrorKind::ProtocolError, why).of(agent);
+        let refused = |why: String| AgentError::new(AgentErrorKind::ProtocolError, why).of(self.agent);
         let open = self.open.iter().find(|open| open.question.question_id == *id);
         let open = open.ok_or_else(|| refused(format!("there is no open question {id}")))?;
         let choice = open.question.check(decide).map_err(|why| refused(why.to_string()))?;
         Ok((open, choice))
     }
 
-    /// The answer was handed on.
+    /// The answer went to the agent.
     pub(crate) fn settle(&mut self, decide: &Decide) {
         self.open.retain(|open| open.question.question_id != decide.question_id);
     }
 
-    /// Takes back those that `moot` picks, and gives them back.
-    pub(crate) fn withdraw(&mut self, reason: &str, moot: impl Fn(&Open<N>) -> bool, out: &mut Step) -> Vec<Open<N>> {
-        let gone: Vec<Open<N>> = self.open.extract_if(.., |open| moot(open)).collect();
+    /// Withdraws those that `is_moot` selects, and returns them.
+    pub(crate) fn withdraw(
+        &mut self,
+        reason: &str,
+        is_moot: impl Fn(&OpenQuestion<N>) -> bool,
+        out: &mut Step,
+    ) -> Vec<OpenQuestion<N>> {
+        let gone: Vec<OpenQuestion<N>> = self.open.extract_if(.., |open| is_moot(open)).collect();
         for open in &gone {
             let (question_id, reason) = (open.question.question_id.clone(), Some(reason.to_owned()));
             out.events.push(EventKind::PermissionWithdrawn(Withdrawal { question_id, reason }));
@@ -54,7 +58,7 @@ impl<N> Questions<N> {
         gone
     }
 
-    /// A tool ended although somebody was still asked about it: the answer came from elsewhere.
+    /// A tool call ended although somebody was still asked about it: the answer came from elsewhere.
     pub(crate) fn withdraw_about(&mut self, tool: &str, out: &mut Step) {
         self.withdraw("the agent went on without an answer from here", |open| open.is_about(tool), out);
     }
@@ -65,7 +69,7 @@ impl<N> Questions<N> {
     }
 }
 
-impl<N> Open<N> {
+impl<N> OpenQuestion<N> {
     fn is_about(&self, tool: &str) -> bool {
         self.question.tool_id.as_ref().is_some_and(|id| id.as_str() == tool)
     }

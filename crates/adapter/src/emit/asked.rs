@@ -10,9 +10,9 @@ const UNANSWERED: usize = 64;
 /// An agent reports a new value in its answer, in a notification before the answer, or in both. The first report is the
 /// confirmation and is emitted, also if the value is not new; the second one is not.
 #[derive(Debug, Default)]
-pub(crate) struct Awaited(VecDeque<String>);
+pub(crate) struct AskedValues(VecDeque<String>);
 
-impl Awaited {
+impl AskedValues {
     pub(crate) fn ask(&mut self, value: &str) {
         if self.0.len() == UNANSWERED {
             self.0.pop_front();
@@ -22,7 +22,7 @@ impl Awaited {
 
     /// The agent reports or refuses that value: whether somebody waits for it.
     pub(crate) fn answered(&mut self, value: &str) -> bool {
-        let at = self.0.iter().position(|awaited| awaited == value);
+        let at = self.0.iter().position(|asked| asked == value);
         at.and_then(|at| self.0.remove(at)).is_some()
     }
 }

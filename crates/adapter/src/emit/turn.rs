@@ -1,4 +1,4 @@
-//! The turn that runs, what the ones before it came to, and the end of it all.
+//! The turn that runs, what the turns before it used, and the end of the session.
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, EventKind, SessionEnd, SessionEndReason, Timestamp, TokenUsage, TurnEnd,
@@ -14,6 +14,10 @@ pub(crate) struct Turns {
     count: u64,
     open: Option<OpenTurn>,
     cancelling: bool,
+    /// Prompts that went to the agent and whose turn has not begun.
+    pub(crate) waiting: u32,
+    /// The error that was reported in this turn; its end does not report it again.
+    pub(crate) reported: Option<String>,
     /// How the last turn ended, and why if it failed.
     last: Option<(TurnStatus, Option<String>)>,
     used: Option<TokenUsage>,
@@ -25,18 +29,16 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct OpenTurn {
     id: TurnId,
-    /// Not known of a turn that the agent itself times.
+    /// `None` if the agent itself times the turn.
     started: Option<Timestamp>,
 }
 
-/// What a codec knows better of the end of a session.
+/// What a codec knows of the end of a session beside its exit.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
-    /// A prompt was handed over and its turn has not begun; it ends all the same.
-    pub(crate) waiting: bool,
-    /// The agent's name for that turn, if it has said it.
+pub(crate) struct EndFacts {
+    /// The agent's name for the turn of a prompt that waits, if it has said it.
     pub(crate) announced: Option<TurnId>,
-    /// What the turn has used that was cut off.
+    /// What the interrupted turn has used.
     pub(crate) usage: Option<TokenUsage>,
     /// Why the program died, if that is what it did.
     pub(crate) died: Option<AgentError>,
@@ -44,7 +46,18 @@ pub(crate) struct Known {
 
 impl Turns {
     pub(crate) fn new(agent: AgentType) -> Self {
-        Self { agent, count: 0, open: None, cancelling: false, last: None, used: None, fatal: None, ended: false }
+        Self {
+            agent,
+            count: 0,
+            open: None,
+            cancelling: false,
+            waiting: 0,
+            reported: None,
+            last: None,
+            used: None,
+            fatal: None,
+            ended: false,
+        }
     }
 
     /// A turn begins, unless one runs.
@@ -52,7 +65,7 @@ impl Turns {
         self.begin_as(None, Some(now), out);
     }
 
-    /// The same under a name of the agent's; an agent that times its turns needs no start.
+    /// A turn begins under the agent's own name for it. An agent that times its turns needs no start.
     pub(crate) fn begin_as(&mut self, id: Option<TurnId>, started: Option<Timestamp>, out: &mut Step) {
         if self.open.is_some() {
             return;
@@ -65,6 +78,16 @@ impl Turns {
 
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
+    }
+
+    /// Whether a turn runs or a prompt waits for its own: there is work to cancel.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.open.is_some() || self.waiting > 0
+    }
+
+    /// Whether that error was reported in this turn.
+    pub(crate) fn was_reported(&self, error: &str) -> bool {
+        self.reported.as_deref() == Some(error)
     }
 
     /// The name of the turn that runs.
@@ -108,6 +131,7 @@ impl Turns {
     /// The turn is over; with a `clock` it also tells how long it took.
     pub(crate) fn complete(&mut self, mut turn: TurnEnd, clock: Option<Timestamp>, out: &mut Step) {
         self.cancelling = false;
+        self.reported = None;
         if let Some(open) = self.open.take() {
             let timed = clock.zip(open.started).map(|(now, started)| now.millis_since(started));
             turn.duration_ms = turn.duration_ms.or(timed);
@@ -122,7 +146,7 @@ impl Turns {
     }
 
     /// Nothing more comes: ends the turn that runs, then the session. The caller has closed the turn's work.
-    pub(crate) fn end(&mut self, end: End<'_>, known: Known, clock: Option<Timestamp>, out: &mut Step) {
+    pub(crate) fn end(&mut self, end: End<'_>, facts: EndFacts, clock: Option<Timestamp>, out: &mut Step) {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
@@ -131,13 +155,13 @@ impl Turns {
             End::Stopped(exit) => (Some(exit), true),
             End::InputEnded => (None, false),
         };
-        let in_turn = self.open.is_some() || known.waiting;
+        let in_turn = self.is_busy();
         let failed_before = self.last.as_ref().is_some_and(|(status, _)| *status != TurnStatus::Completed);
         let died = match end {
             End::Broken { why, .. } => Some(why.clone()),
             _ => exit
                 .filter(|exit| !asked && (in_turn || !(exit.success() || failed_before)))
-                .map(|exit| known.died.unwrap_or_else(|| died(self.agent, exit, in_turn))),
+                .map(|exit| facts.died.unwrap_or_else(|| died(self.agent, exit, in_turn))),
         };
         let mut error = self.fatal.take();
         let fatal = error.is_some();
@@ -151,8 +175,8 @@ impl Turns {
                 (false, true) => TurnStatus::Cancelled,
                 (false, false) => TurnStatus::Interrupted,
             };
-            self.begin_as(known.announced, None, out);
-            let turn = TurnEnd { usage: known.usage, error: error.clone(), ..TurnEnd::of(status) };
+            self.begin_as(facts.announced, None, out);
+            let turn = TurnEnd { usage: facts.usage, error: error.clone(), ..TurnEnd::of(status) };
             self.complete(turn, clock, out);
         }
         let (reason, why) = match (&error, self.last.take()) {

@@ -1,0 +1,36 @@
+//! Requests to the agent that it has not answered.
+
+use std::collections::HashMap;
+
+/// Open requests by number. `R` is what each asks.
+#[derive(Debug)]
+pub(crate) struct Requests<R> {
+    count: u64,
+    open: HashMap<u64, R>,
+}
+
+impl<R> Default for Requests<R> {
+    fn default() -> Self {
+        Self { count: 0, open: HashMap::new() }
+    }
+}
+
+impl<R> Requests<R> {
+    /// Opens a request and returns its number.
+    pub(crate) fn open(&mut self, asked: R) -> u64 {
+        let number = self.next_number();
+        self.open.insert(number, asked);
+        number
+    }
+
+    /// A number for a request that wants no answer.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// What the agent answers with that number.
+    pub(crate) fn answered(&mut self, number: u64) -> Option<R> {
+        self.open.remove(&number)
+    }
+}

@@ -1,0 +1,262 @@
+//! Tool calls from their start to their one end.
+
+use multitap_event::{
+    Denial, EventKind, FileChange, SystemNote, Timestamp, TodoList, ToolCompleted, ToolId, ToolKind, ToolOutcome,
+    ToolProgress, ToolStarted,
+};
+use serde_json::{Map, Value};
+
+use super::calls::Calls;
+use crate::codec::Step;
+
+/// The tool calls of one agent. `T` is what its codec keeps beside each.
+#[derive(Debug)]
+pub(crate) struct Tools<T> {
+    calls: Calls<OpenTool<T>>,
+    /// Calls of this turn that were denied.
+    denials: Vec<Denial>,
+}
+
+#[derive(Debug)]
+pub(crate) struct OpenTool<T> {
+    pub(crate) id: ToolId,
+    pub(crate) name: String,
+    pub(crate) kind: ToolKind,
+    pub(crate) title: Option<String>,
+    pub(crate) arguments: Map<String, Value>,
+    pub(crate) server: Option<String>,
+    /// The call that started the sub-agent that makes this one.
+    pub(crate) parent: Option<ToolId>,
+    pub(crate) started: Timestamp,
+    /// A person or a rule said no to it.
+    pub(crate) denied: bool,
+    /// Its `toolStarted` was emitted.
+    pub(crate) reported: bool,
+    pub(crate) native: T,
+}
+
+impl<T: Default> OpenTool<T> {
+    pub(crate) fn new(id: impl Into<ToolId>, name: impl Into<String>, kind: ToolKind, now: Timestamp) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            kind,
+            title: None,
+            arguments: Map::new(),
+            server: None,
+            parent: None,
+            started: now,
+            denied: false,
+            reported: false,
+            native: T::default(),
+        }
+    }
+}
+
+impl<T> OpenTool<T> {
+    fn report(&mut self, out: &mut Step) {
+        if std::mem::replace(&mut self.reported, true) {
+            return;
+        }
+        out.events.push(EventKind::ToolStarted(ToolStarted {
+            tool_id: self.id.clone(),
+            tool_name: self.name.clone(),
+            tool_kind: self.kind,
+            title: self.title.clone(),
+            arguments: self.arguments.clone(),
+            server: self.server.clone(),
+            parent_tool_id: self.parent.clone(),
+        }));
+    }
+
+    fn denial(&self) -> Denial {
+        Denial { tool_name: self.name.clone(), tool_id: Some(self.id.clone()), arguments: self.arguments.clone() }
+    }
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) struct ToolEnd {
+    pub(crate) outcome: ToolOutcome,
+    /// Emitted if the call succeeded.
+    pub(crate) result: Option<Value>,
+    /// Emitted if the call did not succeed.
+    pub(crate) error: Option<String>,
+    pub(crate) exit_code: Option<i32>,
+    /// By the agent's clock.
+    pub(crate) duration_ms: Option<u64>,
+    /// What a call that succeeded changed.
+    pub(crate) changes: Vec<FileChange>,
+    pub(crate) todos: Option<TodoList>,
+}
+
+impl ToolEnd {
+    pub(crate) fn of(outcome: ToolOutcome) -> Self {
+        let (result, error, exit_code, duration_ms, changes, todos) = (None, None, None, None, Vec::new(), None);
+        Self { outcome, result, error, exit_code, duration_ms, changes, todos }
+    }
+
+    fn emit(self, id: ToolId, elapsed: Option<u64>, out: &mut Step) {
+        let success = self.outcome == ToolOutcome::Completed;
+        if success {
+            out.events.extend(self.changes.into_iter().map(EventKind::FileChanged));
+            out.events.extend(self.todos.map(EventKind::TodoList));
+        }
+        out.events.push(EventKind::ToolCompleted(ToolCompleted {
+            tool_id: id,
+            success,
+            outcome: self.outcome,
+            result: self.result.filter(|_| success),
+            error: self.error.filter(|_| !success),
+            exit_code: self.exit_code,
+            duration_ms: self.duration_ms.or(elapsed),
+        }));
+    }
+}
+
+/// The error of a denied call of which the agent reports no end.
+pub(crate) const DENIED: &str = "somebody said no to this call";
+
+/// Why calls have no end of their own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoEnd<'a> {
+    pub(crate) why: &'a str,
+    /// For denied calls, where the agent does not report denials itself: they count as denials of the turn.
+    pub(crate) why_denied: Option<&'a str>,
+}
+
+impl<T> Default for Tools<T> {
+    fn default() -> Self {
+        Self { calls: Calls::default(), denials: Vec::new() }
+    }
+}
+
+impl<T> Tools<T> {
+    pub(crate) fn find(&self, id: &str) -> Option<&OpenTool<T>> {
+        self.calls.find(id)
+    }
+
+    pub(crate) fn find_mut(&mut self, id: &str) -> Option<&mut OpenTool<T>> {
+        self.calls.find_mut(id)
+    }
+
+    /// The open calls, the oldest first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &OpenTool<T>> {
+        self.calls.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenTool<T>> {
+        self.calls.iter_mut()
+    }
+
+    /// Whether no call is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Whether a call of that id is open or has ended.
+    pub(crate) fn has_seen(&self, id: &str) -> bool {
+        self.calls.has_seen(id)
+    }
+
+    /// Whether a call of that id has ended.
+    pub(crate) fn is_over(&self, id: &str) -> bool {
+        self.calls.is_over(id)
+    }
+
+    /// A call begins, and [`Tools::report`] will emit it. A call that is known does not begin again.
+    pub(crate) fn begin(&mut self, tool: OpenTool<T>) {
+        self.calls.begin(tool.id.clone().as_str(), tool);
+    }
+
+    /// A call begins. A call that is known does not begin again.
+    pub(crate) fn start(&mut self, tool: OpenTool<T>, out: &mut Step) {
+        let id = tool.id.clone();
+        self.begin(tool);
+        self.report(id.as_str(), out);
+    }
+
+    /// Emits the start of that call, once.
+    pub(crate) fn report(&mut self, id: &str, out: &mut Step) {
+        if let Some(tool) = self.find_mut(id) {
+            tool.report(out);
+        }
+    }
+
+    /// Somebody said no to the call. False if no such call is open.
+    pub(crate) fn deny(&mut self, id: &str) -> bool {
+        self.find_mut(id).map(|tool| tool.denied = true).is_some()
+    }
+
+    pub(crate) fn progress(&self, id: &str, message: impl Into<String>, out: &mut Step) {
+        if self.find(id).is_some() {
+            let progress = ToolProgress { message: Some(message.into()), ..ToolProgress::of(id.into()) };
+            out.events.push(EventKind::ToolProgress(progress));
+        }
+    }
+
+    /// New output of a call.
+    pub(crate) fn output(&self, id: &str, piece: &str, out: &mut Step) {
+        if !piece.is_empty() && self.find(id).is_some() {
+            let progress = ToolProgress { output: Some(piece.to_owned()), ..ToolProgress::of(id.into()) };
+            out.events.push(EventKind::ToolProgress(progress));
+        }
+    }
+
+    /// Closes an open call. The caller ends it with [`Tools::end`].
+    pub(crate) fn take(&mut self, id: &str, out: &mut Step) -> Option<OpenTool<T>> {
+        let mut tool = self.calls.take(id)?;
+        tool.report(out);
+        Some(tool)
+    }
+
+    /// Emits the end of a call that was taken. `clock` is the time, if it means something.
+    pub(crate) fn end(&mut self, tool: &OpenTool<T>, end: ToolEnd, clock: Option<Timestamp>, out: &mut Step) {
+        if end.outcome == ToolOutcome::Denied {
+            self.denials.push(tool.denial());
+        }
+        end.emit(tool.id.clone(), clock.map(|now| now.millis_since(tool.started)), out);
+    }
+
+    /// Emits the end of a call that never began. False if the call is known.
+    pub(crate) fn end_unbegun(&mut self, id: &str, end: ToolEnd, out: &mut Step) -> bool {
+        let is_new = self.calls.ends_unbegun(id);
+        if is_new {
+            end.emit(id.into(), None, out);
+        }
+        is_new
+    }
+
+    /// Emits what came of a call after its end was emitted.
+    pub(crate) fn late<'a>(id: &str, data: impl IntoIterator<Item = (&'a str, Option<Value>)>, out: &mut Step) {
+        let data = data.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        let data = [("toolId".to_owned(), Value::from(id))].into_iter().chain(data).collect();
+        out.events.push(EventKind::System(SystemNote { subtype: "lateToolResult".to_owned(), message: None, data }));
+    }
+
+    /// The calls that were denied since this was last asked.
+    pub(crate) fn take_denials(&mut self) -> Vec<Denial> {
+        std::mem::take(&mut self.denials)
+    }
+
+    /// Ends the open calls that `is_over` selects, which have no end of their own.
+    pub(crate) fn close(
+        &mut self,
+        is_over: impl FnMut(&OpenTool<T>) -> bool,
+        no_end: NoEnd<'_>,
+        clock: Option<Timestamp>,
+        out: &mut Step,
+    ) {
+        for mut tool in self.calls.take_if(is_over) {
+            tool.report(out);
+            let outcome = if tool.denied { ToolOutcome::Denied } else { ToolOutcome::Cancelled };
+            let why_denied = no_end.why_denied.filter(|_| tool.denied);
+            if why_denied.is_some() {
+                self.denials.push(tool.denial());
+            }
+            let error = Some(why_denied.unwrap_or(no_end.why).to_owned());
+            let elapsed = clock.map(|now| now.millis_since(tool.started));
+            ToolEnd { error, ..ToolEnd::of(outcome) }.emit(tool.id, elapsed, out);
+        }
+    }
+}
