@@ -41,7 +41,7 @@ impl AcpCodec {
         Self {
             flavor,
             files: Box::new(NoFiles),
-            session: Session::recorded(),
+            session: Session::recorded(flavor.agent()),
             emit: Emitter::new(flavor.agent()),
             messages: MessageStream::default(),
             spent: Spent::default(),
@@ -50,7 +50,7 @@ impl AcpCodec {
 
     /// For a running program.
     pub(crate) fn live(flavor: Flavor, wishes: Wishes, files: Box<dyn Files>) -> Self {
-        Self { files, session: Session::live(wishes), ..Self::recorded(flavor) }
+        Self { files, session: Session::live(flavor.agent(), wishes), ..Self::recorded(flavor) }
     }
 
     /// The line that asks something of the agent.

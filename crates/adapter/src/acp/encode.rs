@@ -24,7 +24,7 @@ impl AcpCodec {
             }
             Command::Cancel if self.emit.turns.is_open() => {
                 self.emit.turns.cancel();
-                let params = json!({ "sessionId": self.session.native_id });
+                let params = json!({ "sessionId": self.session.facts.native_id });
                 out.lines.push(rpc::notification("session/cancel", params));
                 self.withdraw_all("the turn was cancelled", out);
             }
@@ -68,7 +68,7 @@ impl AcpCodec {
             self.turn_over(TurnEnd { error: Some(why), ..TurnEnd::of(TurnStatus::Failed) }, now, out);
             return;
         }
-        let params = json!({ "sessionId": self.session.native_id, "prompt": blocks(&prompt) });
+        let params = json!({ "sessionId": self.session.facts.native_id, "prompt": blocks(&prompt) });
         out.lines.push(self.send_request(Asked::Prompt, "session/prompt", params));
     }
 

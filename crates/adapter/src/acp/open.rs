@@ -36,7 +36,7 @@ impl AcpCodec {
                 self.session.told.insert(key.to_owned(), value.clone());
             }
         }
-        self.session.version = reply.agent_info.and_then(|info| info.version);
+        self.session.facts.version = reply.agent_info.and_then(|info| info.version);
         self.session.capabilities = reply.agent_capabilities.unwrap_or_default();
         self.session.sign_in = reply.auth_methods.unwrap_or_default().into_iter().map(|method| method.name).collect();
         if !self.session.is_live() {
@@ -139,10 +139,10 @@ impl AcpCodec {
         let line = if fork {
             self.send_request(Asked::Fork(id), "session/fork", params)
         } else if self.session.capabilities.session("resume") {
-            self.session.native_id = Some(id.clone());
+            self.session.facts.native_id = Some(id.clone());
             self.send_request(Asked::Resume(id), "session/resume", params)
         } else {
-            self.session.native_id = Some(id.clone());
+            self.session.facts.native_id = Some(id.clone());
             self.send_request(Asked::Load(id), "session/load", params)
         };
         out.lines.push(line);
@@ -152,7 +152,7 @@ impl AcpCodec {
     pub(super) fn opened(&mut self, raw: &Value, out: &mut Step) {
         self.session.learn(raw);
         if let Some(id) = raw.get("sessionId").and_then(Value::as_str) {
-            self.session.native_id = Some(id.to_owned());
+            self.session.facts.native_id = Some(id.to_owned());
         }
         if !self.session.is_live() {
             self.session.start(self.flavor, out);
@@ -208,8 +208,8 @@ impl AcpCodec {
             Mode::Native(word) => word,
         };
         let word = word.map_err(|why| self.unsupported(format!("approval mode {named}"), &why))?;
-        self.session.awaited_modes.ask(&word);
-        let session = self.session.native_id.clone();
+        self.session.facts.asked_modes.ask(&word);
+        let session = self.session.facts.native_id.clone();
         let option = self.session.option("mode").filter(|_| self.session.modes.is_empty()).map(|one| one.id.clone());
         Ok(match option {
             Some(option) => {
@@ -225,16 +225,16 @@ impl AcpCodec {
 
     /// The line that sets a model.
     pub(super) fn ask_model(&mut self, model: &str) -> Result<String, Unsupported> {
-        let session = self.session.native_id.clone();
+        let session = self.session.facts.native_id.clone();
         let asked = Asked::Model(model.to_owned());
         match self.session.option("model").map(|option| option.id.clone()) {
             Some(option) => {
-                self.session.awaited_models.ask(model);
+                self.session.asked_models.ask(model);
                 let params = json!({ "sessionId": session, "configId": option, "value": model });
                 Ok(self.send_request(asked, "session/set_config_option", params))
             }
             None if self.session.has_models => {
-                self.session.awaited_models.ask(model);
+                self.session.asked_models.ask(model);
                 let params = json!({ "sessionId": session, "modelId": model });
                 Ok(self.send_request(asked, "session/set_model", params))
             }

@@ -89,11 +89,11 @@ impl AcpCodec {
                 let mut refused = AgentError::new(kind, message).of(agent).native(said).code(error.code.to_string());
                 match asked {
                     Some(Asked::Mode(mode)) => {
-                        self.session.awaited_modes.answered(mode);
+                        self.session.facts.asked_modes.answered(mode);
                         refused = refused.refusing(Setting::Mode, mode);
                     }
                     Some(Asked::Model(model)) => {
-                        self.session.awaited_models.answered(model);
+                        self.session.asked_models.answered(model);
                         refused = refused.refusing(Setting::Model, model);
                     }
                     _ => {}

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use multitap_event::{
-    AgentType, EventKind, McpServer, Mode, Prompt, Resume, SessionStart, StatedConfig, SystemNote, SystemSubtype,
-};
+use multitap_event::{AgentType, EventKind, McpServer, Mode, Prompt, Resume, StatedConfig, SystemNote, SystemSubtype};
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
@@ -12,7 +10,7 @@ use super::decode::{AcpCodec, note};
 use super::flavor::Flavor;
 use super::wire::{Capabilities, ConfigOption, SessionState};
 use crate::codec::Step;
-use crate::emit::AskedValues;
+use crate::emit::{AskedValues, SessionFacts, SessionMode, report_model};
 
 /// How we drive it, in `sessionStarted`.
 const TRANSPORT: &str = "acp";
@@ -31,17 +29,12 @@ pub(crate) struct Wishes {
     pub(crate) model: Option<String>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Session {
+    pub(super) facts: SessionFacts,
     /// A recorded stream has none.
     pub(super) wishes: Option<Wishes>,
-    started: bool,
-    pub(super) native_id: Option<String>,
-    mode: Option<String>,
-    model: Option<String>,
-    pub(super) awaited_modes: AskedValues,
-    pub(super) awaited_models: AskedValues,
-    pub(super) version: Option<String>,
+    pub(super) asked_models: AskedValues,
     pub(super) capabilities: Capabilities,
     /// The modes it offers, by id.
     pub(super) modes: Vec<String>,
@@ -63,12 +56,29 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn recorded() -> Self {
-        Self::default()
+    pub(super) fn recorded(agent: AgentType) -> Self {
+        Self {
+            facts: SessionFacts::new(agent, Some(TRANSPORT)),
+            wishes: None,
+            asked_models: AskedValues::default(),
+            capabilities: Capabilities::default(),
+            modes: Vec::new(),
+            has_models: false,
+            options: Vec::new(),
+            told: Map::new(),
+            sign_in: Vec::new(),
+            prompts: VecDeque::new(),
+            replay: false,
+            replayed: 0,
+            history: false,
+            refusal: None,
+        }
     }
 
-    pub(super) fn live(wishes: Wishes) -> Self {
-        Self { wishes: Some(wishes), ..Self::default() }
+    pub(super) fn live(agent: AgentType, wishes: Wishes) -> Self {
+        let mut session = Self::recorded(agent);
+        session.facts.stated = Some(wishes.stated.clone());
+        Self { wishes: Some(wishes), ..session }
     }
 
     pub(super) fn is_live(&self) -> bool {
@@ -76,12 +86,12 @@ impl Session {
     }
 
     pub(super) fn has_started(&self) -> bool {
-        self.started
+        self.facts.has_started()
     }
 
     /// Whether an update belongs to another session than ours.
     pub(super) fn is_foreign(&self, id: Option<&str>) -> bool {
-        self.is_live() && matches!((id, &self.native_id), (Some(id), Some(ours)) if id != ours)
+        self.is_live() && matches!((id, &self.facts.native_id), (Some(id), Some(ours)) if id != ours)
     }
 
     pub(super) fn is_replay(&self) -> bool {
@@ -99,14 +109,14 @@ impl Session {
 
     /// The agent refused something; before the session began, that is why it did not.
     pub(super) fn refused(&mut self, why: &str) {
-        if !self.started && self.refusal.is_none() {
+        if !self.facts.has_started() && self.refusal.is_none() {
             self.refusal = Some(why.to_owned());
         }
     }
 
     /// Why the session never began, if it did not.
     pub(super) fn never_began(&mut self) -> Option<String> {
-        self.refusal.take().filter(|_| !self.started)
+        self.refusal.take().filter(|_| !self.facts.has_started())
     }
 
     /// Whether what a recording shows now was said earlier.
@@ -141,11 +151,11 @@ impl Session {
         }
         if let Some(modes) = state.modes {
             self.modes = modes.available_modes.into_iter().map(|mode| mode.id).collect();
-            self.mode = modes.current_mode_id.or(self.mode.take());
+            self.facts.mode = modes.current_mode_id.map(unnamed).or(self.facts.mode.take());
         }
         if let Some(models) = state.models {
             self.has_models = true;
-            self.model = models.current_model_id.or(self.model.take());
+            self.facts.model = models.current_model_id.or(self.facts.model.take());
         }
         if let Some(options) = state.config_options {
             self.options = options;
@@ -154,10 +164,10 @@ impl Session {
                 option.current_value.as_str().map(str::to_owned)
             };
             if self.modes.is_empty() {
-                self.mode = current(&self.options, "mode").or(self.mode.take());
+                self.facts.mode = current(&self.options, "mode").map(unnamed).or(self.facts.mode.take());
             }
             if !self.has_models {
-                self.model = current(&self.options, "model").or(self.model.take());
+                self.facts.model = current(&self.options, "model").or(self.facts.model.take());
             }
         }
     }
@@ -177,32 +187,15 @@ impl Session {
 
     /// Tells `sessionStarted`, once, and what the agent told of itself.
     pub(super) fn start(&mut self, flavor: Flavor, out: &mut Step) {
-        if std::mem::replace(&mut self.started, true) {
+        if let Some(mode) = &mut self.facts.mode {
+            mode.unified = flavor.unified_mode(&mode.native);
+        }
+        if !self.facts.start(out) {
             return;
         }
-        let agent = flavor.agent();
-        let stated = self.wishes.as_ref().map(|wishes| wishes.stated.clone());
-        let config = stated.unwrap_or_else(|| StatedConfig {
-            agent_type: Some(agent),
-            model: self.model.clone(),
-            approval_mode: self
-                .mode
-                .as_deref()
-                .and_then(|mode| flavor.unified_mode(mode))
-                .filter(|mode| agent == AgentType::Acp || mode.in_printed_schema()),
-            ..StatedConfig::default()
-        });
-        out.events.push(EventKind::SessionStarted(SessionStart {
-            agent_type: agent,
-            config: Some(config),
-            native_session_id: self.native_id.clone(),
-            native_mode: self.mode.clone(),
-            agent_version: self.version.clone(),
-            transport: Some(TRANSPORT.to_owned()),
-        }));
         if !self.told.is_empty() {
             let mut told = self.told.clone();
-            told.extend(self.model.clone().map(|model| ("model".to_owned(), model.into())));
+            told.extend(self.facts.model.clone().map(|model| ("model".to_owned(), model.into())));
             out.events.push(note(SystemSubtype::CAPABILITIES, None, told));
         }
         // The agent never says how they are, only that it took them.
@@ -219,32 +212,29 @@ impl Session {
     }
 
     /// The agent is in that mode; emitted if it is new, or confirms what somebody asked for.
-    pub(super) fn mode_is(&mut self, mode: &str, flavor: Flavor, out: &mut Step) {
-        let confirms = self.awaited_modes.answered(mode);
-        if !confirms && self.mode.as_deref() == Some(mode) {
-            return;
-        }
-        self.mode = Some(mode.to_owned());
-        if self.started {
-            out.events.push(EventKind::ModeChanged {
-                mode: flavor.unified_mode(mode),
-                native_mode: Some(mode.to_owned()),
-                by: None,
-            });
+    pub(super) fn mode_is(&mut self, native: &str, flavor: Flavor, out: &mut Step) {
+        let mode = SessionMode { native: native.to_owned(), unified: flavor.unified_mode(native) };
+        if self.facts.learn_mode(mode).is_some() && self.facts.has_started() {
+            self.facts.report_mode(out);
         }
     }
 
     /// The agent uses that model; emitted if it is new, or confirms what somebody asked for.
     pub(super) fn model_is(&mut self, model: &str, out: &mut Step) {
-        let confirms = self.awaited_models.answered(model);
-        if !confirms && self.model.as_deref() == Some(model) {
+        let confirms = self.asked_models.answered(model);
+        if !confirms && self.facts.model.as_deref() == Some(model) {
             return;
         }
-        self.model = Some(model.to_owned());
-        if self.started {
-            out.events.push(EventKind::ModelChanged { model: model.to_owned(), by: None });
+        self.facts.model = Some(model.to_owned());
+        if self.facts.has_started() {
+            report_model(model.to_owned(), out);
         }
     }
+}
+
+/// A mode that has no word of ours yet: that depends on the flavor.
+fn unnamed(native: String) -> SessionMode {
+    SessionMode { native, unified: None }
 }
 
 /// The values of a choice, which may come in groups.
@@ -294,12 +284,12 @@ impl AcpCodec {
     /// The settings that the agent offers, all of them, as they stand now.
     pub(super) fn options_changed(&mut self, raw: &Value, out: &mut Step) {
         let before = self.session.told.get("configOptions").cloned();
-        let (mode, model) = (self.session.mode.take(), self.session.model.take());
+        let (mode, model) = (self.session.facts.mode.take(), self.session.facts.model.take());
         self.session.learn(raw);
-        let mode_now = std::mem::replace(&mut self.session.mode, mode);
-        let model_now = std::mem::replace(&mut self.session.model, model);
+        let mode_now = std::mem::replace(&mut self.session.facts.mode, mode);
+        let model_now = std::mem::replace(&mut self.session.facts.model, model);
         if let Some(mode) = mode_now {
-            self.session.mode_is(&mode, self.flavor, out);
+            self.session.mode_is(&mode.native, self.flavor, out);
         }
         if let Some(model) = model_now {
             self.session.model_is(&model, out);
@@ -313,7 +303,7 @@ impl AcpCodec {
 
     /// Tells something of the session, once the session itself was told. Before that it is remembered only.
     fn tell_later(&mut self, kind: EventKind, out: &mut Step) {
-        if self.session.started || !self.session.is_live() {
+        if self.session.has_started() || !self.session.is_live() {
             self.under_way(out);
             out.events.push(kind);
         }

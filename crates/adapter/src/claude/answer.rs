@@ -32,7 +32,7 @@ impl ClaudeCodec {
         }
         let mut kind = choice.kind;
         let mut decide = decide.clone();
-        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
+        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd()));
         let input = match input(open, &decide, read) {
             Ok(input) => input,
             Err(_) if kind.rejects() => Map::new(),
@@ -74,7 +74,7 @@ impl ClaudeCodec {
     /// What an edited answer would make of the call it is about.
     pub(super) fn edit(&self, decide: &Decide) -> Result<EditedCall, String> {
         let (open, _) = self.emit.questions.answered(decide).map_err(|refused| refused.message)?;
-        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd.as_deref()));
+        let read = |wanted: &Wanted| self.files.read(&wanted.path_in(self.session.cwd()));
         let asked = AskedTool { input: input(open, decide, read)?, ..open.native.asked.clone() };
         let details = self.details(&asked);
         Ok(EditedCall::new(headline(&asked, &details), asked.input, details))

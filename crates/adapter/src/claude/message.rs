@@ -130,7 +130,7 @@ impl ClaudeCodec {
         let message = self.texts.of(parent.as_deref());
         match &*event.kind {
             "message_start" => {
-                retract(message.unfinished(), out);
+                retract(&message.unfinished(), out);
                 let id = event.message.and_then(|message| message.id);
                 *message = StreamedMessage { id, ..StreamedMessage::default() };
             }

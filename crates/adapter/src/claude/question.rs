@@ -84,13 +84,13 @@ impl ClaudeCodec {
     pub(super) fn details(&self, asked: &AskedTool) -> Details {
         let text = |key: &str| asked.input.get(key).and_then(Value::as_str).map(str::to_owned);
         if let Some(wanted) = Wanted::of(&asked.tool_name, &asked.input) {
-            let (before, after, diff) = wanted.preview(self.files.as_ref(), self.session.cwd.as_deref());
+            let (before, after, diff) = wanted.preview(self.files.as_ref(), self.session.cwd());
             return Details::FileEdit { file_path: wanted.path, before, after, diff };
         }
         match asked.tool_name.as_str() {
             "Bash" | "PowerShell" => Details::Command {
                 command: text("command").unwrap_or_default(),
-                directory: self.session.cwd.clone(),
+                directory: self.session.cwd().map(str::to_owned),
                 description: described(&asked.input),
             },
             "ExitPlanMode" => Details::Plan { plan: self.plan(asked) },

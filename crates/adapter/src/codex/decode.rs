@@ -30,8 +30,6 @@ use crate::line::unrecognized;
 /// How Codex is driven, in `sessionStarted`.
 pub(super) const APP_SERVER: &str = "app-server";
 pub(super) const EXEC: &str = "exec";
-/// Not driven at all: read from a file.
-pub(super) const STORED: &str = "stored";
 
 /// Codex's dialects: the app-server's JSON-RPC, the events of `exec --json`, and the entries of stored sessions.
 pub struct CodexCodec {
@@ -90,7 +88,7 @@ impl CodexCodec {
             own_sandbox: OwnSandbox::Unknown,
             changed: Changed::default(),
             sent: Changed::default(),
-            session: Session::default(),
+            session: Session::recorded(),
             threads: Threads::default(),
             emit: Emitter::new(AgentType::Codex),
             turn: TurnFacts::default(),

@@ -17,12 +17,13 @@ use ruzstd::decoding::StreamingDecoder;
 use serde_json::Map;
 
 use self::lineage::{Lineage, Store, Titles};
-use super::decode::{CodexCodec, STORED};
+use super::decode::CodexCodec;
 use super::notice::note;
 use super::stored::{Source, Speaker, is_own, texts_of};
 use super::turn::{CUT_OFF, Over};
 use super::wire::Fields;
 use crate::codec::{Codec as _, End, Step};
+use crate::emit::STORED;
 use crate::history::file::{self, Lines, name};
 use crate::history::{Entries, Here, StoredSession, Told};
 use crate::words::one_line;

@@ -1,71 +1,61 @@
 //! What is known of the session itself: that it began, its id, its rules, its model.
 
-use multitap_event::{
-    AgentType, ApprovalMode, EventKind, SandboxMode, SessionConfig, SessionStart, StatedConfig, SystemSubtype,
-    Timestamp,
-};
-use serde_json::{Map, Value};
+use multitap_event::{AgentType, ApprovalMode, EventKind, SandboxMode, SessionConfig, SystemSubtype, Timestamp};
+use serde_json::Value;
 
 use super::notice::note;
 use super::settings::Rules;
 use super::wire::Fields;
 use crate::codec::Step;
+use crate::emit::{SessionFacts, SessionMode};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Session {
-    /// The configuration it was started with; a recorded stream has none.
-    stated: Option<StatedConfig>,
-    started: bool,
-    /// It is read from Codex's own store.
-    stored: bool,
-    transport: Option<&'static str>,
-    native_id: Option<String>,
-    /// Codex's word for when it asks, with the sandbox where the mode means one.
-    native_mode: Option<String>,
-    mode: Option<ApprovalMode>,
+    facts: SessionFacts,
+    /// As Codex describes it.
     sandbox: Option<Value>,
-    model: Option<String>,
-    version: Option<String>,
-    cwd: Option<String>,
-    /// Told before the session began.
+    /// Notices from before the session began.
     held: Vec<EventKind>,
 }
 
 impl Session {
+    pub(super) fn recorded() -> Self {
+        Self { facts: SessionFacts::new(AgentType::Codex, None), sandbox: None, held: Vec::new() }
+    }
+
     pub(super) fn live(config: &SessionConfig, rules: &Rules, transport: &'static str) -> Self {
-        Self {
+        let facts = SessionFacts {
             stated: Some(config.stated()),
-            transport: Some(transport),
-            mode: rules.mode,
-            native_mode: rules.native_mode(),
+            mode: mode_of(rules),
             model: config.model.clone(),
-            ..Self::default()
-        }
+            ..SessionFacts::new(AgentType::Codex, Some(transport))
+        };
+        Self { facts, ..Self::recorded() }
     }
 
     pub(super) fn stored() -> Self {
-        Self { stored: true, ..Self::default() }
+        Self { facts: SessionFacts::stored(AgentType::Codex), ..Self::recorded() }
     }
 
     pub(super) fn is_live(&self) -> bool {
-        self.stated.is_some()
+        self.facts.is_live()
     }
 
-    /// The time, where it means something: a recorded stream is read at another time than it was written.
+    /// The time, where it means something.
     pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
-        (self.is_live() || self.stored).then_some(now)
+        self.facts.clock(now)
     }
 
     pub(super) fn native_id(&self) -> Option<&str> {
-        self.native_id.as_deref()
+        self.facts.native_id.as_deref()
     }
 
     pub(super) fn cwd(&self) -> Option<&str> {
-        self.cwd.as_deref()
+        self.facts.cwd.as_deref()
     }
 
     pub(super) fn has_started(&self) -> bool {
-        self.started
+        self.facts.has_started()
     }
 
     /// The sandbox that Codex says it uses.
@@ -76,29 +66,28 @@ impl Session {
     /// The reply to `initialize`: `multitap/0.166.0 (Debian 12.0.0; x86_64) …`.
     pub(super) fn greeted(&mut self, user_agent: Option<&str>) {
         let version = user_agent.and_then(|text| text.split_once('/')?.1.split(' ').next());
-        self.version = version.map(str::to_owned);
+        self.facts.version = version.map(str::to_owned);
     }
 
     /// Codex opened the conversation, and says how it is set up.
     pub(super) fn opened(&mut self, reply: &Fields, transport: &'static str, out: &mut Step) {
         let thread = reply.fields("thread");
-        self.version = self.version.take().or_else(|| thread.string("cliVersion"));
-        self.cwd = reply.string("cwd").or_else(|| thread.string("cwd")).or(self.cwd.take());
+        self.facts.version = self.facts.version.take().or_else(|| thread.string("cliVersion"));
+        self.facts.cwd = reply.string("cwd").or_else(|| thread.string("cwd")).or(self.facts.cwd.take());
         self.sandbox = reply.get("sandbox").cloned().or(self.sandbox.take());
         let model = reply.string("model").or_else(|| thread.string("model"));
         let policy = reply.get("approvalPolicy").map(policy_word);
         let id = thread.string("id").or_else(|| thread.string("sessionId"));
-        self.transport.get_or_insert(transport);
-        if self.started {
+        self.facts.transport.get_or_insert(transport);
+        if self.facts.has_started() {
             self.identified(id.as_deref(), out);
             self.policy_is(policy, out);
             self.model_is(model, out);
         } else {
-            self.native_id = id.or(self.native_id.take());
-            self.model = model.or(self.model.take());
-            if self.native_mode.is_none() {
-                self.mode = policy.as_deref().and_then(|word| ApprovalMode::from_native(AgentType::Codex, word));
-                self.native_mode = policy;
+            self.facts.native_id = id.or(self.facts.native_id.take());
+            self.facts.model = model.or(self.facts.model.take());
+            if self.facts.mode.is_none() {
+                self.facts.mode = policy.map(mode_of_policy);
             }
             self.start(out);
         }
@@ -111,49 +100,34 @@ impl Session {
 
     /// An older or shorter word that the session began.
     pub(super) fn began(&mut self, id: Option<&str>, transport: &'static str, about: &Fields, out: &mut Step) {
-        self.transport.get_or_insert(transport);
-        if self.started {
+        self.facts.transport.get_or_insert(transport);
+        if self.facts.has_started() {
             self.identified(id, out);
             return;
         }
-        self.cwd = about.string("cwd").or(self.cwd.take());
-        self.version = about.string("cliVersion").or(self.version.take());
-        self.model = about.string("model").or(self.model.take());
-        self.native_id = id.map(str::to_owned).or(self.native_id.take());
+        self.facts.cwd = about.string("cwd").or(self.facts.cwd.take());
+        self.facts.version = about.string("cliVersion").or(self.facts.version.take());
+        self.facts.model = about.string("model").or(self.facts.model.take());
+        self.facts.native_id = id.map(str::to_owned).or(self.facts.native_id.take());
         self.start(out);
     }
 
     /// Something of the session came before its beginning was told; now it is, with what can be known.
     pub(super) fn under_way(&mut self, id: Option<&str>, transport: &'static str, out: &mut Step) {
-        if !self.started {
+        if !self.facts.has_started() {
             self.began(id, transport, &Fields::default(), out);
         }
     }
 
     fn start(&mut self, out: &mut Step) {
-        self.started = true;
-        let config = self.stated.clone().unwrap_or_else(|| StatedConfig {
-            agent_type: Some(AgentType::Codex),
-            working_directory: self.cwd.clone(),
-            model: self.model.clone(),
-            approval_mode: self.mode.filter(|mode| mode.in_printed_schema()),
-            sandbox_mode: self.sandbox.as_ref().and_then(sandbox_mode),
-            ..StatedConfig::default()
-        });
-        out.events.push(EventKind::SessionStarted(SessionStart {
-            agent_type: AgentType::Codex,
-            config: Some(config),
-            native_session_id: self.native_id.clone(),
-            native_mode: self.native_mode.clone(),
-            agent_version: self.version.clone(),
-            transport: self.transport.map(str::to_owned),
-        }));
+        self.facts.sandbox = self.sandbox.as_ref().and_then(sandbox_mode);
+        self.facts.start(out);
         out.events.append(&mut self.held);
     }
 
     /// Keeps notes back until the session has begun: it is told first.
     pub(super) fn hold(&mut self, out: &mut Step) {
-        if !self.started {
+        if !self.facts.has_started() {
             self.held.extend(out.events.extract_if(.., |kind| matches!(kind, EventKind::System(_))));
         }
     }
@@ -163,50 +137,49 @@ impl Session {
         out.events.append(&mut self.held);
     }
 
-    /// Codex named the conversation; told if that is news.
+    /// Codex named the conversation; emitted if that is new.
     pub(super) fn identified(&mut self, id: Option<&str>, out: &mut Step) {
-        let Some(id) = id.filter(|id| !id.is_empty() && self.native_id.as_deref() != Some(id)) else { return };
-        self.native_id = Some(id.to_owned());
-        let data = Map::from_iter([("nativeSessionId".to_owned(), id.into())]);
-        out.events.push(note(SystemSubtype::NATIVE_SESSION, None, data));
+        self.facts.identified(id, out);
     }
 
     /// Somebody chose other rules; they hold from the next turn on.
     pub(super) fn rules_chosen(&mut self, rules: &Rules, out: &mut Step) {
-        let native = rules.native_mode();
-        self.native_mode.clone_from(&native);
-        self.mode = rules.mode;
-        out.events.push(EventKind::ModeChanged { mode: rules.mode, native_mode: native, by: None });
+        self.facts.mode = mode_of(rules);
+        self.facts.report_mode(out);
     }
 
-    /// Codex asks by that policy; told if that is news.
+    /// Codex asks by that policy; emitted if it is another one than before.
     pub(super) fn policy_is(&mut self, policy: Option<String>, out: &mut Step) {
         let Some(policy) = policy else { return };
-        let known = self.native_mode.as_deref().and_then(|mode| mode.split('/').next());
+        let known = self.facts.mode.as_ref().and_then(|mode| mode.native.split('/').next());
+        let was_known = known.is_some();
         if known == Some(policy.as_str()) {
             return;
         }
-        let was_known = known.is_some();
-        self.mode = ApprovalMode::from_native(AgentType::Codex, &policy);
-        self.native_mode = Some(policy.clone());
+        self.facts.mode = Some(mode_of_policy(policy));
         if was_known {
-            out.events.push(EventKind::ModeChanged { mode: self.mode, native_mode: Some(policy), by: None });
+            self.facts.report_mode(out);
         }
     }
 
-    /// The model is that one; told if that is news.
+    /// The model is that one; emitted if it is another one than before.
     pub(super) fn model_is(&mut self, model: Option<String>, out: &mut Step) {
-        let Some(model) = model.filter(|model| self.model.as_ref() != Some(model)) else { return };
-        if self.model.replace(model.clone()).is_some() {
-            out.events.push(EventKind::ModelChanged { model, by: None });
-        }
+        self.facts.model_is(model, out);
     }
 
     /// Somebody chose that model; it answers from the next turn on.
     pub(super) fn model_chosen(&mut self, model: String, out: &mut Step) {
-        self.model = Some(model.clone());
-        out.events.push(EventKind::ModelChanged { model, by: None });
+        self.facts.model_chosen(model, out);
     }
+}
+
+/// The mode that rules mean.
+fn mode_of(rules: &Rules) -> Option<SessionMode> {
+    Some(SessionMode { native: rules.native_mode()?, unified: rules.mode })
+}
+
+fn mode_of_policy(policy: String) -> SessionMode {
+    SessionMode { unified: ApprovalMode::from_native(AgentType::Codex, &policy), native: policy }
 }
 
 /// A policy is a word, or an object with one key that is its word.

@@ -10,13 +10,14 @@ use std::hash::BuildHasher as _;
 use multitap_event::{EventKind, SystemSubtype, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::decode::{CodexCodec, STORED};
+use super::decode::CodexCodec;
 use super::item::{Phase, user_message};
 use super::notice::note;
 use super::session::policy_word;
 use super::turn::Over;
 use super::wire::Fields;
 use crate::codec::Step;
+use crate::emit::STORED;
 use crate::emit::{More, Voice};
 
 /// Messages of which the other copy has not come yet.

@@ -122,7 +122,7 @@ impl Texts {
             self.numbers.remove(text.id.as_str());
         }
         let shown = unfinished.into_iter().filter(|text| !text.text.is_empty());
-        retract(shown.map(|text| text.id).collect(), out);
+        retract(&shown.map(|text| text.id).collect::<Vec<_>>(), out);
     }
 
     /// The turn is over; what comes later under these ids is another text.
@@ -132,7 +132,7 @@ impl Texts {
 }
 
 /// The model was interrupted and starts these messages again under other ids.
-pub(crate) fn retract(ids: Vec<MessageId>, out: &mut Step) {
+pub(crate) fn retract(ids: &[MessageId], out: &mut Step) {
     if !ids.is_empty() {
         let message = "the model was cut off and begins this text again".to_owned();
         let ids = ids.iter().map(|id| Value::from(id.as_str())).collect();

@@ -2,16 +2,14 @@
 
 use std::fmt;
 
-use multitap_event::{
-    AgentType, Command, EventKind, Retry, SessionStart, StatedConfig, SystemNote, SystemSubtype, Timestamp,
-};
-use serde_json::{Map, Value};
+use multitap_event::{AgentType, Command, EventKind, Retry, Timestamp};
+use serde_json::Value;
 
 use super::run::Runs;
 use super::turn::Spent;
 use super::wire::{Content, Init, Message, Retried};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
-use crate::emit::{Emitter, MessageStream, Voice};
+use crate::emit::{Emitter, MessageStream, SessionFacts, SessionMode, Voice, native_session_changed};
 use crate::line::{typed, unrecognized};
 
 /// How we drive it, in `sessionStarted`.
@@ -25,9 +23,7 @@ pub struct StreamCodec {
     pub(super) emit: Emitter,
     pub(super) messages: MessageStream,
     pub(super) spent: Spent,
-    started: bool,
-    pub(super) native_id: Option<String>,
-    model: Option<String>,
+    pub(super) session: SessionFacts,
     /// How many calls came whole.
     pub(super) calls: u64,
 }
@@ -47,21 +43,24 @@ impl StreamCodec {
             emit: Emitter::new(AgentType::Gemini),
             messages: MessageStream::default(),
             spent: Spent::default(),
-            started: false,
-            native_id: None,
-            model: None,
+            session: SessionFacts::new(AgentType::Gemini, Some(TRANSPORT)),
             calls: 0,
         }
     }
 
     /// For a session whose turns are run one by one.
     pub(super) fn live(runs: Runs, native_id: String, files: Box<dyn Files>) -> Self {
-        Self { files, runs: Some(runs), native_id: Some(native_id), ..Self::recorded() }
+        let session = SessionFacts {
+            stated: Some(runs.stated.clone()),
+            native_id: Some(native_id),
+            ..SessionFacts::new(AgentType::Gemini, Some(TRANSPORT))
+        };
+        Self { files, runs: Some(runs), session, ..Self::recorded() }
     }
 
     /// The time, where it means something: a recorded stream is read at another time than it was written.
     pub(super) fn clock(&self, now: Timestamp) -> Option<Timestamp> {
-        self.runs.is_some().then_some(now)
+        self.session.clock(now)
     }
 }
 
@@ -111,18 +110,17 @@ impl Codec for StreamCodec {
 
 impl StreamCodec {
     fn init(&mut self, init: Init, now: Timestamp, out: &mut Step) {
-        let news = init.session_id.filter(|id| self.native_id.as_ref() != Some(id));
+        let news = init.session_id.filter(|id| self.session.native_id.as_ref() != Some(id));
         // A new conversation has the id that we gave it, which means nothing before Gemini has taken it.
-        let changed = self.started && (news.is_some() || self.runs.as_ref().is_some_and(|runs| !runs.begun));
-        self.native_id = news.or(self.native_id.take());
-        if !self.started {
-            self.model = init.model.or(self.model.take());
+        let changed =
+            self.session.has_started() && (news.is_some() || self.runs.as_ref().is_some_and(|runs| !runs.begun));
+        self.session.native_id = news.or(self.session.native_id.take());
+        if !self.session.has_started() {
+            self.session.model = init.model.or(self.session.model.take());
         }
         self.start(out);
-        if let Some(id) = self.native_id.as_ref().filter(|_| changed) {
-            let data = Map::from_iter([("nativeSessionId".to_owned(), id.as_str().into())]);
-            let subtype = SystemSubtype::NATIVE_SESSION.to_owned();
-            out.events.push(EventKind::System(SystemNote { subtype, message: None, data }));
+        if let Some(id) = self.session.native_id.as_ref().filter(|_| changed) {
+            native_session_changed(id, out);
         }
         if let Some(runs) = &mut self.runs {
             runs.begun = true;
@@ -132,23 +130,17 @@ impl StreamCodec {
 
     /// Tells `sessionStarted`, once.
     pub(super) fn start(&mut self, out: &mut Step) {
-        if std::mem::replace(&mut self.started, true) {
+        let Some(runs) = &self.runs else {
+            self.session.start(out);
             return;
-        }
-        let stated = self.runs.as_ref().map(|runs| runs.stated.clone());
-        let config = stated.unwrap_or_else(|| StatedConfig {
-            agent_type: Some(AgentType::Gemini),
-            model: self.model.clone(),
-            ..StatedConfig::default()
-        });
-        out.events.push(EventKind::SessionStarted(SessionStart {
-            agent_type: AgentType::Gemini,
-            config: Some(config),
-            native_session_id: self.native_id.clone().filter(|_| self.runs.as_ref().is_none_or(|runs| runs.begun)),
-            native_mode: self.runs.as_ref().and_then(Runs::mode_word),
-            agent_version: None,
-            transport: Some(TRANSPORT.to_owned()),
-        }));
+        };
+        let unified = None; // The configuration states it.
+        self.session.mode = runs.mode_word().map(|native| SessionMode { native, unified });
+        // A new conversation has an id only when Gemini has taken it.
+        let native_id = self.session.native_id.take();
+        self.session.native_id = native_id.clone().filter(|_| runs.begun);
+        self.session.start(out);
+        self.session.native_id = native_id;
     }
 
     /// Something of a turn comes; a recording may lack its beginning.

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::decode::StreamCodec;
 use super::{mode_option, settings, shared_arguments, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
+use crate::emit::report_model;
 use crate::pump::Lifetime;
 use crate::spec::{Plan, private_file_failed};
 
@@ -103,7 +104,7 @@ impl StreamCodec {
                 if let Some(runs) = &mut self.runs {
                     runs.model = Some(model.clone());
                 }
-                out.events.push(EventKind::ModelChanged { model, by: None });
+                report_model(model, out);
             }
             Command::SetThinking { .. } => {
                 let why = unsupported("a limit for thinking", "it has no such option").to_string();
@@ -134,7 +135,7 @@ impl StreamCodec {
             self.emit.turns.complete(turn, clock, out);
             return;
         }
-        let (Some(runs), Some(id)) = (&self.runs, &self.native_id) else { return };
+        let (Some(runs), Some(id)) = (&self.runs, &self.session.native_id) else { return };
         let mut args: Vec<String> = ["-o", "stream-json"].map(str::to_owned).to_vec();
         args.extend(runs.options.iter().cloned());
         let mut option = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);

@@ -9,20 +9,18 @@ use std::io;
 use std::path::Path;
 
 use multitap_event::{
-    AgentError, AgentErrorKind, AgentType, Draft, EventKind, Image, MessageId, SessionStart, StatedConfig, Timestamp,
-    TokenUsage, TurnEnd, TurnStatus, UserMessage,
+    AgentError, AgentErrorKind, AgentType, Draft, EventKind, Image, MessageId, Timestamp, TokenUsage, TurnEnd,
+    TurnStatus, UserMessage,
 };
 use serde_json::{Map, Value};
 
 use super::wire::{Record, ToolCall, text_of};
 use crate::codec::{End, Step};
-use crate::emit::{DENIED, Emitter, EndFacts, NoEnd, Voice, note};
+use crate::emit::{DENIED, Emitter, EndFacts, NoEnd, SessionFacts, Voice, note, report_model};
 use crate::history::file::Lines;
 use crate::history::{Entries, StoredSession, Told};
 use crate::line::unrecognized;
 
-/// Not driven at all: read from a file.
-const STORED: &str = "stored";
 /// Why a call has no end.
 const NO_END: NoEnd<'_> = NoEnd { why: "the agent did not tell how this call ended", why_denied: Some(DENIED) };
 
@@ -195,7 +193,7 @@ impl Stored {
         if let Some(model) = message.model.as_ref().filter(|model| self.model.as_ref() != Some(model))
             && self.model.replace(model.clone()).is_some()
         {
-            out.events.push(EventKind::ModelChanged { model: model.clone(), by: None });
+            report_model(model.clone(), out);
         }
         for thought in message.thoughts.iter().skip(known.thoughts) {
             let content = match (thought.subject.as_str(), thought.description.as_str()) {
@@ -250,20 +248,18 @@ impl Entries for Stored {
 
     fn begin(&mut self, at: Timestamp, told: &mut Told) {
         let session = &self.session;
-        let start = EventKind::SessionStarted(SessionStart {
-            agent_type: AgentType::Gemini,
-            config: Some(StatedConfig {
-                agent_type: Some(AgentType::Gemini),
-                working_directory: session.folder.as_ref().map(|folder| folder.display().to_string()),
-                model: session.model.clone(),
-                ..StatedConfig::default()
+        let mut facts = SessionFacts {
+            native_id: Some(session.id.clone()),
+            cwd: session.folder.as_ref().map(|folder| folder.display().to_string()),
+            model: session.model.clone(),
+            ..SessionFacts::stored(AgentType::Gemini)
+        };
+        told.own(
+            at,
+            Step::of(|out| {
+                facts.start(out);
             }),
-            native_session_id: Some(session.id.clone()),
-            native_mode: None,
-            agent_version: None,
-            transport: Some(STORED.to_owned()),
-        });
-        told.own(at, Step::event(start));
+        );
     }
 
     fn entry(&mut self, line: &str, _file: usize, at: Timestamp, told: &mut Told) {
