@@ -66,16 +66,6 @@ impl Entry {
         Some(Self::stored(seq, json))
     }
 
-    /// One that another process wrote, with its number read from the JSON. Nothing if there is none.
-    pub fn read(json: &str) -> Option<Self> {
-        #[derive(serde::Deserialize)]
-        struct Numbered {
-            seq: u64,
-        }
-        let Numbered { seq } = serde_json::from_str(json).ok()?;
-        Some(Self::stored(seq, json))
-    }
-
     /// Whether it happened elsewhere. Known of one that is to be kept, not of one that was.
     pub fn is_copy(&self) -> bool {
         self.inner.is_copy

@@ -105,7 +105,7 @@ impl Session {
         self.facts.cwd = text(&init, "cwd").or(self.facts.cwd.take());
         self.facts.version = text(&init, "claude_code_version").or(self.facts.version.take());
         if self.facts.has_started() {
-            self.identified(id, out);
+            self.identified(id.as_deref(), out);
             self.mode_is(native_mode, out);
             self.model_found(model, out);
         } else {
@@ -141,7 +141,7 @@ impl Session {
     pub(super) fn plain_init(&mut self, init: Map<String, Value>, out: &mut Step) {
         let text = |key: &str| init.get(key).and_then(Value::as_str).map(str::to_owned);
         if self.facts.has_started() {
-            self.identified(text("session_id"), out);
+            self.identified(text("session_id").as_deref(), out);
             out.events.push(described(init));
             return;
         }
@@ -152,8 +152,8 @@ impl Session {
     }
 
     /// Claude named the conversation; emitted if that is new.
-    pub(super) fn identified(&mut self, id: Option<String>, out: &mut Step) {
-        self.facts.identified(id.as_deref(), out);
+    pub(super) fn identified(&mut self, id: Option<&str>, out: &mut Step) {
+        self.facts.identified(id, out);
     }
 
     /// Somebody asked for that mode.

@@ -55,7 +55,7 @@ impl ClaudeCodec {
     }
 
     pub(super) fn result(&mut self, result: TurnResult, now: Timestamp, out: &mut Step) {
-        self.session.identified(result.session_id.clone(), out);
+        self.session.identified(result.session_id.as_deref(), out);
         self.begin_turn_for_result(out);
         let status = self.status(&result);
         let why = (status == TurnStatus::Failed).then(|| why(&result));
