@@ -11,6 +11,7 @@ use multitap_event::{
 };
 use multitap_outbound::Screen;
 use multitap_process::Keeper;
+use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use crate::chat::{ChatError, Shelf};
@@ -28,6 +29,9 @@ use crate::tools::Toolbox;
 use crate::tools::files::Files;
 use crate::tools::shell::{Shell, Surroundings};
 use crate::workspace::Workspace;
+
+/// How many questions of MCP servers may wait to be put to the user; further ones are cancelled.
+const ASKS: usize = 32;
 
 /// What the agent needs beside the session's own configuration.
 #[derive(Clone)]
@@ -94,12 +98,14 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         private: private.path().to_owned(),
         sandbox: sandbox.clone(),
     });
+    let (to_user, asks) = mpsc::channel(ASKS);
     let place = Place {
         keeper: setup.keeper.clone(),
         hidden_env: setup.hidden_env.clone(),
         folder: folder.clone(),
         env: config.environment.clone(),
         pipes: setup.pipes.clone(),
+        asks: to_user,
     };
     let (mcp, servers) = Servers::start(&config.mcp_servers, &place);
     let toolbox = Toolbox {
@@ -118,6 +124,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         policy,
         toolbox,
         servers,
+        asks,
         folder,
         config,
         setup,

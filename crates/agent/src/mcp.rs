@@ -6,6 +6,7 @@
 
 mod call;
 mod connect;
+mod elicit;
 mod handler;
 mod http;
 mod name;
@@ -26,6 +27,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub(crate) use self::elicit::Asked;
 pub use self::pipe::McpPipe;
 use self::server::Server;
 pub(crate) use self::server::{State, Status};
@@ -55,6 +57,8 @@ pub(crate) struct Place {
     pub(crate) env: BTreeMap<String, String>,
     /// Servers of this process, by name: their settings say how their tools are used, the pipe how they are reached.
     pub(crate) pipes: BTreeMap<String, McpPipe>,
+    /// Where servers put what they ask the user for.
+    pub(crate) asks: mpsc::Sender<Asked>,
 }
 
 /// How a server is now, for people.

@@ -13,13 +13,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, COMMAND_QUEUE, Command, Draft, EventKind, ModelUsage, Prompt,
-    SessionConfig, SessionEnd, SessionEndReason, SessionStart, SystemNote, SystemSubtype, Timestamp, TokenUsage,
-    TurnStatus,
+    AgentEnd, AgentError, AgentErrorKind, AgentType, COMMAND_QUEUE, Command, Draft, ElicitationAnswer, EventKind,
+    ModelUsage, Prompt, QuestionId, SessionConfig, SessionEnd, SessionEndReason, SessionStart, SystemNote,
+    SystemSubtype, Timestamp, TokenUsage, TurnStatus,
 };
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ use self::worker::Report;
 use crate::chat::{Chat, ChatError, Shelf};
 use crate::conversation::Conversation;
 use crate::launch::Setup;
-use crate::mcp::Change;
+use crate::mcp::{Asked, Change};
 use crate::memory::Memory;
 use crate::model::Model;
 use crate::policy::Policy;
@@ -60,6 +60,8 @@ pub(crate) struct Parts {
     pub(crate) toolbox: Toolbox,
     /// How MCP servers get on.
     pub(crate) servers: mpsc::Receiver<Change>,
+    /// What MCP servers ask the user for.
+    pub(crate) asks: mpsc::Receiver<Asked>,
     pub(crate) own: Vec<Own>,
     pub(crate) memory: Memory,
     /// A folder of the session's own, gone with it.
@@ -80,6 +82,9 @@ pub(crate) struct Runner {
     policy: Policy,
     toolbox: Toolbox,
     servers: mpsc::Receiver<Change>,
+    asks: mpsc::Receiver<Asked>,
+    /// Who waits for the answers to what MCP servers ask.
+    elicited: BTreeMap<QuestionId, oneshot::Sender<ElicitationAnswer>>,
     own: Vec<Own>,
     memory: Memory,
     _private: TempDir,
@@ -133,6 +138,8 @@ impl Runner {
             policy: parts.policy,
             toolbox: parts.toolbox,
             servers: parts.servers,
+            asks: parts.asks,
+            elicited: BTreeMap::new(),
             own: parts.own,
             memory: parts.memory,
             _private: parts.private,
@@ -187,6 +194,7 @@ impl Runner {
                 Some(report) = self.reports.recv() => self.report(report).await?,
                 Some(review) = self.end.reviews.recv() => self.review(review),
                 Some(change) = self.servers.recv() => self.tell(EventKind::System(change.note())).await?,
+                Some(asked) = self.asks.recv() => self.elicit(asked).await?,
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
                         tracing::error!(%error, "a worker of the built-in agent failed");
@@ -269,6 +277,21 @@ impl Runner {
         self.tell(EventKind::SessionEnded(end)).await
     }
 
+    /// An MCP server asks the user for something, or no longer does.
+    async fn elicit(&mut self, asked: Asked) -> Result<(), Gone> {
+        // Between turns nobody expects a question: dropping it cancels it.
+        if !self.machine.is_busy() {
+            return Ok(());
+        }
+        match asked {
+            Asked::Question { id, elicitation, reply } => {
+                self.elicited.insert(id.clone(), reply);
+                self.step(Input::Elicited(id, elicitation)).await
+            }
+            Asked::TakenBack(id) => self.step(Input::TakenBack(id)).await,
+        }
+    }
+
     /// Lets the machine take a step and carries out what it says.
     async fn step(&mut self, input: Input) -> Result<(), Gone> {
         let was_busy = self.machine.is_busy();
@@ -295,6 +318,11 @@ impl Runner {
             Effect::Redo(id, call) => self.redo(id, call),
             Effect::Run { id, tool, job, consent } => return self.approve(id, &tool, job, consent).await,
             Effect::Always { option, tool, job } => self.always(&option, &tool, &job).await?,
+            Effect::Answer(question, answer) => {
+                if let Some(reply) = self.elicited.remove(&question) {
+                    reply.send(answer).ok(); // the server took the question back, or is gone
+                }
+            }
             Effect::SumUp => self.sum_up(),
             Effect::Keep(keep) => self.keep(keep).await?,
             Effect::Stop => {

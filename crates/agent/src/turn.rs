@@ -5,6 +5,7 @@
 //! every call has an answer before the model is asked again.
 
 mod call;
+mod elicit;
 mod reply;
 #[cfg(test)]
 mod tests;
@@ -14,8 +15,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use multitap_event::{
-    Decide, Denial, EventKind, MessageId, SystemNote, SystemSubtype, Timestamp, TokenUsage, ToolId, ToolKind, TurnEnd,
-    TurnId, TurnStatus,
+    Decide, Denial, Elicitation, ElicitationAnswer, EventKind, MessageId, QuestionId, SystemNote, SystemSubtype,
+    Timestamp, TokenUsage, ToolId, ToolKind, TurnEnd, TurnId, TurnStatus,
 };
 use serde_json::{Map, Value, json};
 
@@ -59,6 +60,10 @@ pub(crate) enum Input {
     Decided(Decide),
     Progress(ToolId, Progress),
     Done(ToolId, Outcome),
+    /// An MCP server asks the user for something.
+    Elicited(QuestionId, Elicitation),
+    /// It no longer asks.
+    TakenBack(QuestionId),
     /// The conversation was summed up.
     Summed(Result<Summary, ModelError>),
     Cancel,
@@ -107,6 +112,8 @@ pub(crate) enum Effect {
         tool: String,
         job: Job,
     },
+    /// Tell the MCP server that asked.
+    Answer(QuestionId, ElicitationAnswer),
     /// Sum the conversation up, then say [`Input::Summed`].
     SumUp,
     /// The conversation grew, or is another one altogether.
@@ -236,10 +243,13 @@ impl Machine {
             Input::Again => self.again(now, &mut out),
             Input::Ready(id, readied) => self.ready(&id, readied, now, &mut out),
             Input::Redone(id, job) => self.redone(&id, job, now, &mut out),
+            Input::Decided(decide) if self.answered(&decide, &mut out) => {}
             Input::Decided(decide) => self.decided(&decide, now, &mut out),
             Input::Progress(id, progress) => self.progress(&id, progress, now, &mut out),
             Input::Done(id, outcome) if self.runs(&id) => self.done(&id, outcome, now, &mut out),
             Input::Done(..) => {}
+            Input::Elicited(id, elicitation) => self.elicited(id, &elicitation, &mut out),
+            Input::TakenBack(id) => self.taken_back(&id, &mut out),
             Input::Summed(summary) => self.summed(summary, now, &mut out),
             Input::Cancel => self.cancel(now, &mut out),
             Input::Force => self.force(now, &mut out),

@@ -1,14 +1,20 @@
 //! One call: it waits for its server, tells how it gets on, and ends when it is answered, stopped or too late.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ServerResult};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, InputRequest, InputRequiredResult, InputResponses,
+    ServerResult,
+};
 use rmcp::service::{PeerRequestOptions, RequestHandle};
 use rmcp::{RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tokio::time::{sleep, timeout};
 
 use super::connect::{Line, chain, shown};
+use super::elicit::Asker;
+use super::handler::elicitation;
 use super::http;
 use super::outcome::{cut, outcome};
 use super::server::{Server, Status, Wish};
@@ -16,6 +22,8 @@ use crate::tool::{Doing, Outcome};
 
 /// How long a call may take, where nothing else is set.
 const CALL_LIMIT: Duration = Duration::from_secs(600);
+/// How often a server may answer that it needs more from the user first.
+const MOST_ROUNDS: usize = 16;
 /// How long a server may take to hear that a call is off.
 const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
@@ -58,12 +66,38 @@ impl Server {
 
     async fn ask(
         &self,
-        (peer, board): &Line,
+        line: &Line,
         tool: &str,
         arguments: Map<String, Value>,
         doing: &Doing,
     ) -> Result<Outcome, ServiceError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for _ in 0..MOST_ROUNDS {
+            let wanted = match self.round(line, tool, params.clone(), doing).await? {
+                Round::Over(outcome) => return Ok(outcome),
+                Round::Wants(wanted) => wanted,
+            };
+            let answers = tokio::select! {
+                () = doing.stop.cancelled() => return Ok(self.stopped(tool)),
+                answers = answers(&line.asker, wanted.input_requests.unwrap_or_default()) => answers,
+            };
+            match answers {
+                Ok(answers) => params.input_responses = Some(answers),
+                Err(what) => return Ok(Outcome::failed(format!("{} wants {what}, which it cannot have", self.name))),
+            }
+            params.request_state = wanted.request_state;
+        }
+        Ok(Outcome::failed(format!("{} asked more than {MOST_ROUNDS} times in one call", self.name)))
+    }
+
+    /// One request of a call, and its answer.
+    async fn round(
+        &self,
+        Line { peer, board, asker }: &Line,
+        tool: &str,
+        params: CallToolRequestParams,
+        doing: &Doing,
+    ) -> Result<Round, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
         let _entry = board.enter(asked.progress_token.clone(), doing.progress.clone());
@@ -72,23 +106,27 @@ impl Server {
             answer = &mut asked.rx => answer.map_err(|_| ServiceError::TransportClosed)??,
             () = doing.stop.cancelled() => {
                 cancel(asked, "the user stopped it").await;
-                return Ok(Outcome::cancelled(format!("{tool} of {} was stopped", self.name)));
+                return Ok(Round::Over(self.stopped(tool)));
             }
-            () = sleep(limit) => {
+            () = too_long(limit, asker) => {
                 cancel(asked, "it took too long").await;
-                return Ok(Outcome::failed(format!("{tool} of {} did not answer within {}", self.name, shown(limit))));
+                let why = format!("{tool} of {} did not answer within {}", self.name, shown(limit));
+                return Ok(Round::Over(Outcome::failed(why)));
             }
         };
-        Ok(match answer {
-            ServerResult::CallToolResult(result) => outcome(result),
-            ServerResult::InputRequiredResult(_) => {
-                Outcome::failed(format!("{} wants to ask the user something, which cannot be done here", self.name))
-            }
+        match answer {
+            ServerResult::CallToolResult(result) => Ok(Round::Over(outcome(result))),
+            ServerResult::InputRequiredResult(wanted) => Ok(Round::Wants(wanted)),
             ServerResult::CreateTaskResult(_) => {
-                Outcome::failed(format!("{} answers later by a task, which is not understood here", self.name))
+                let why = format!("{} answers later by a task, which is not understood here", self.name);
+                Ok(Round::Over(Outcome::failed(why)))
             }
-            _ => return Err(ServiceError::UnexpectedResponse),
-        })
+            _ => Err(ServiceError::UnexpectedResponse),
+        }
+    }
+
+    fn stopped(&self, tool: &str) -> Outcome {
+        Outcome::cancelled(format!("{tool} of {} was stopped", self.name))
     }
 
     async fn failed(&self, error: ServiceError) -> Outcome {
@@ -110,6 +148,38 @@ impl Server {
                 Outcome::failed(format!("the MCP server {name} cannot be reached: {why}"))
             }
             other => Outcome::failed(cut(format!("{name}: {}", chain(&other)))),
+        }
+    }
+}
+
+/// What a request of a call brings.
+enum Round {
+    Over(Outcome),
+    /// A server of 2026-07-28 needs something of the user, and then the same call again.
+    Wants(InputRequiredResult),
+}
+
+/// Asks the user what a server wants to know. An error names what is not to be had here.
+async fn answers(asker: &Asker, requests: BTreeMap<String, InputRequest>) -> Result<InputResponses, &'static str> {
+    let mut answers = InputResponses::new();
+    for (key, request) in requests {
+        let answer = match request {
+            InputRequest::Elicitation(request) => asker.ask(elicitation(asker.server(), &request.params)).await,
+            InputRequest::CreateMessage(_) => return Err("an answer of the model"),
+            InputRequest::ListRoots(_) => return Err("a list of folders"),
+            _ => return Err("something unknown"),
+        };
+        answers.insert(key, answer.result());
+    }
+    Ok(answers)
+}
+
+/// Ends after that time, not counting the time in which the user is asked.
+async fn too_long(limit: Duration, asker: &Asker) {
+    loop {
+        sleep(limit).await;
+        if !asker.is_waiting() {
+            return;
         }
     }
 }

@@ -21,6 +21,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use super::Place;
+use super::elicit::Asker;
 use super::handler::{Board, Handler};
 use super::http;
 use super::pipe::{self, McpPipe, Noise, PIPE};
@@ -38,8 +39,13 @@ const MOST_TOOLS: usize = 512;
 /// How many pages of tools are read.
 const MOST_PAGES: usize = 64;
 
-/// Where calls go, and where it is told how they get on.
-pub(super) type Line = (Peer<RoleClient>, Board);
+/// Where calls go, where it is told how they get on, and where what a server asks goes.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) board: Board,
+    pub(super) asker: Asker,
+}
 
 /// A connection.
 pub(super) struct Link {
@@ -101,8 +107,9 @@ pub(super) async fn connect(
         Some(pipe) => Transport::Pipe(pipe),
         None => Transport::Reach(&config.reach),
     };
-    match connect_by(transport, place, tasks, ClientLifecycleMode::Initialize, limit).await {
-        Err(NoLink::NoInitialize) => connect_by(transport, place, tasks, newest, limit).await,
+    let asker = Asker::new(name, place.asks.clone());
+    match connect_by(transport, place, tasks, asker.clone(), ClientLifecycleMode::Initialize, limit).await {
+        Err(NoLink::NoInitialize) => connect_by(transport, place, tasks, asker, newest, limit).await,
         answer => answer,
     }
     .map_err(|why| match why {
@@ -116,11 +123,12 @@ async fn connect_by(
     transport: Transport<'_>,
     place: &Place,
     tasks: &TaskTracker,
+    asker: Asker,
     lifecycle: ClientLifecycleMode,
     limit: Limit,
 ) -> Result<Link, NoLink> {
     let (changed, changes) = mpsc::channel(1);
-    let handler = Handler { board: Board::default(), changed };
+    let handler = Handler { board: Board::default(), asker, changed };
     match transport {
         Transport::Pipe(pipe) => Ok(Link::new(serve(handler, pipe.connect(), lifecycle, limit).await?, changes, None)),
         Transport::Reach(McpReach::Http { url, headers }) => {
@@ -190,7 +198,8 @@ impl Carried {
 
 impl Link {
     fn new(served: RunningService<RoleClient, Handler>, changed: mpsc::Receiver<()>, program: Option<Carried>) -> Self {
-        let line = (served.peer().clone(), served.service().board.clone());
+        let Handler { board, asker, .. } = served.service().clone();
+        let line = Line { peer: served.peer().clone(), board, asker };
         let stop = served.cancellation_token();
         Self { line, changed, service: Box::pin(served.waiting()), stop, program }
     }

@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use multitap_event::{Elicitation, ElicitationAnswer};
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, Implementation,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability, ErrorData,
+    FormElicitationCapability, Implementation, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use super::elicit::Asker;
 use crate::tool::Progress;
 
 /// How much of a server's words is shown.
@@ -63,14 +67,19 @@ impl Drop for Entry {
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
     pub(super) board: Board,
+    pub(super) asker: Asker,
     /// Its tools are others now.
     pub(super) changed: mpsc::Sender<()>,
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
-        // No capabilities: nothing here can answer a server's questions, and it should not ask.
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("multitap", env!("CARGO_PKG_VERSION")))
+        let elicitation = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::default())
+            .with_url(UrlElicitationCapability::default());
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(elicitation);
+        ClientConfig::new(capabilities, Implementation::new("multitap", env!("CARGO_PKG_VERSION")))
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
@@ -99,18 +108,26 @@ impl ClientHandler for Handler {
         self.changed.try_send(()).ok(); // one that waits is enough
     }
 
-    /// A server that asks although it was told that nobody can answer.
+    /// A server asks the user for something. Whoever owns the session decides whether that can be asked now.
     async fn create_elicitation(
         &self,
         asked: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let message = match asked {
-            ElicitRequestParams::FormElicitationParams { message, .. }
-            | ElicitRequestParams::UrlElicitationParams { message, .. } => message,
-            _ => "something of a kind that is not known".to_owned(),
+        let answer = tokio::select! {
+            // The server took it back, or the connection is gone.
+            () = context.ct.cancelled() => ElicitationAnswer::Cancel,
+            answer = self.asker.ask(elicitation(self.asker.server(), &asked)) => answer,
         };
-        self.board.tell_all(&format!("the server asks, and is declined: {message}"));
-        Ok(ElicitResult::new(ElicitationAction::Decline))
+        serde_json::from_value(answer.result()).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
+}
+
+/// What a server asks for, in the words of the session.
+pub(super) fn elicitation(server: &str, asked: &ElicitRequestParams) -> Elicitation {
+    let params: Map<String, Value> = match serde_json::to_value(asked) {
+        Ok(Value::Object(params)) => params,
+        Ok(_) | Err(_) => Map::new(),
+    };
+    Elicitation::of(server, &params)
 }

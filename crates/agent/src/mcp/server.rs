@@ -178,7 +178,7 @@ impl Owner {
 
     async fn connect(&self) -> Result<(Link, Vec<Tool>), String> {
         let link = Box::pin(connect::connect(&self.name, &self.config, &self.place, &self.tasks)).await?;
-        match connect::tools(&link.line.0, self.config.timeout).await {
+        match connect::tools(&link.line.peer, self.config.timeout).await {
             Ok(tools) => Ok((link, tools)),
             Err(why) => Err(link.failed(why).await),
         }
@@ -199,7 +199,7 @@ impl Owner {
                         self.tell(Status::Disconnected, Some(why)).await;
                         return Goes::On;
                     }
-                    News::Tools => match connect::tools(&link.line.0, self.config.timeout).await {
+                    News::Tools => match connect::tools(&link.line.peer, self.config.timeout).await {
                         Ok(tools) => self.have(link.line.clone(), tools).await,
                         Err(error) => tracing::warn!(server = self.name, error, "its tools are unknown now"),
                     },

@@ -48,7 +48,9 @@ impl Scene {
     fn place(&self) -> Place {
         let folder = self.folder.path().canonicalize().unwrap();
         let (env, pipes) = (BTreeMap::new(), BTreeMap::new());
-        Place { keeper: Keeper::Group, hidden_env: vec!["SECRET".to_owned()], folder, env, pipes }
+        // Nobody is there to be asked.
+        let (asks, _) = mpsc::channel(1);
+        Place { keeper: Keeper::Group, hidden_env: vec!["SECRET".to_owned()], folder, env, pipes, asks }
     }
 
     async fn start(&self) -> (Toolbox, mpsc::Receiver<Change>) {

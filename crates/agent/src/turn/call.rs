@@ -28,7 +28,7 @@ pub(super) struct Work {
 
 /// A call that is being prepared, asked about or run.
 #[derive(Debug)]
-struct Active {
+pub(super) struct Active {
     place: usize,
     tool_id: ToolId,
     call: Call,
@@ -37,6 +37,10 @@ struct Active {
     told: bool,
     asked: Option<(Question, Job)>,
     runs: bool,
+    /// The MCP server that it calls.
+    server: Option<String>,
+    /// What that server asks the user for, without an answer.
+    pub(super) elicited: Vec<Question>,
 }
 
 /// What an answer makes of a call.
@@ -72,10 +76,23 @@ impl Work {
         let asks = |active: &Active| active.asked.as_ref().is_some_and(|(question, _)| question.question_id == *id);
         self.active.iter_mut().find(|active| asks(active))
     }
+
+    /// The call that this server runs.
+    pub(super) fn running_of(&mut self, server: &str) -> Option<&mut Active> {
+        self.active.iter_mut().find(|active| active.runs && active.server.as_deref() == Some(server))
+    }
+
+    /// The question of a server, which is over then.
+    pub(super) fn take_elicited(&mut self, id: &QuestionId) -> Option<Question> {
+        self.active.iter_mut().find_map(|active| {
+            let at = active.elicited.iter().position(|question| question.question_id == *id)?;
+            Some(active.elicited.remove(at))
+        })
+    }
 }
 
 impl Machine {
-    fn work(&mut self) -> Option<&mut Work> {
+    pub(super) fn work(&mut self) -> Option<&mut Work> {
         match &mut self.turn.as_mut()?.stage {
             Stage::Working(work) | Stage::Stopping(work) => Some(work),
             Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp { .. } => None,
@@ -97,7 +114,17 @@ impl Machine {
             {
                 let tool_id = ToolId::from((now.id)());
                 out.push(Effect::Prepare(tool_id.clone(), call.clone()));
-                work.active.push(Active { place, tool_id, call, began: now.at, told: false, asked: None, runs: false });
+                work.active.push(Active {
+                    place,
+                    tool_id,
+                    call,
+                    began: now.at,
+                    told: false,
+                    asked: None,
+                    runs: false,
+                    server: None,
+                    elicited: Vec::new(),
+                });
             }
         }
         self.looks = looks;
@@ -137,6 +164,7 @@ impl Machine {
         active.told = true;
         active.runs = matches!(readied.job, Ok((_, Verdict::Run)));
         let Readied { kind, server, job } = readied;
+        active.server.clone_from(&server);
         let title = job.as_ref().ok().map(|(job, _)| job.title());
         out.push(Effect::Tell(started(active, kind, server, title)));
         match job {
@@ -229,7 +257,8 @@ impl Machine {
     pub(super) fn done(&mut self, id: &ToolId, outcome: Outcome, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         let Some(at) = work.active.iter().position(|active| active.tool_id == *id) else { return };
-        let active = work.active.remove(at);
+        let mut active = work.active.remove(at);
+        active.withdraw_elicited("the call is over", out);
         let denial = (outcome.outcome == ToolOutcome::Denied).then(|| denial(&active));
         let answer = tell(&active, outcome, now, out);
         work.answers.push((active.place, answer));
@@ -253,6 +282,7 @@ impl Machine {
         let Some(work) = self.work() else { return Left::Nothing };
         let (running, idle) = std::mem::take(&mut work.active).into_iter().partition(|active| active.runs);
         work.active = running;
+        work.active.iter_mut().for_each(|active| active.withdraw_elicited("the turn was cancelled", out));
         for active in idle {
             if let Some((question, _)) = &active.asked {
                 let (question_id, reason) = (question.question_id.clone(), Some("the turn was cancelled".to_owned()));

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod edits;
+mod elicitation;
 mod interop_mcp;
 mod mcp;
 #[cfg(target_os = "linux")]

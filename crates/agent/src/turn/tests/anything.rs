@@ -21,6 +21,8 @@ enum Happening {
     Ready(usize, u8),
     Decide(bool),
     Done(usize),
+    Elicit,
+    TakeBack(usize),
     Summed(bool),
     Cancel,
     Force,
@@ -41,6 +43,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         8 => (0..4_usize, 0..4_u8).prop_map(|(which, verdict)| Happening::Ready(which, verdict)),
         4 => any::<bool>().prop_map(Happening::Decide),
         8 => (0..4_usize).prop_map(Happening::Done),
+        3 => Just(Happening::Elicit),
+        1 => (0..4_usize).prop_map(Happening::TakeBack),
         1 => any::<bool>().prop_map(Happening::Summed),
         1 => Just(Happening::Cancel),
         1 => Just(Happening::Force),
@@ -62,6 +66,15 @@ fn is_whole(talk: &Conversation) -> bool {
     })
 }
 
+/// Counts the answers of the last step, once.
+fn count_answers(table: &mut Table, asks: &mut [(QuestionId, usize)]) {
+    table.effects.retain(|effect| {
+        let Effect::Answer(id, _) = effect else { return true };
+        asks.iter_mut().filter(|(asked, _)| asked == id).for_each(|(_, answers)| *answers += 1);
+        false
+    });
+}
+
 proptest! {
     /// Whatever happens in whatever order: the model is only ever asked with a whole conversation, every tool that
     /// began ends once, every question closes, every turn that began ends once.
@@ -70,6 +83,8 @@ proptest! {
         let mut table = Table::new(Limits { max_turns: Some(6), window: Some(150), structured: false });
         table.machine.looks = BTreeSet::from(["look".to_owned()]);
         let mut known: Vec<ToolId> = Vec::new();
+        // What servers ask, and how often each was answered.
+        let mut asks: Vec<(QuestionId, usize)> = Vec::new();
         for happening in happenings {
             let said = || Said { text: "words".to_owned(), images: Vec::new() };
             let busy = table.machine.is_busy();
@@ -98,7 +113,7 @@ proptest! {
                         2 => Ok((job(), Verdict::Ask)),
                         _ => Ok((job(), Verdict::Run)),
                     };
-                    table.step(Input::Ready(id, Readied { kind: ToolKind::Other, server: None, job }));
+                    table.step(Input::Ready(id, Readied { kind: ToolKind::Mcp, server: Some("s".to_owned()), job }));
                 },
                 Happening::Decide(yes) => {
                     let asked = table.told.iter().rev().find_map(|kind| match kind {
@@ -113,6 +128,16 @@ proptest! {
                 Happening::Done(which) => if let Some(id) = id(which) {
                     table.step(Input::Done(id, Outcome::done("done")));
                 },
+                Happening::Elicit => {
+                    let id = QuestionId::from(format!("ask-{}", asks.len()));
+                    asks.push((id.clone(), 0));
+                    table.step(Input::Elicited(id, Elicitation::of("s", &Map::new())));
+                }
+                Happening::TakeBack(which) => {
+                    if let Some((id, _)) = asks.iter().rev().nth(which).cloned() {
+                        table.step(Input::TakenBack(id));
+                    }
+                }
                 Happening::Summed(well) => {
                     let short = Summary { text: "short".to_owned(), usage: None };
                     let summary = if well { Ok(short) } else { Err(error(ModelErrorKind::Refused)) };
@@ -122,13 +147,17 @@ proptest! {
                 Happening::Force => table.step(Input::Force),
                 Happening::Prompt | Happening::Do | Happening::Say | Happening::Compress => continue,
             }
+            count_answers(&mut table, &mut asks);
             known.extend(table.prepared());
             if table.effects.contains(&Effect::AskModel) {
                 prop_assert!(is_whole(&table.machine.talk), "{:?}", table.machine.talk);
             }
         }
         table.step(Input::Cancel);
+        count_answers(&mut table, &mut asks);
         table.step(Input::Force);
+        count_answers(&mut table, &mut asks);
+        prop_assert!(asks.iter().all(|(_, answers)| *answers == 1), "{asks:?}");
         prop_assert!(!table.machine.is_busy());
         prop_assert!(is_whole(&table.machine.talk), "{:?}", table.machine.talk);
         let mut tools: Vec<ToolId> = Vec::new();
@@ -146,6 +175,8 @@ proptest! {
                     tools.retain(|tool| *tool != done.tool_id);
                     questions.retain(|(_, tool)| *tool != Some(done.tool_id.clone()));
                 }
+                // What a server asks is no question about a tool: its answers are counted above.
+                EventKind::PermissionAsked(asked) if asked.tool_id.is_none() => {}
                 EventKind::PermissionAsked(asked) => questions.push((asked.question_id.clone(), asked.tool_id.clone())),
                 EventKind::PermissionWithdrawn(gone) => questions.retain(|(id, _)| *id != gone.question_id),
                 EventKind::TurnStarted { .. } => turns += 1,

@@ -1,0 +1,71 @@
+//! What a server asks the user for while one of its tools runs (elicitation), on its way to the owner of the session.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use multitap_event::{Elicitation, ElicitationAnswer, QuestionId};
+use tokio::sync::{mpsc, oneshot};
+
+/// A word to the owner of the session.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// Put this to the user. Dropping `reply` cancels it.
+    Question { id: QuestionId, elicitation: Elicitation, reply: oneshot::Sender<ElicitationAnswer> },
+    /// The server no longer waits for the answer.
+    TakenBack(QuestionId),
+}
+
+/// Where the questions of one connection go. A clone is the same.
+#[derive(Debug, Clone)]
+pub(super) struct Asker {
+    server: Arc<str>,
+    asks: mpsc::Sender<Asked>,
+    open: Arc<AtomicUsize>,
+}
+
+/// A question without an answer. Dropping it takes the question back.
+struct Open<'a> {
+    asker: &'a Asker,
+    id: QuestionId,
+    is_answered: bool,
+}
+
+impl Asker {
+    pub(super) fn new(server: &str, asks: mpsc::Sender<Asked>) -> Self {
+        Self { server: server.into(), asks, open: Arc::default() }
+    }
+
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Whether the user is being asked: the time of a call stands still meanwhile.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.open.load(Ordering::Acquire) > 0
+    }
+
+    /// Asks the user and waits for the answer. Cancelled if nobody can be asked.
+    pub(super) async fn ask(&self, elicitation: Elicitation) -> ElicitationAnswer {
+        let id = QuestionId::from(uuid::Uuid::now_v7().to_string());
+        let (reply, answered) = oneshot::channel();
+        // A server that asks faster than questions can be shown is not waited for.
+        if self.asks.try_send(Asked::Question { id: id.clone(), elicitation, reply }).is_err() {
+            return ElicitationAnswer::Cancel;
+        }
+        self.open.fetch_add(1, Ordering::AcqRel);
+        let mut open = Open { asker: self, id, is_answered: false };
+        let answer = answered.await;
+        open.is_answered = true;
+        answer.unwrap_or(ElicitationAnswer::Cancel)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.asker.open.fetch_sub(1, Ordering::AcqRel);
+        if !self.is_answered {
+            // If that does not fit either, the question goes with the call that it belongs to.
+            self.asker.asks.try_send(Asked::TakenBack(self.id.clone())).ok();
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What MCP servers ask the user for while a call of theirs runs: each is a question of the session beside the call, and
+//! is over with it at the latest.
+
+use multitap_event::{Decide, Elicitation, ElicitationAnswer, EventKind, Question, QuestionId, Withdrawal};
+
+use super::call::Active;
+use super::{Effect, Machine, Stage, Turn};
+
+/// The most questions of one call at a time.
+const MOST_OPEN: usize = 8;
+
+impl Machine {
+    /// A server asks. Only while it runs a call of this turn: nobody expects a question of it at other times.
+    pub(super) fn elicited(&mut self, id: QuestionId, elicitation: &Elicitation, out: &mut Vec<Effect>) {
+        let running = match &mut self.turn {
+            Some(Turn { stage: Stage::Working(work), .. }) => work.running_of(&elicitation.server),
+            Some(_) | None => None,
+        };
+        match running.filter(|active| active.elicited.len() < MOST_OPEN) {
+            Some(active) => {
+                let question = elicitation.question(id, None);
+                active.elicited.push(question.clone());
+                out.push(Effect::Tell(EventKind::PermissionAsked(question)));
+            }
+            None => out.push(Effect::Answer(id, ElicitationAnswer::Cancel)),
+        }
+    }
+
+    /// The server no longer waits for an answer.
+    pub(super) fn taken_back(&mut self, id: &QuestionId, out: &mut Vec<Effect>) {
+        let question = self.work().and_then(|work| work.take_elicited(id));
+        withdraw(question, "the MCP server no longer asks", out);
+    }
+
+    /// Whether the answer was for a server.
+    pub(super) fn answered(&mut self, decide: &Decide, out: &mut Vec<Effect>) -> bool {
+        let Some(question) = self.work().and_then(|work| work.take_elicited(&decide.question_id)) else { return false };
+        // The owner of the session has found that it fits. One that does not accepts nothing.
+        let answer = ElicitationAnswer::of(&question, decide).unwrap_or(ElicitationAnswer::Cancel);
+        out.push(Effect::Answer(question.question_id, answer));
+        true
+    }
+}
+
+impl Active {
+    /// The call is over, or is told to stop: so is what is asked for it.
+    pub(super) fn withdraw_elicited(&mut self, why: &str, out: &mut Vec<Effect>) {
+        withdraw(std::mem::take(&mut self.elicited), why, out);
+    }
+}
+
+fn withdraw(questions: impl IntoIterator<Item = Question>, why: &str, out: &mut Vec<Effect>) {
+    for Question { question_id, .. } in questions {
+        let withdrawal = Withdrawal { question_id: question_id.clone(), reason: Some(why.to_owned()) };
+        out.push(Effect::Tell(EventKind::PermissionWithdrawn(withdrawal)));
+        out.push(Effect::Answer(question_id, ElicitationAnswer::Cancel));
+    }
+}
