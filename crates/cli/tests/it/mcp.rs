@@ -1,5 +1,7 @@
 //! `multitap mcp` as a program: its options, what it says where, and sessions as agents.
 
+use std::collections::VecDeque;
+use std::net::TcpListener;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -15,41 +17,62 @@ fn host(scene: &Scene) -> (Live, String) {
 }
 
 /// An MCP client that writes its lines by hand.
-struct Client {
-    live: Live,
+pub(crate) struct Client {
+    pub(crate) live: Live,
     asked: u64,
+    /// What the person at the client answers; declines when there is nothing more.
+    pub(crate) answers: VecDeque<Value>,
+    /// What the person was asked.
+    pub(crate) questions: Vec<String>,
 }
 
 impl Client {
-    fn start(scene: &Scene, args: &[&str]) -> Self {
-        let mut client = Self { live: scene.start(&[&["mcp"], args].concat()), asked: 0 };
+    pub(crate) fn start(scene: &Scene, args: &[&str]) -> Self {
+        Self::with(scene, args, &json!({}))
+    }
+
+    pub(crate) fn with(scene: &Scene, args: &[&str], capabilities: &Value) -> Self {
+        let live = scene.start(&[&["mcp"], args].concat());
+        let mut client = Self { live, asked: 0, answers: VecDeque::new(), questions: Vec::new() };
         let me = json!({ "name": "test", "version": "1" });
-        client.ask("initialize", &json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": me }));
-        client.live.send(&format!("{}\n", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })));
+        let begin = json!({ "protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": me });
+        client.ask("initialize", &begin);
+        client.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         client
+    }
+
+    fn tell(&mut self, message: &Value) {
+        self.live.send(&format!("{message}\n"));
     }
 
     #[track_caller]
     fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.asked += 1;
-        let request = json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params });
-        self.live.send(&format!("{request}\n"));
+        let asked = self.asked;
+        self.tell(&json!({ "jsonrpc": "2.0", "id": asked, "method": method, "params": params }));
         loop {
             let line = self.live.line_by(Instant::now() + PATIENCE).expect("an answer");
-            let answer: Value = serde_json::from_str(&line).expect("stdout holds nothing but MCP");
-            if answer["id"] == self.asked {
-                return answer["result"].clone();
+            let said: Value = serde_json::from_str(&line).expect("stdout holds nothing but MCP");
+            if said["method"] == "elicitation/create" {
+                self.questions.push(said["params"]["message"].as_str().unwrap().to_owned());
+                let answer = match self.answers.pop_front() {
+                    Some(content) => json!({ "action": "accept", "content": content }),
+                    None => json!({ "action": "decline" }),
+                };
+                self.tell(&json!({ "jsonrpc": "2.0", "id": said["id"], "result": answer }));
+            } else if said["id"] == asked {
+                return said["result"].clone();
             }
         }
     }
 
-    fn tools(&mut self) -> Vec<String> {
+    pub(crate) fn tools(&mut self) -> Vec<String> {
         let listed = self.ask("tools/list", &json!({}));
         let names = listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned());
         names.collect()
     }
 
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }))
     }
 }
@@ -120,4 +143,78 @@ fn what_is_wrong_with_the_list_is_said_without_its_secrets() {
     }
     let run = scene.run(&["mcp", "--agents-file", "/dev/zero"]);
     assert!(run.code == Some(2) && run.stderr.contains("is not a file of at most"), "{run:?}");
+}
+
+/// Settings that list one agent, for whoever runs in this place.
+fn list(scene: &Scene, name: &str, url: &str) {
+    let settings = json!({ "a2aServers": [{ "url": url, "name": name }] }).to_string();
+    write_settings(scene, &settings);
+}
+
+fn write_settings(scene: &Scene, settings: &str) {
+    let folder = scene.scratch.home().join(".config/multitap");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("settings.json"), settings).unwrap();
+}
+
+/// A calls B, which calls A, and so on: it comes to an end, and whoever began hears why.
+#[test]
+fn agents_that_call_each_other_in_a_circle_are_stopped() {
+    let (first, second) = (Scene::bare(), Scene::bare());
+    // Each has to know the other's port before both listen.
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let (a, b) = (free(), free());
+    list(&first, "b", &format!("http://127.0.0.1:{b}"));
+    list(&second, "a", &format!("http://127.0.0.1:{a}"));
+    let session = ["--agent", "builtin", "--model", "rehearsal", "--approval-mode", "auto-all"];
+    let mut hosts = [(&first, &a), (&second, &b)].map(|(scene, port)| {
+        let mut host = scene.start(&[&["serve", "--port", port.as_str()], &session[..]].concat());
+        host.line_by(Instant::now() + PATIENCE).expect("it listens");
+        host
+    });
+    let mut prompt = "hello".to_owned();
+    for to in ["a", "b", "a", "b"] {
+        prompt = format!("call a2a-server {to}_sendMessage {}", json!({ "message": prompt }));
+    }
+    let run = first.run(&[&["-p", prompt.as_str()], &session[..]].concat());
+    assert!(run.stdout.contains("do agents call each other in a circle?"), "{run:#?}");
+    assert!(!run.stdout.contains("You said \"hello\""), "{run:#?}");
+    for (host, scene) in hosts.iter_mut().zip([&first, &second]) {
+        host.signal("-TERM", &scene.scratch);
+    }
+}
+
+/// The words of a line of a shell, with single quotes at most.
+fn words(line: &str) -> Vec<String> {
+    let pieces = line.split('\'').enumerate();
+    let words = pieces.flat_map(|(at, piece)| match at % 2 {
+        0 => piece.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+        _ => vec![piece.to_owned()],
+    });
+    words.collect()
+}
+
+/// What docs/bridge.md shows first works as it stands there, but for the port.
+#[test]
+fn the_example_of_the_docs_works() {
+    let docs = include_str!("../../../../docs/bridge.md");
+    let mut blocks = docs.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap());
+    let mut next = |kind: &str| {
+        let (found, block) = blocks.next().unwrap();
+        assert_eq!(found, kind, "{block}");
+        block.trim().to_owned()
+    };
+    let (serve, settings, call, answer) = (next("sh"), next("json"), next("sh"), next("text"));
+    let scene = Scene::bare();
+    let serve: Vec<String> = words(&serve).into_iter().skip(1).map(|word| word.replace("4100", "0")).collect();
+    let mut host = scene.start(&serve.iter().map(String::as_str).collect::<Vec<_>>());
+    let line = host.line_by(Instant::now() + PATIENCE).expect("it says where it listens");
+    let port = line.rsplit_once(':').unwrap().1;
+    write_settings(&scene, &settings.replace("4100", port));
+    let call: Vec<String> = words(&call).into_iter().skip(1).collect();
+    let run = scene.run(&call.iter().map(String::as_str).collect::<Vec<_>>()).exits(0);
+    for line in answer.lines() {
+        assert!(run.stdout.contains(line), "no {line:?} in {}", run.stdout);
+    }
+    host.signal("-TERM", &scene.scratch);
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use multitap_a2a::devtool::{self, EditKind, Spelling, ToolCallConfirmation};
-use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage};
+use multitap_a2a::{Error, ErrorKind, Message, Request, SendMessage, hops};
 use multitap_event::{
     ClientRef, ClientRole, Decide, Details, Prompt, PromptId, Question, QuestionId, Refused, Ruling, SessionId, ToolId,
 };
@@ -41,6 +41,8 @@ impl Service {
         if send.configuration.push.is_some() {
             return Err(no_push());
         }
+        // Before anything is opened for it: agents that call each other in a circle come to an end.
+        let hops = hops::read(&send.message.metadata)?;
         let said = decode::message(&send.message)?;
         let settings = settings(&send)?;
         let when_busy = when_busy(&send.message.metadata)?;
@@ -79,6 +81,7 @@ impl Service {
                     return Ok(answering(stage, call, form, decide));
                 }
                 prompt.sent_as = Some(send.message.message_id);
+                prompt.hops = hops;
                 prompt.notices = self.notices.take(&id);
                 Ok(prompting(stage, call, form, prompt, when_busy, &target))
             }
