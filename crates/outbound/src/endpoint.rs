@@ -42,10 +42,12 @@ impl Endpoint {
     }
 }
 
-/// Whether the address is written as one of this machine.
+/// Whether the address is written as one of this machine. Servers that listen everywhere often call themselves 0.0.0.0,
+/// which leads here.
 pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
 #[cfg(test)]
@@ -59,6 +61,7 @@ mod tests {
             ("http://LOCALHOST/", true),
             ("http://127.0.0.9/", true),
             ("http://[::1]:8/", true),
+            ("http://0.0.0.0:9/", true),
             ("http://localhost.example.org/", false),
             ("http://10.0.0.1/", false),
         ] {

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{ClientBuilder, Url};
 
+use crate::is_loopback;
+
 /// Which addresses may be reached. Public ones always; others as far as a person allowed it.
 ///
 /// [`Screen::check`] judges an address as it is written. A client to which the screen was [applied](Screen::apply)
@@ -17,6 +19,9 @@ pub struct Screen {
     allow_private: bool,
     hosts: Vec<String>,
 }
+
+/// The variables that name a proxy.
+const PROXIES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 /// Why an address may not be reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,14 +65,23 @@ impl Screen {
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or(RefusedAddress::NoHost)?;
         match host.trim_matches(['[', ']']).parse() {
             Ok(address) => self.judge(host, address),
+            // A client that goes past the proxy would resolve it itself.
+            Err(_) if is_loopback(url) => self.judge(host, Ipv4Addr::LOCALHOST.into()),
             Err(_) => Ok(()),
         }
     }
 
-    /// Makes a client judge where names lead, where it resolves them itself. Behind a proxy it does not: names are then
-    /// the proxy's to resolve, and only literal addresses are judged.
+    /// Makes a client judge where names lead, where it resolves them itself. Names that a proxy resolves are not judged,
+    /// only literal addresses are; those that `NO_PROXY` takes past the proxy are.
     pub fn apply(&self, client: ClientBuilder) -> ClientBuilder {
-        if uses_proxy() { client } else { self.apply_without_proxy(client) }
+        let proxies: Vec<String> = PROXIES.iter().filter_map(|name| std::env::var(name).ok()).collect();
+        let hosts: Vec<String> = proxies.iter().filter_map(|proxy| host_of(proxy)).collect();
+        if hosts.is_empty() {
+            return self.apply_without_proxy(client);
+        }
+        // The proxy itself may be anywhere.
+        let screen = hosts.into_iter().fold(self.clone(), Self::allowing);
+        client.dns_resolver(Arc::new(ScreenedResolver(screen)))
     }
 
     /// The same for a client that goes past any proxy, so that every name is judged.
@@ -96,11 +110,11 @@ impl Screen {
     }
 }
 
-/// Whether the environment names a proxy, in the variables that `reqwest` reads.
-fn uses_proxy() -> bool {
-    ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+/// The host of a proxy, as `reqwest` reads it: with a scheme or without.
+fn host_of(proxy: &str) -> Option<String> {
+    let proxy = proxy.trim();
+    let url = if proxy.contains("://") { Url::parse(proxy) } else { Url::parse(&format!("http://{proxy}")) };
+    url.ok()?.host_str().filter(|host| !host.is_empty()).map(str::to_owned)
 }
 
 struct ScreenedResolver(Screen);
@@ -225,6 +239,8 @@ mod tests {
         for bad in [
             "http://127.0.0.1/",
             "http://127.1/",
+            "http://localhost/",
+            "http://LocalHost:8080/",
             "http://2130706433/",
             "http://0x7f.0.0.1/",
             "http://017700000001/",
@@ -253,6 +269,18 @@ mod tests {
         screen.check(&Url::parse("http://169.254.169.254/").unwrap()).unwrap_err();
         let open = Screen::allowing_private(true);
         assert_eq!(open.check(&Url::parse("http://[::1]:8081/").unwrap()), Ok(()));
+    }
+
+    #[test]
+    fn the_host_of_a_proxy_is_found() {
+        for (proxy, expected) in [
+            ("http://proxy.example:3128", Some("proxy.example")),
+            ("proxy.example:3128", Some("proxy.example")),
+            (" socks5://me:secret@10.0.0.1:1080/ ", Some("10.0.0.1")),
+            ("", None),
+        ] {
+            assert_eq!(host_of(proxy).as_deref(), expected, "{proxy}");
+        }
     }
 
     #[tokio::test]

@@ -16,6 +16,9 @@ use crate::extension;
 /// Where a card is, in the order in which it is looked for; the second is from before 0.3.
 const CARDS: [&str; 2] = ["agent-card.json", "agent.json"];
 
+/// The most bytes of a card. It is kept as long as the agent is.
+const LARGEST_CARD: usize = 1024 * 1024;
+
 /// An agent that was found.
 pub(super) struct Found {
     pub(super) card: Card,
@@ -117,6 +120,7 @@ async fn fetch(line: &Line, candidates: &[Url], options: &Options) -> Result<(Va
 
 async fn get(line: &Line, call: &Call, options: &Options) -> Result<Answer, ClientError> {
     match line.exchange(call, options.timeouts.call, Repeat::Safe).await? {
+        Reply::Whole(answer) if answer.body.len() > LARGEST_CARD => Err(ClientError::TooLarge { most: LARGEST_CARD }),
         Reply::Whole(answer) => Ok(answer),
         Reply::Stream(_) => Err(malformed(&call.url, "it is a stream of events")),
     }
