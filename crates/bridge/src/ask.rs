@@ -62,7 +62,7 @@ pub(crate) fn reply(agent: &RemoteAgent, question: &Question, result: &ElicitRes
     }
     let field = |name: &str| result.content.as_ref()?.get(name)?.as_str().map(str::to_owned);
     let part = match question {
-        Question::Text(_) => field(ANSWER).map(Part::text),
+        Question::Text(_) => field(ANSWER).filter(|words| !words.trim().is_empty()).map(Part::text),
         Question::Oversized { .. } => None,
         Question::Confirmation { tool_call_id, correlation_id, options, .. } => {
             let decided = field(DECISION);

@@ -38,6 +38,8 @@ pub struct BridgeOptions {
     pub load_timeout: Duration,
     /// How long a call waits for an agent before it returns the id of the task that goes on. An entry may have its own.
     pub call_budget: Duration,
+    /// How long a person may take to answer what an agent asks during a call.
+    pub patience: Duration,
     /// How often the cards of agents that are there are fetched again.
     pub refresh: Duration,
     /// Whether `load_agent` may reach this machine and the network around it.
@@ -52,6 +54,7 @@ impl Default for BridgeOptions {
             load_timeout: Duration::from_secs(5),
             // Many clients give up on a call after a minute.
             call_budget: Duration::from_secs(50),
+            patience: Duration::from_secs(30 * 60),
             refresh: Duration::from_secs(5 * 60),
             allow_private: false,
             hops: Hops::None,
@@ -114,9 +117,9 @@ impl Bridge {
             loading.spawn(async move { agent.load(deadline).await });
         }
         while loading.join_next().await.is_some() {}
-        let loaded = agents.into_iter().map(|agent| {
+        let add = |agent: &Arc<RemoteAgent>| {
             let (address, status) = (agent.entry.address(), agent.status());
-            let (name, full) = match self.registry.add(agent) {
+            let (name, full) = match self.registry.add(agent.clone()) {
                 Ok(name) => (name, None),
                 Err(error) => (String::new(), Some(error.to_string())),
             };
@@ -125,8 +128,15 @@ impl Bridge {
                 Status::Down { why, .. } => Some(why),
             };
             Loaded { name, address, error: full.or(down) }
-        });
-        let loaded = loaded.collect();
+        };
+        // No card may claim a name that the user gave to another agent.
+        let mut added: Vec<(usize, Loaded)> = Vec::with_capacity(agents.len());
+        for is_named in [true, false] {
+            let of_that_kind = agents.iter().enumerate().filter(|(_, agent)| agent.entry.name.is_some() == is_named);
+            added.extend(of_that_kind.map(|(at, agent)| (at, add(agent))));
+        }
+        added.sort_by_key(|(at, _)| *at);
+        let loaded = added.into_iter().map(|(_, loaded)| loaded).collect();
         self.tasks.spawn(self.clone().look_after());
         loaded
     }

@@ -7,7 +7,7 @@ use multitap_a2a::card::Binding;
 use multitap_a2a::client::{Client, ClientError, Need, Options, Retry};
 use multitap_a2a::{Dialect, ErrorKind};
 use multitap_event::{visible, visible_line};
-use multitap_outbound::Screen;
+use multitap_outbound::{Screen, is_loopback};
 use tokio::time::{Instant, timeout};
 
 use multitap_event::A2aServer;
@@ -18,6 +18,8 @@ const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
 const SHOWN: usize = 600;
 /// A shorter word is not looked for when secrets are removed: it could be any word.
 const SHORTEST_SECRET: usize = 6;
+/// How this machine is called in addresses.
+const LOOPBACK: [&str; 4] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0"];
 /// The longest id of an agent that is passed on.
 const LONGEST_ID: usize = 128;
 
@@ -61,11 +63,18 @@ impl RemoteAgent {
             && let Some(host) = url.host_str()
         {
             screen = screen.allowing(host);
+            // Cards of agents on this machine give it whichever of its names they like.
+            if is_loopback(&url) {
+                screen = LOOPBACK.into_iter().fold(screen, Screen::allowing);
+            }
         }
         let status = Status::Down { why: "it is being loaded".to_owned(), failures: 0, tried: Instant::now() };
         // The agent knows each word of a header: "Bearer" and the token behind it.
-        let words = entry.secrets().flat_map(str::split_whitespace);
-        let mut secrets: Vec<String> = words.filter(|word| word.len() >= SHORTEST_SECRET).map(str::to_owned).collect();
+        let words = entry.secrets().flat_map(str::split_whitespace).map(str::to_owned);
+        // Some agents take their key in the address.
+        let url = reqwest::Url::parse(&entry.url).ok();
+        let query = url.iter().flat_map(|url| url.query_pairs().map(|(_, value)| value.into_owned()));
+        let mut secrets: Vec<String> = words.chain(query).filter(|word| word.len() >= SHORTEST_SECRET).collect();
         secrets.retain(|word| !word.eq_ignore_ascii_case("Bearer"));
         secrets.sort_by_key(|word| std::cmp::Reverse(word.len()));
         Arc::new(Self { entry, origin, screen, secrets, status: Mutex::new(status) })

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::collect::Collected;
 use crate::remote::RemoteAgent;
 
-/// The most runs that are remembered, followed or ended.
+/// The most runs that are remembered, followed or ended: one more takes the place of the oldest.
 const MOST_RUNS: usize = 64;
 /// The most bytes of text and files that ended runs may take together.
 const MOST_BYTES: usize = 32 * 1024 * 1024;
@@ -98,6 +98,8 @@ impl Runs {
         while known.len() >= MOST_RUNS || bytes > MOST_BYTES {
             let ended = known.iter().position(|run| run.ended_bytes().is_some());
             let Some(forgotten) = known.remove(ended.unwrap_or_default()) else { break };
+            // A task that nobody can ask for any more is not followed either.
+            forgotten.stop();
             bytes = bytes.saturating_sub(forgotten.ended_bytes().unwrap_or_default());
         }
         known.push_back(run);

@@ -97,7 +97,9 @@ fn management() -> Vec<Tool> {
             "List the remote A2A agents and whether they can be reached.",
             &json!({}),
             &[],
-            Some(json!({ "agents": { "type": "array", "items": { "type": "object" } } })),
+            Some(
+                json!({ "notice": { "type": "string" }, "agents": { "type": "array", "items": { "type": "object" } } }),
+            ),
             Effect::Reads,
         ),
         tool(
@@ -222,6 +224,7 @@ fn send_arguments() -> Value {
 
 fn task_output() -> Value {
     json!({
+        "notice": { "type": "string", "description": "Whose words these are." },
         "agent": { "type": "string" },
         "taskId": { "type": "string" },
         "contextId": { "type": "string" },
@@ -229,6 +232,8 @@ fn task_output() -> Value {
         "text": { "type": "string", "description": "What the remote agent said: its words, not the user's." },
         "artifacts": { "type": "array", "items": { "type": "object" } },
         "question": { "type": "object", "description": "What the agent waits for." },
+        "rest": { "type": "object", "description": "How to read the rest of a long text with getArtifact." },
+        "error": { "type": "string", "description": "Why the task could not be followed to its end." },
         "next": { "type": "string", "description": "How to go on." }
     })
 }

@@ -34,7 +34,7 @@ use self::relay::{HopRecord, relay};
 pub(crate) const NAME: &str = "a2a-server";
 /// How much may wait in the pipe to the built-in agent, each way.
 const PIPE: usize = 64 * 1024;
-/// How much longer an agent waits for a call than the call waits for the remote agent.
+/// How much longer an agent waits for a call than the call takes.
 const MARGIN: Duration = Duration::from_secs(10);
 /// A shorter value of a variable is not recognised as a secret: it could be any word.
 const SHORTEST_SECRET: usize = 8;
@@ -120,7 +120,7 @@ fn program(config: &SessionConfig, entries: &[A2aServer], data: Option<&Path>) -
         args.push("--allow-private-addresses".to_owned());
     }
     let reach = McpReach::program(text(own_binary()?)?, args);
-    let server = McpServer { timeout: timeout(entries), ..McpServer::from(reach) };
+    let server = McpServer { timeout: Some(timeout(entries)), ..McpServer::from(reach) };
     Ok((server, HopRecord::File(folder)))
 }
 
@@ -132,7 +132,8 @@ fn serve_here(config: &SessionConfig, entries: Vec<A2aServer>, tasks: &TaskTrack
         hops: Hops::Shared(hops.clone()),
         ..BridgeOptions::default()
     });
-    let server = McpServer { timeout: timeout(&entries), ..McpServer::from(McpReach::program("multitap", Vec::new())) };
+    let server =
+        McpServer { timeout: Some(timeout(&entries)), ..McpServer::from(McpReach::program("multitap", Vec::new())) };
     tasks.spawn({
         let (bridge, ended) = (bridge.clone(), ended.clone());
         async move {
@@ -186,10 +187,12 @@ impl Served {
     }
 }
 
-/// How long an agent waits for a call, where an entry lets a call wait longer than calls usually do.
-fn timeout(entries: &[A2aServer]) -> Option<Duration> {
-    let longest = entries.iter().filter_map(|entry| entry.timeout).max()?;
-    (longest > BridgeOptions::default().call_budget).then(|| longest + MARGIN)
+/// How long an agent waits for a call: as long as the call waits for the remote agent, and for a person who is asked
+/// meanwhile. Agents that have a shorter limit of their own would give up while somebody thinks.
+fn timeout(entries: &[A2aServer]) -> Duration {
+    let BridgeOptions { call_budget, patience, .. } = BridgeOptions::default();
+    let longest = entries.iter().filter_map(|entry| entry.timeout).max().unwrap_or_default();
+    longest.max(call_budget) + patience + MARGIN
 }
 
 /// The variables of this process that hold a token or a header of these agents, for example because the settings name the

@@ -1,5 +1,6 @@
 //! An A2A agent by script: an HTTP server in this process that answers as a test wants and records what it was asked.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -80,6 +81,8 @@ struct Shared {
     card: Arc<Mutex<Reply>>,
     script: Arc<Script>,
     asked: Arc<Mutex<Vec<Asked>>>,
+    /// How many streams are open.
+    streams: Arc<AtomicUsize>,
 }
 
 /// Runs until it is dropped.
@@ -103,7 +106,7 @@ impl Agent {
     ) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let card = Arc::new(Mutex::new(Reply::Json(card(name, &url))));
-        let shared = Shared { card, script: Arc::new(script), asked: Arc::default() };
+        let shared = Shared { card, script: Arc::new(script), asked: Arc::default(), streams: Arc::default() };
         let router = Router::new().fallback(answer).with_state(shared.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -134,6 +137,11 @@ impl Agent {
         self.shared.asked.lock().unwrap().clone()
     }
 
+    /// How many streams are open.
+    pub(crate) fn open_streams(&self) -> usize {
+        self.shared.streams.load(Ordering::Acquire)
+    }
+
     /// The requests of one JSON-RPC method.
     pub(crate) fn calls(&self, method: &str) -> Vec<Asked> {
         self.asked().into_iter().filter(|asked| asked.method() == method).collect()
@@ -155,7 +163,7 @@ async fn answer(State(shared): State<Shared>, request: Request) -> Response {
         return match reply {
             Reply::Json(value) => respond(200, &[("content-type", "application/json".into())], value.to_string()),
             Reply::Status(status, headers, body) => respond(status, &headers, body),
-            Reply::Stream(events, after) => streamed(events, after),
+            Reply::Stream(events, after) => streamed(events, after, OpenStream::new(&shared.streams)),
             Reply::Silence => std::future::pending().await,
             Reply::Gated(mut gate, then) => {
                 gate.wait_for(|is_open| *is_open).await.ok();
@@ -174,22 +182,41 @@ fn respond(status: u16, headers: &[(&'static str, String)], body: String) -> Res
     response.body(Body::from(body)).unwrap()
 }
 
-fn streamed(events: Vec<String>, after: After) -> Response {
+/// Counts a stream while it is open.
+struct OpenStream(Arc<AtomicUsize>);
+
+impl OpenStream {
+    fn new(streams: &Arc<AtomicUsize>) -> Self {
+        streams.fetch_add(1, Ordering::AcqRel);
+        Self(streams.clone())
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn streamed(events: Vec<String>, after: After, open: OpenStream) -> Response {
     let state = (events.into_iter(), after, None::<String>);
-    let bytes = stream::unfold(state, |(mut events, after, last)| async {
-        if let Some(event) = events.next() {
-            return Some((Ok::<_, std::io::Error>(Bytes::from(event.clone())), (events, after, Some(event))));
-        }
-        match after {
-            After::End => None,
-            After::Open => std::future::pending().await,
-            After::Repeat => {
-                let event = last.clone().unwrap_or_default();
-                Some((Ok(Bytes::from(event)), (events, After::Repeat, last)))
+    let bytes = stream::unfold(state, move |(mut events, after, last)| {
+        let _ = &open;
+        async {
+            if let Some(event) = events.next() {
+                return Some((Ok::<_, std::io::Error>(Bytes::from(event.clone())), (events, after, Some(event))));
             }
-            After::Gate(mut gate, more) => {
-                gate.wait_for(|is_open| *is_open).await.ok();
-                Some((Ok(Bytes::new()), (more.into_iter(), After::End, last)))
+            match after {
+                After::End => None,
+                After::Open => std::future::pending().await,
+                After::Repeat => {
+                    let event = last.clone().unwrap_or_default();
+                    Some((Ok(Bytes::from(event)), (events, After::Repeat, last)))
+                }
+                After::Gate(mut gate, more) => {
+                    gate.wait_for(|is_open| *is_open).await.ok();
+                    Some((Ok(Bytes::new()), (more.into_iter(), After::End, last)))
+                }
             }
         }
     });

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use multitap_bridge::BridgeOptions;
+use multitap_event::A2aServer;
 use rmcp::model::CallToolResponse;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::agent::{After, Agent, Asked, Reply, artifact, saying, status, task};
+use crate::agent::{After, Agent, Asked, Reply, artifact, card, saying, status, task};
 use crate::client::{ERAS, Era, Person, Rig, options, text, until};
 
 fn brief() -> BridgeOptions {
@@ -138,6 +139,8 @@ async fn a_person_answers_what_the_agent_asks() {
         // Nobody answers: the result says so, and which task waits.
         let result = rig.call("asking_sendMessage", json!({ "message": "begin" })).await;
         assert!(text(&result).contains("did not answer"), "{era:?}: {result:#}");
+        let how = "call asking_sendMessage with taskId \"t\" and the answer as message";
+        assert!(text(&result).contains(how), "{era:?}: {result:#}");
         assert_eq!(result["structuredContent"]["taskId"], "t", "{era:?}: {result:#}");
         rig.end().await;
     }
@@ -278,4 +281,113 @@ async fn files_contexts_and_hops_go_along() {
     assert_eq!(sent[1]["contextId"], context, "{sent:#?}");
     assert_eq!(sent[1]["metadata"]["multitap/hops"], 1, "{sent:#?}");
     rig.end().await;
+}
+
+#[tokio::test]
+async fn a_long_answer_is_read_by_pages() {
+    let agent = Agent::start("talker", |asked: &Asked| {
+        let words = "word ".repeat(10_000);
+        let part = json!({ "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": words }] });
+        match asked.text() {
+            "message" => asked.stream(&[json!({ "message": part })]),
+            _ => asked.stream(&[task("t", "WORKING"), status("t", "COMPLETED", &words)]),
+        }
+    })
+    .await;
+    let rig = Rig::plain(vec![agent.entry("talker")]).await;
+    for message in ["task", "message"] {
+        let result = rig.call("talker_sendMessage", json!({ "message": message })).await;
+        let data = &result["structuredContent"];
+        assert_eq!((data["text"].as_str().unwrap().len(), &data["rest"]["characters"]), (20_000, &json!(50_000)));
+        let words = format!("[20000 of 50000 characters. Call talker_getArtifact with taskId {}", data["taskId"]);
+        assert!(text(&result).contains(&words), "{message}: no {words}");
+        let mut whole = data["text"].as_str().unwrap().to_owned();
+        while whole.len() < 50_000 {
+            let wanted =
+                json!({ "taskId": data["taskId"], "artifactId": data["rest"]["artifactId"], "offset": whole.len() });
+            let page = text(&rig.call("talker_getArtifact", wanted).await);
+            whole.push_str(page.split_once('\n').unwrap().1);
+        }
+        assert_eq!(whole, "word ".repeat(10_000), "{message}");
+    }
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_person_who_does_not_answer_in_time_has_not_answered() {
+    let agent = Agent::start("asking", asking).await;
+    let options = BridgeOptions { patience: Duration::from_millis(100), ..options() };
+    let rig = Rig::start(options, vec![agent.entry("asking")], Era::Initialize, Person::Asleep).await;
+    let result = rig.call("asking_sendMessage", json!({ "message": "begin" })).await;
+    assert!(text(&result).contains("did not answer"), "{result:#}");
+    assert_eq!(agent.calls("SendStreamingMessage").len(), 1);
+    // The client takes the dialog down.
+    until("the question to be taken back", || *rig.desk().taken_back.borrow()).await;
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_while_a_person_is_asked_cancels_its_task() {
+    let agent = Agent::start("asking", |asked: &Asked| match asked.method() {
+        "CancelTask" => {
+            asked.result(&json!({ "id": "t", "contextId": "c", "status": { "state": "TASK_STATE_CANCELED" } }))
+        }
+        _ => asking(asked),
+    })
+    .await;
+    let rig = Rig::start(options(), vec![agent.entry("asking")], Era::Initialize, Person::Asleep).await;
+    let call = rig.client.call_tool(Rig::request("asking_sendMessage", json!({ "message": "begin" })));
+    tokio::select! {
+        result = call => panic!("it ended: {result:?}"),
+        () = until("the question", || !rig.desk().asked.lock().unwrap().is_empty()) => {}
+    }
+    until("the task to be cancelled", || !agent.calls("CancelTask").is_empty()).await;
+    until("the question to be taken back", || *rig.desk().taken_back.borrow()).await;
+    rig.end().await;
+}
+
+/// An answer without words is none.
+#[tokio::test]
+async fn nothing_is_not_an_answer() {
+    let agent = Agent::start("asking", asking).await;
+    let rig = Rig::start(options(), vec![agent.entry("asking")], Era::Initialize, Person::Present).await;
+    rig.desk().answers.lock().unwrap().push_back(json!({ "answer": " " }));
+    let result = rig.call("asking_sendMessage", json!({ "message": "begin" })).await;
+    assert!(text(&result).contains("did not answer"), "{result:#}");
+    assert_eq!(agent.calls("SendStreamingMessage").len(), 1);
+    rig.end().await;
+}
+
+#[tokio::test]
+async fn two_clients_have_their_own_calls() {
+    let agent = Agent::start("echo", |asked: &Asked| {
+        let words = asked.text().to_owned();
+        asked.stream(&[task(&words, "WORKING"), status(&words, "COMPLETED", &words)])
+    })
+    .await;
+    let first = Rig::plain(vec![agent.entry("echo")]).await;
+    let second = first.another(Era::Discover, Person::Absent).await;
+    let (one, two) = tokio::join!(
+        first.call("echo_sendMessage", json!({ "message": "one" })),
+        second.call("echo_sendMessage", json!({ "message": "two" }))
+    );
+    assert_eq!((&one["structuredContent"]["text"], &two["structuredContent"]["text"]), (&json!("one"), &json!("two")));
+    second.leave().await;
+    let again = first.call("echo_sendMessage", json!({ "message": "three" })).await;
+    assert_eq!(again["structuredContent"]["text"], "three", "the one that stays is served on");
+    first.end().await;
+}
+
+/// Agents on this machine are listed by one of its names, and their cards give it another.
+#[tokio::test]
+async fn an_agent_of_this_machine_may_call_it_by_any_name() {
+    for name in ["localhost", "0.0.0.0", "127.0.0.1"] {
+        let agent = Agent::start("local", saying("hi")).await;
+        agent.set_card(Reply::Json(card("local", &agent.url.replace("127.0.0.1", name))));
+        let entry = A2aServer { access_token: Some("token-4715".to_owned()), ..agent.entry("local") };
+        let rig = Rig::plain(vec![entry]).await;
+        let result = rig.call("local_sendMessage", json!({ "message": "hi" })).await;
+        assert_eq!(result["structuredContent"]["text"], "hi", "{name}: {result:#}");
+        rig.end().await;
+    }
 }

@@ -34,6 +34,8 @@ pub(crate) const ERAS: [Era; 2] = [Era::Initialize, Era::Discover];
 pub(crate) enum Person {
     Present,
     Absent,
+    /// There, and never answers.
+    Asleep,
 }
 
 #[derive(Debug, Clone)]
@@ -42,13 +44,15 @@ pub(crate) struct Desk {
     pub(crate) answers: Arc<Mutex<VecDeque<Value>>>,
     pub(crate) asked: Arc<Mutex<Vec<Value>>>,
     pub(crate) progress: Arc<Mutex<Vec<String>>>,
+    /// Whether the bridge took back what it asked.
+    pub(crate) taken_back: watch::Sender<bool>,
     changes: watch::Sender<u64>,
 }
 
 impl ClientHandler for Desk {
     fn get_info(&self) -> ClientConfig {
         let capabilities = match self.person {
-            Person::Present => ClientCapabilities::builder().enable_elicitation().build(),
+            Person::Present | Person::Asleep => ClientCapabilities::builder().enable_elicitation().build(),
             Person::Absent => ClientCapabilities::default(),
         };
         ClientConfig::new(capabilities, Implementation::new("test", "1"))
@@ -58,9 +62,14 @@ impl ClientHandler for Desk {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         self.asked.lock().unwrap().push(serde_json::to_value(request).unwrap());
+        if self.person == Person::Asleep {
+            context.ct.cancelled().await;
+            self.taken_back.send_replace(true);
+            return Ok(ElicitResult::new(ElicitationAction::Cancel));
+        }
         Ok(match self.answers.lock().unwrap().pop_front() {
             Some(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer),
             None => ElicitResult::new(ElicitationAction::Decline),
@@ -93,13 +102,23 @@ impl Rig {
     pub(crate) async fn start(options: BridgeOptions, entries: Vec<A2aServer>, era: Era, person: Person) -> Self {
         let bridge = Bridge::new(options);
         let loaded = bridge.load(entries).await;
+        Self::of(bridge, loaded, era, person).await
+    }
+
+    /// One more client of the same bridge.
+    pub(crate) async fn another(&self, era: Era, person: Person) -> Self {
+        Self::of(self.bridge.clone(), Vec::new(), era, person).await
+    }
+
+    async fn of(bridge: Bridge, loaded: Vec<Loaded>, era: Era, person: Person) -> Self {
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let (read, write) = tokio::io::split(theirs);
         let mut tasks = JoinSet::new();
         let served = bridge.clone();
         tasks.spawn(async move { served.serve(read, write).await.unwrap() });
         let (answers, asked, progress) = (Arc::default(), Arc::default(), Arc::default());
-        let desk = Desk { person, answers, asked, progress, changes: watch::Sender::new(0) };
+        let (taken_back, changes) = (watch::Sender::new(false), watch::Sender::new(0));
+        let desk = Desk { person, answers, asked, progress, taken_back, changes };
         let lifecycle = match era {
             Era::Initialize => ClientLifecycleMode::Initialize,
             Era::Discover => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },
@@ -146,13 +165,19 @@ impl Rig {
         self.desk().changes.subscribe()
     }
 
-    /// Ends both sides: the bridge must be able to.
-    pub(crate) async fn end(mut self) {
+    /// The client leaves.
+    pub(crate) async fn leave(mut self) -> Bridge {
         self.client.cancel().await.unwrap();
         while let Some(served) = self.tasks.join_next().await {
             served.unwrap();
         }
-        tokio::time::timeout(PATIENCE, self.bridge.close()).await.expect("the bridge ends");
+        self.bridge
+    }
+
+    /// Ends both sides: the bridge must be able to.
+    pub(crate) async fn end(self) {
+        let bridge = self.leave().await;
+        tokio::time::timeout(PATIENCE, bridge.close()).await.expect("the bridge ends");
     }
 }
 
