@@ -22,6 +22,7 @@
 pub mod browser;
 pub mod frame;
 mod kind;
+mod sample;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -36,7 +37,8 @@ use serde_json::{Value, json};
 use crate::Scratch;
 use crate::wait;
 
-pub use self::kind::{Installed, Kind};
+pub use self::kind::{Binding, Installed, Kind};
+pub use self::sample::SampleAgent;
 
 /// How long a peer may be silent on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

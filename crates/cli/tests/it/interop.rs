@@ -16,6 +16,7 @@ mod invariants;
 mod kill;
 mod mcp_clients;
 mod one_shot;
+mod sample_agents;
 mod sandbox;
 mod scenario;
 mod seat;

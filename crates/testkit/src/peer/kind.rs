@@ -31,7 +31,9 @@ pub enum Kind {
 const JS: &str = "@a2a-js/sdk";
 const JS_V1: &str = "1.3.0";
 const JS_V03: &str = "0.3.14";
-const PYTHON: &str = "a2a-sdk==1.3.0";
+const PYTHON: &str = "a2a-sdk[http-server]==1.3.0";
+/// What the Python SDK's server listens with.
+const UVICORN: &str = "uvicorn==0.54.0";
 /// Chromium, packed, from npm: the one way to have it without other hosts and without root. For Linux on x86-64 only.
 const CHROMIUM: &str = "@sparticuz/chromium";
 const CHROMIUM_VERSION: &str = "153.0.0";
@@ -59,7 +61,7 @@ impl Kind {
         let name = match self {
             Self::JsV1 => "a2a-js-sdk-1.3.0".to_owned(),
             Self::JsV03 => "a2a-js-sdk-0.3.14".to_owned(),
-            Self::Python => "a2a-sdk-python-1.3.0".to_owned(),
+            Self::Python => "a2a-sdk-python-1.3.0-server".to_owned(),
             Self::Rust => format!("a2a-client-lf-0.2.9-{:08x}", sources()),
             Self::Browser => "chromium-153.0.0".to_owned(),
         };
@@ -127,6 +129,39 @@ impl Kind {
             Self::Browser => vec!["node".into(), script("browser.mjs"), program.into()],
         })
     }
+
+    /// The program and its arguments that make a sample agent of it, which demands this token.
+    pub(super) fn serve(self, binding: Binding, token: &str) -> Result<Vec<OsString>> {
+        let Place::Here(program) = self.place() else {
+            anyhow::bail!("{} is not installed: `cargo xtask test` installs it", self.title())
+        };
+        let node = |dialect: &str| -> Result<Vec<OsString>> {
+            let folder = self.folder().context("no cache folder")?;
+            Ok(vec!["node".into(), script("agent.mjs"), folder.into(), dialect.into(), token.into()])
+        };
+        match (self, binding) {
+            (Self::JsV1, Binding::JsonRpc) => node("1.0"),
+            (Self::JsV03, Binding::JsonRpc) => node("0.3"),
+            (Self::Python, _) => Ok(vec![program.into(), script("agent.py"), token.into(), binding.word().into()]),
+            _ => anyhow::bail!("there is no sample agent on {} over {}", self.title(), binding.word()),
+        }
+    }
+}
+
+/// How a sample agent is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    JsonRpc,
+    HttpJson,
+}
+
+impl Binding {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::JsonRpc => "JSONRPC",
+            Self::HttpJson => "HTTP+JSON",
+        }
+    }
 }
 
 /// What came of installing.
@@ -146,7 +181,7 @@ fn script(name: &str) -> OsString {
 fn python(folder: &Path) -> Result<()> {
     let environment = ["-m", "venv"].map(OsString::from).into_iter().chain([folder.into()]);
     run(crate::command(OsStr::new("python3")).args(environment), "make a virtual environment")?;
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON];
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON, UVICORN];
     run(crate::command(folder.join("bin/python").as_os_str()).args(install), "install the Python SDK")
 }
 
@@ -228,8 +263,17 @@ mod tests {
 
     #[test]
     fn every_script_is_there() {
-        let scripts =
-            ["lines.mjs", "js_1_0.mjs", "js_0_3.mjs", "python.py", "browser.mjs", "inflate.mjs", "lf/Cargo.lock"];
+        let scripts = [
+            "lines.mjs",
+            "js_1_0.mjs",
+            "js_0_3.mjs",
+            "python.py",
+            "agent.mjs",
+            "agent.py",
+            "browser.mjs",
+            "inflate.mjs",
+            "lf/Cargo.lock",
+        ];
         for name in scripts {
             assert!(Path::new(&script(name)).is_file(), "{name}");
         }

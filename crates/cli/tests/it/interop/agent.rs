@@ -134,6 +134,14 @@ impl Agent {
         }
     }
 
+    /// Whether it takes what MCP servers ask the user for (elicitations) to the user.
+    pub(crate) fn elicits(self) -> bool {
+        match self {
+            Self::Claude | Self::Codex | Self::Builtin(_) => true,
+            Self::Gemini | Self::Acp => false,
+        }
+    }
+
     /// Whether its model hears what somebody said with a no.
     pub(crate) fn hears_feedback(self) -> bool {
         match self {
