@@ -39,7 +39,7 @@ pub struct AgentSettings {
 /// What an event is, in its metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum EventKind {
+pub enum DevtoolEventKind {
     ToolCallConfirmation,
     ToolCallUpdate,
     TextContent,
@@ -50,7 +50,7 @@ pub enum EventKind {
 /// The metadata of an event, under [`URI`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventMetadata {
-    pub kind: EventKind,
+    pub kind: DevtoolEventKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     #[serde(default, alias = "userTier", skip_serializing_if = "Option::is_none")]

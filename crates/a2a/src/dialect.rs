@@ -3,38 +3,17 @@
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::model::{Message, Sent, Task, TaskList, Update};
-use crate::read::Node;
+use crate::model::{Message, Role, Sent, Task, TaskList, TaskState, Update};
+use crate::read::{Node, model};
 use crate::request::{PushConfig, Request, write_command};
-use crate::write::{text, tree};
-use crate::{v0_3, v1_0};
+use crate::write::{Wire, text, tree};
+use crate::{params, v0_3, v1_0};
 
 /// A version of A2A on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     V0_3,
     V1_0,
-}
-
-/// Writes a borrowed thing of the model by the dialect's own `Wire`.
-macro_rules! write_as {
-    ($dialect:expr, $how:ident, $thing:expr) => {
-        match $dialect {
-            Self::V0_3 => $how(&v0_3::write::Wire($thing)),
-            Self::V1_0 => $how(&v1_0::write::Wire($thing)),
-        }
-    };
-}
-
-/// Reads an agent's answer by the dialect's own function.
-macro_rules! read_as {
-    ($dialect:expr, $what:ident, $value:expr) => {{
-        let node = Node::of_agent(stringify!($what), $value)?;
-        match $dialect {
-            Self::V0_3 => v0_3::read::$what(&node),
-            Self::V1_0 => v1_0::read::$what(&node),
-        }
-    }};
 }
 
 impl Dialect {
@@ -59,34 +38,31 @@ impl Dialect {
 
     /// The `result` of a frame of a stream.
     pub fn write_update(self, update: &Update) -> String {
-        write_as!(self, text, update)
+        text(&Wire(self, update))
     }
 
     /// The `result` of a message that was sent.
     pub fn write_sent(self, sent: &Sent) -> String {
-        write_as!(self, text, sent)
+        text(&Wire(self, sent))
     }
 
     /// The `result` of getting or canceling a task.
     pub fn write_task(self, task: &Task) -> String {
-        write_as!(self, text, task)
+        text(&Wire(self, task))
     }
 
     /// The `result` of listing tasks. JSON-RPC of 0.3 has no such method; its REST has.
     pub fn write_task_list(self, list: &TaskList) -> String {
-        write_as!(self, text, list)
+        text(&Wire(self, list))
     }
 
     pub fn write_message(self, message: &Message) -> Value {
-        write_as!(self, tree, message)
+        tree(&Wire(self, message))
     }
 
     /// The `result` of creating or getting a push config.
     pub fn write_push_config(self, task_id: &str, config: &PushConfig) -> Value {
-        match self {
-            Self::V0_3 => v0_3::write::task_push_config(task_id, config),
-            Self::V1_0 => v1_0::write::push_config(Some(task_id), config),
-        }
+        params::write_task_push_config(self, task_id, config)
     }
 
     /// The `result` of listing a task's push configs.
@@ -99,28 +75,28 @@ impl Dialect {
     }
 
     pub fn read_update(self, value: &Value) -> Result<Update, Error> {
-        read_as!(self, update, value)
+        model::update(self, &Node::of_agent("update", value)?)
     }
 
     pub fn read_sent(self, value: &Value) -> Result<Sent, Error> {
-        read_as!(self, sent, value)
+        model::sent(self, &Node::of_agent("sent", value)?)
     }
 
     pub fn read_task(self, value: &Value) -> Result<Task, Error> {
-        read_as!(self, task, value)
+        model::task(self, &Node::of_agent("task", value)?)
     }
 
     pub fn read_task_list(self, value: &Value) -> Result<TaskList, Error> {
-        read_as!(self, task_list, value)
+        model::task_list(self, &Node::of_agent("task_list", value)?)
     }
 
     pub fn read_message(self, value: &Value) -> Result<Message, Error> {
-        read_as!(self, message, value)
+        model::message(self, &Node::of_agent("message", value)?)
     }
 
     /// A push config and the id of its task.
     pub fn read_push_config(self, value: &Value) -> Result<(String, PushConfig), Error> {
-        read_as!(self, task_push_config, value)
+        params::task_push_config(self, &Node::of_agent("task_push_config", value)?)
     }
 
     pub fn read_push_configs(self, value: &Value) -> Result<Vec<(String, PushConfig)>, Error> {
@@ -128,7 +104,8 @@ impl Dialect {
             (Self::V0_3, Value::Array(configs)) => configs.iter().map(|config| self.read_push_config(config)).collect(),
             (Self::V0_3, other) => self.read_push_config(other).map(|config| vec![config]),
             (Self::V1_0, value) => {
-                Node::of_agent("result", value)?.each_object("configs", v1_0::read::task_push_config)
+                let node = Node::of_agent("result", value)?;
+                node.each_object("configs", |node| params::task_push_config(self, node))
             }
         }
     }
@@ -145,10 +122,19 @@ impl Dialect {
 
     /// The method by which this is asked for, and its parameters.
     pub fn write_request(self, request: &Request) -> Option<(&'static str, Value)> {
-        let of_dialect = match self {
-            Self::V0_3 => v0_3::params::write(request),
-            Self::V1_0 => v1_0::params::write(request),
-        };
-        of_dialect.or_else(|| write_command(request))
+        params::write(self, request).or_else(|| write_command(request))
+    }
+    pub(crate) fn role_word(self, role: Role) -> &'static str {
+        match self {
+            Self::V0_3 => v0_3::role_word(role),
+            Self::V1_0 => v1_0::role_word(role),
+        }
+    }
+
+    pub(crate) fn state_word(self, state: TaskState) -> &'static str {
+        match self {
+            Self::V0_3 => state.word(),
+            Self::V1_0 => v1_0::state_word(state),
+        }
     }
 }

@@ -14,6 +14,7 @@ mod error;
 pub mod extension;
 pub mod hops;
 mod model;
+mod params;
 mod read;
 mod request;
 mod v0_3;

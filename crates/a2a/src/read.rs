@@ -4,11 +4,14 @@
 //! [`ErrorKind::InvalidParams`]; what is wrong in an agent's answer is [`ErrorKind::InvalidAgentResponse`], and there
 //! the dialects forgive what can be lived without. What the fields mean is not known here.
 
+pub(crate) mod model;
+
 use std::fmt::{Display, Write as _};
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
+use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::model::Map;
 
@@ -176,21 +179,20 @@ impl<'a> Node<'a> {
         self.get(key).map(|node| node.value.as_bool().ok_or_else(|| node.mismatch("true or false"))).transpose()
     }
 
-    pub(crate) fn number(&self, key: &str, range: &RangeInclusive<u32>) -> Result<Option<u32>, Error> {
-        let Some(node) = self.get(key) else { return Ok(None) };
-        if !node.value.is_number() {
-            return Err(node.mismatch("a number"));
-        }
-        node.within(node.value.as_i64(), range)
-    }
-
-    /// As [`Self::number`]; `ProtoJSON` lets a number also stand as its digits in a string.
-    pub(crate) fn number_or_digits(&self, key: &str, range: &RangeInclusive<u32>) -> Result<Option<u32>, Error> {
+    /// A whole number; the `ProtoJSON` of 1.0 lets it also stand as its digits in a string.
+    pub(crate) fn number(
+        &self,
+        dialect: Dialect,
+        key: &str,
+        range: &RangeInclusive<u32>,
+    ) -> Result<Option<u32>, Error> {
         match self.get(key) {
-            Some(node) if node.value.is_string() => {
+            None => Ok(None),
+            Some(node) if node.value.is_number() => node.within(node.value.as_i64(), range),
+            Some(node) if node.value.is_string() && dialect == Dialect::V1_0 => {
                 node.within(node.value.as_str().and_then(|text| text.parse().ok()), range)
             }
-            _ => self.number(key, range),
+            Some(node) => Err(node.mismatch("a number")),
         }
     }
 

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Map, Message, TaskState};
+use crate::params::{self, Method};
 use crate::read::{Node, short};
-use crate::{v0_3, v1_0};
 
 pub(crate) use commands::write as write_command;
 
@@ -63,30 +63,18 @@ impl Request {
     /// What is asked for. The method's name tells the dialect; for those of the `development-tool` extension, which are
     /// the same in both, 0.3 is reported ([`Self::dialect_of`] tells them apart).
     pub fn read(method: &str, params: Option<Value>) -> Result<(Dialect, Self), Error> {
-        let dialect = Self::known_dialect(method)?;
-        let params = params.filter(|params| !params.is_null()).unwrap_or_else(|| Value::Object(Map::new()));
-        let params = Node::of_client("params", &params)?;
-        let read = match dialect {
-            None => commands::read(method, &params),
-            Some(Dialect::V0_3) => v0_3::params::read(method, &params),
-            Some(Dialect::V1_0) => v1_0::params::read(method, &params),
-        };
-        let request = read.unwrap_or_else(|| Err(unknown(method)))?;
-        Ok((dialect.unwrap_or(Dialect::V0_3), request))
+        let given = params.filter(|params| !params.is_null()).unwrap_or_else(|| Value::Object(Map::new()));
+        let params = || Node::of_client("params", &given);
+        match Method::of_name(method) {
+            Some((dialect, known)) => Ok((dialect, params::read(dialect, known, &params()?)?)),
+            None if commands::NAMES.contains(&method) => Ok((Dialect::V0_3, commands::read(method, &params()?)?)),
+            None => Err(unknown(method)),
+        }
     }
 
     /// The dialect that has this method; none for a method that is the same in both, or that nobody knows.
     pub fn dialect_of(method: &str) -> Option<Dialect> {
-        Self::known_dialect(method).ok().flatten()
-    }
-
-    fn known_dialect(method: &str) -> Result<Option<Dialect>, Error> {
-        match method {
-            commands::GET | commands::EXECUTE | commands::CONFIRM => Ok(None),
-            method if v0_3::params::METHODS.contains(&method) => Ok(Some(Dialect::V0_3)),
-            method if v1_0::params::METHODS.contains(&method) => Ok(Some(Dialect::V1_0)),
-            method => Err(unknown(method)),
-        }
+        Method::of_name(method).map(|(dialect, _)| dialect)
     }
 }
 

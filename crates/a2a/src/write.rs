@@ -1,10 +1,19 @@
-//! Writing: what both dialects do alike when they turn the model into JSON.
+//! The model written in either dialect, straight from borrowed values to text: one event is written once for many clients.
+//!
+//! What the dialects write alike is here, and where only a word or a field differs; the rest is in their own modules.
 
-use serde::Serialize;
 use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::model::Map;
+use crate::dialect::Dialect;
+use crate::model::{
+    Artifact, ArtifactUpdate, Map, Message, Part, Sent, StatusUpdate, Task, TaskList, TaskStatus, Update,
+};
+use crate::{v0_3, v1_0};
+
+/// Something of the model, in the words of a dialect.
+pub(crate) struct Wire<'a, T: ?Sized>(pub(crate) Dialect, pub(crate) &'a T);
 
 /// The text of a value that has nothing in it that JSON could not say.
 pub(crate) fn text(value: &impl Serialize) -> String {
@@ -23,12 +32,32 @@ pub(crate) trait Fields: SerializeMap {
         value.map_or(Ok(()), |value| self.serialize_entry(key, value))
     }
 
-    fn unless_empty(&mut self, key: &'static str, text: &str) -> Result<(), Self::Error> {
-        if text.is_empty() { Ok(()) } else { self.serialize_entry(key, text) }
-    }
-
     fn list(&mut self, key: &'static str, list: &[String]) -> Result<(), Self::Error> {
         if list.is_empty() { Ok(()) } else { self.serialize_entry(key, list) }
+    }
+
+    /// What the object is, which only 0.3 says.
+    fn kind(&mut self, dialect: Dialect, kind: &str) -> Result<(), Self::Error> {
+        match dialect {
+            Dialect::V0_3 => self.serialize_entry("kind", kind),
+            Dialect::V1_0 => Ok(()),
+        }
+    }
+
+    /// The context of a task, which 1.0 leaves out where there is none.
+    fn context(&mut self, dialect: Dialect, id: &str) -> Result<(), Self::Error> {
+        match dialect {
+            Dialect::V1_0 if id.is_empty() => Ok(()),
+            Dialect::V0_3 | Dialect::V1_0 => self.serialize_entry("contextId", id),
+        }
+    }
+
+    /// A flag, which 1.0 leaves out where it is not set.
+    fn flag(&mut self, dialect: Dialect, key: &'static str, is_set: bool) -> Result<(), Self::Error> {
+        match dialect {
+            Dialect::V1_0 if !is_set => Ok(()),
+            Dialect::V0_3 | Dialect::V1_0 => self.serialize_entry(key, &is_set),
+        }
     }
 
     fn metadata(&mut self, metadata: &Map) -> Result<(), Self::Error> {
@@ -37,3 +66,158 @@ pub(crate) trait Fields: SerializeMap {
 }
 
 impl<M: SerializeMap> Fields for M {}
+
+impl<T> Serialize for Wire<'_, [T]>
+where
+    for<'b> Wire<'b, T>: Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.1.iter().map(|item| Wire(self.0, item)))
+    }
+}
+
+/// One of several things: 1.0 tells them apart by the key they stand under.
+fn one_of<S: Serializer>(
+    dialect: Dialect,
+    key: &'static str,
+    thing: &impl Serialize,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match dialect {
+        Dialect::V0_3 => thing.serialize(serializer),
+        Dialect::V1_0 => serializer.collect_map([(key, thing)]),
+    }
+}
+
+impl Serialize for Wire<'_, Update> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.1 {
+            Update::Task(task) => one_of(self.0, "task", &Wire(self.0, task), serializer),
+            Update::Message(message) => one_of(self.0, "message", &Wire(self.0, message), serializer),
+            Update::Status(update) => one_of(self.0, "statusUpdate", &Wire(self.0, update), serializer),
+            Update::Artifact(update) => one_of(self.0, "artifactUpdate", &Wire(self.0, update), serializer),
+        }
+    }
+}
+
+impl Serialize for Wire<'_, Sent> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.1 {
+            Sent::Task(task) => one_of(self.0, "task", &Wire(self.0, task), serializer),
+            Sent::Message(message) => one_of(self.0, "message", &Wire(self.0, message), serializer),
+        }
+    }
+}
+
+impl Serialize for Wire<'_, Task> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(dialect, task) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.kind(dialect, "task")?;
+        map.serialize_entry("id", &task.id)?;
+        map.context(dialect, &task.context_id)?;
+        map.serialize_entry("status", &Wire(dialect, &task.status))?;
+        if !task.history.is_empty() {
+            map.serialize_entry("history", &Wire(dialect, task.history.as_slice()))?;
+        }
+        if !task.artifacts.is_empty() {
+            map.serialize_entry("artifacts", &Wire(dialect, task.artifacts.as_slice()))?;
+        }
+        map.metadata(&task.metadata)?;
+        map.end()
+    }
+}
+
+impl Serialize for Wire<'_, TaskList> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(dialect, list) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("tasks", &Wire(dialect, list.tasks.as_slice()))?;
+        map.serialize_entry("nextPageToken", &list.next_page_token)?;
+        map.serialize_entry("pageSize", &list.page_size)?;
+        map.serialize_entry("totalSize", &list.total_size)?;
+        map.end()
+    }
+}
+
+impl Serialize for Wire<'_, TaskStatus> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(dialect, status) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("state", dialect.state_word(status.state))?;
+        map.optional("message", status.message.as_ref().map(|message| Wire(dialect, message)).as_ref())?;
+        map.optional("timestamp", status.timestamp.as_ref())?;
+        map.end()
+    }
+}
+
+impl Serialize for Wire<'_, StatusUpdate> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(dialect, update) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.kind(dialect, "status-update")?;
+        map.serialize_entry("taskId", &update.task_id)?;
+        map.context(dialect, &update.context_id)?;
+        map.serialize_entry("status", &Wire(dialect, &update.status))?;
+        if dialect == Dialect::V0_3 {
+            map.serialize_entry("final", &update.is_final)?;
+        }
+        map.metadata(&update.metadata)?;
+        map.end()
+    }
+}
+
+impl Serialize for Wire<'_, ArtifactUpdate> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(dialect, update) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.kind(dialect, "artifact-update")?;
+        map.serialize_entry("taskId", &update.task_id)?;
+        map.context(dialect, &update.context_id)?;
+        map.serialize_entry("artifact", &Wire(dialect, &update.artifact))?;
+        map.flag(dialect, "append", update.append)?;
+        map.flag(dialect, "lastChunk", update.last_chunk)?;
+        map.metadata(&update.metadata)?;
+        map.end()
+    }
+}
+
+impl Serialize for Wire<'_, Artifact> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(dialect, artifact) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("artifactId", &artifact.artifact_id)?;
+        map.optional("name", artifact.name.as_ref())?;
+        map.optional("description", artifact.description.as_ref())?;
+        map.serialize_entry("parts", &Wire(dialect, artifact.parts.as_slice()))?;
+        map.list("extensions", &artifact.extensions)?;
+        map.metadata(&artifact.metadata)?;
+        map.end()
+    }
+}
+
+impl Serialize for Wire<'_, Message> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(dialect, message) = *self;
+        let mut map = serializer.serialize_map(None)?;
+        map.kind(dialect, "message")?;
+        map.serialize_entry("messageId", &message.message_id)?;
+        map.serialize_entry("role", dialect.role_word(message.role))?;
+        map.serialize_entry("parts", &Wire(dialect, message.parts.as_slice()))?;
+        map.optional("contextId", message.context_id.as_ref())?;
+        map.optional("taskId", message.task_id.as_ref())?;
+        map.list("referenceTaskIds", &message.reference_task_ids)?;
+        map.list("extensions", &message.extensions)?;
+        map.metadata(&message.metadata)?;
+        map.end()
+    }
+}
+
+impl Serialize for Wire<'_, Part> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Dialect::V0_3 => v0_3::write_part(self.1, serializer),
+            Dialect::V1_0 => v1_0::write_part(self.1, serializer),
+        }
+    }
+}

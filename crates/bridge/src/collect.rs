@@ -1,6 +1,6 @@
 //! What a remote task has said and made so far. Pure; bounded in memory, whatever the agent sends.
 
-use multitap_a2a::devtool::{self, ConfirmationDetails, ConfirmationOption, EventKind, ToolCall};
+use multitap_a2a::devtool::{self, ConfirmationDetails, ConfirmationOption, DevtoolEventKind, ToolCall};
 use multitap_a2a::{Artifact, Content, Map, Message, Part, Role, Task, TaskState, TaskStatus, Update};
 use serde_json::Value;
 
@@ -196,7 +196,7 @@ impl Collected {
             let call = message.parts.iter().find_map(tool_call);
             let text = message.text();
             match kind(&message.metadata).or_else(|| kind(metadata)) {
-                Some(EventKind::TextContent) => {
+                Some(DevtoolEventKind::TextContent) => {
                     let text = self.bounded(text);
                     self.append(&text);
                 }
@@ -326,7 +326,7 @@ fn size(part: &Part) -> usize {
 }
 
 /// What kind of event it is in the `development-tool` extension.
-fn kind(metadata: &Map) -> Option<EventKind> {
+fn kind(metadata: &Map) -> Option<DevtoolEventKind> {
     serde_json::from_value(metadata.get(devtool::URI)?.get("kind")?.clone()).ok()
 }
 

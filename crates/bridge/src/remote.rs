@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use multitap_a2a::card::Binding;
-use multitap_a2a::client::{Client, ClientError, Need, Options, Retry};
+use multitap_a2a::client::{Client, ClientError, ClientOptions, ExtensionUse, RetryPolicy};
 use multitap_a2a::{Dialect, ErrorKind};
 use multitap_event::{visible, visible_line};
 use multitap_outbound::{Screen, is_loopback};
@@ -108,13 +108,13 @@ impl RemoteAgent {
         }
     }
 
-    fn options(&self) -> Options {
-        let mut options = Options::new()
-            .development_tool(Need::May)
+    fn options(&self) -> ClientOptions {
+        let mut options = ClientOptions::new()
+            .development_tool(ExtensionUse::Optional)
             .screen(self.screen.clone())
             .largest(LARGEST_ANSWER)
             // Loading is tried again by whoever waits for it.
-            .retry(Retry { attempts: 2, ..Retry::default() });
+            .retry(RetryPolicy { attempts: 2, ..RetryPolicy::default() });
         if let Some(path) = &self.entry.card_path {
             options = options.card_path(path.as_str());
         }

@@ -1,4 +1,4 @@
-//! What can be asked of an agent, one method each.
+//! One method for each request to an agent.
 
 use std::time::Duration;
 
@@ -7,41 +7,41 @@ use serde_json::Value;
 
 use super::error::ClientError;
 use super::follow::{Follower, Opening, Source};
-use super::line::{Repeat, Reply};
-use super::updates::{Told, Updates};
-use super::{Client, place};
+use super::http::{Repeat, Reply};
+use super::updates::{StreamUpdate, Updates};
+use super::{Client, address};
 use crate::card::Card;
 use crate::error::Error;
 use crate::model::{Map, Sent, Task, TaskList, Update};
 use crate::request::{ListTasks, PushConfig, Request, SendMessage};
 
 impl Client {
-    /// Sends a message and waits for the answer: until the work is done or rests, unless the configuration says to
-    /// return immediately. A message without an id gets one.
+    /// Sends a message and waits for the answer: until the task is over or needs input, unless the configuration says
+    /// to return immediately. A message without an id gets one.
     pub async fn send(&self, send: SendMessage) -> Result<Sent, ClientError> {
         let request = Request::SendMessage(self.named(send)?);
         let result = self.ask(&request, self.timeouts.send, self.sends).await?;
         self.dialect().read_sent(&result).map_err(ClientError::malformed)
     }
 
-    /// Sends a message and follows what becomes of it, until the work is done or rests. An agent that does not stream is
-    /// asked without a stream, and what it answers is all that is told.
+    /// Sends a message and follows the task until it is over or needs input. An agent that does not stream is asked
+    /// without a stream, and its answer is the only update.
     ///
-    /// Read it to its end: some agents take a connection that is closed early for a wish to stop.
+    /// Read it to its end: some agents cancel a task whose connection is closed early.
     pub async fn stream(&self, send: SendMessage) -> Result<Updates, ClientError> {
         if !self.card().capabilities.streaming {
             let update = match self.send(send).await? {
                 Sent::Task(task) => Update::Task(task),
                 Sent::Message(message) => Update::Message(message),
             };
-            return Ok(Updates::of(Told { cursor: None, update }));
+            return Ok(Updates::of(StreamUpdate { cursor: None, update }));
         }
         let request = Request::StreamMessage(self.named(send)?);
         let source = self.open(&request, None, self.sends).await?;
         Ok(Updates::follow(Follower::new(self.clone(), source, Opening::Message)))
     }
 
-    /// Follows a task: from its state now on, or from the event after a cursor, where the agent can do that.
+    /// Follows a task: from its current state on, or from the event after a cursor, if the agent supports that.
     pub async fn resubscribe(&self, task: &str, after: Option<&str>) -> Result<Updates, ClientError> {
         let source = self.subscribe(task, after, Repeat::Safe).await?;
         let opening = Opening::Subscription { task: task.to_owned(), after: after.map(str::to_owned) };
@@ -61,14 +61,14 @@ impl Client {
         self.dialect().read_task_list(&result).map_err(ClientError::malformed)
     }
 
-    /// Stops a task, and gives it back as it then is.
+    /// Cancels a task, and returns its state afterwards.
     pub async fn cancel(&self, task: &str) -> Result<Task, ClientError> {
         let request = Request::CancelTask { id: task.to_owned(), metadata: Map::new() };
         let result = self.ask(&request, self.timeouts.call, Repeat::Never).await?;
         self.dialect().read_task(&result).map_err(ClientError::malformed)
     }
 
-    /// Has the agent call back about a task. The config comes back as the agent keeps it.
+    /// Subscribes to push notifications about a task. Returns the config as the agent stored it.
     pub async fn create_push_config(&self, task: &str, config: PushConfig) -> Result<PushConfig, ClientError> {
         let request = Request::CreatePushConfig { task_id: task.to_owned(), config };
         let result = self.ask(&request, self.timeouts.call, Repeat::Never).await?;
@@ -93,7 +93,7 @@ impl Client {
         self.ask(&request, self.timeouts.call, Repeat::Never).await.map(drop)
     }
 
-    /// The card that is shown to those who have signed in.
+    /// The card that the agent shows to authenticated clients.
     pub async fn extended_card(&self) -> Result<Card, ClientError> {
         let result = self.ask(&Request::GetExtendedCard, self.timeouts.call, Repeat::Safe).await?;
         Card::read(&result).map_err(ClientError::malformed)
@@ -104,7 +104,7 @@ impl Client {
         read.map(|(_, config)| config).map_err(ClientError::malformed)
     }
 
-    /// A message that has an id.
+    /// The message, with an id.
     fn named(&self, mut send: SendMessage) -> Result<SendMessage, ClientError> {
         if send.message.message_id.is_empty() {
             if self.sends == Repeat::Safe {
@@ -115,14 +115,14 @@ impl Client {
         Ok(send)
     }
 
-    /// Asks for something that is answered as a whole.
+    /// Makes a request that is answered by one response.
     pub(super) async fn ask(&self, request: &Request, limit: Duration, repeat: Repeat) -> Result<Value, ClientError> {
-        let (way, line) = (&self.agent.way, &self.agent.line);
-        let call = way.call(request, None)?;
-        match line.exchange(&call, limit, repeat).await? {
-            Reply::Whole(answer) => way.result(line, &call, request, &answer),
+        let (binding, http) = (&self.agent.binding, &self.agent.http);
+        let call = binding.call(request, None)?;
+        match http.exchange(&call, limit, repeat).await? {
+            Reply::Whole(answer) => binding.result(http, &call, request, &answer),
             Reply::Stream(_) => {
-                let why = format!("{} answered with a stream of events", place::shown(&call.url));
+                let why = format!("{} answered with a stream of events", address::shown(&call.url));
                 Err(ClientError::Malformed(why))
             }
         }
@@ -137,22 +137,22 @@ impl Client {
         self.open(&Request::Subscribe { id: task.to_owned() }, after, repeat).await
     }
 
-    /// Asks for something that is answered by a stream, or refused by an answer.
+    /// Makes a request that is answered by a stream, or refused by one response.
     async fn open(&self, request: &Request, after: Option<&str>, repeat: Repeat) -> Result<Source, ClientError> {
-        let (way, line) = (&self.agent.way, &self.agent.line);
-        let mut call = way.call(request, after)?;
-        let mut reply = line.exchange(&call, self.timeouts.call, repeat).await?;
+        let (binding, http) = (&self.agent.binding, &self.agent.http);
+        let mut call = binding.call(request, after)?;
+        let mut reply = http.exchange(&call, self.timeouts.call, repeat).await?;
         if let (Reply::Whole(answer), Request::Subscribe { .. }) = (&reply, request)
             && answer.status == 405
         {
-            // The protocol does not agree with itself which it is.
+            // Versions of the protocol disagree on the method.
             call.method = if call.method == Method::GET { Method::POST } else { Method::GET };
-            reply = line.exchange(&call, self.timeouts.call, repeat).await?;
+            reply = http.exchange(&call, self.timeouts.call, repeat).await?;
         }
         match reply {
-            Reply::Stream(response) => Ok(Source::live(call, request.clone(), response, line.largest)),
+            Reply::Stream(response) => Ok(Source::live(call, request.clone(), response, http.largest)),
             Reply::Whole(answer) => {
-                let result = way.result(line, &call, request, &answer)?;
+                let result = binding.result(http, &call, request, &answer)?;
                 if !answer.content_type.contains("json") {
                     let why = format!("{} answered {} instead of a stream", answer.url, answer.content_type);
                     return Err(ClientError::Malformed(why));
@@ -163,7 +163,7 @@ impl Client {
         }
     }
 
-    /// What an event of a stream tells.
+    /// The update in an event of a stream.
     pub(super) fn read_update(&self, result: &Value) -> Result<Update, ClientError> {
         self.dialect().read_update(result).map_err(|error: Error| ClientError::malformed(error))
     }

@@ -5,10 +5,10 @@ use reqwest::Method;
 use reqwest::header::{ACCEPT, HeaderValue};
 use serde_json::{Value, json};
 
+use super::binding::below;
 use super::error::ClientError;
-use super::line::{Repeat, Reply};
-use super::way::below;
-use super::{Client, place};
+use super::http::{Repeat, Reply};
+use super::{Client, address};
 use crate::devtool::{CommandExecution, SlashCommand};
 use crate::error::ErrorKind;
 use crate::request::{CommandExecute, Request};
@@ -16,14 +16,14 @@ use crate::request::{CommandExecute, Request};
 /// What became of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Executed {
-    /// It has a task of its own, which can be followed, asked for and stopped.
+    /// It is a task, which can be followed, read and cancelled.
     Started(CommandExecution),
-    /// It ran to its end, and this is what it brought: so does the shipped server.
+    /// It ran to its end, with this output. Google's server answers so.
     Finished { name: String, data: Value },
 }
 
 impl Client {
-    /// The slash commands of the agent; those of a context, if it has its own.
+    /// The slash commands of the agent, or of a context.
     pub async fn commands(&self, context: Option<&str>) -> Result<Vec<SlashCommand>, ClientError> {
         let request = Request::GetCommands { context_id: context.map(str::to_owned) };
         let result = match self.ask(&request, self.timeouts.call, Repeat::Safe).await {
@@ -55,7 +55,7 @@ impl Client {
         let body = json!({ "command": name, "args": args });
         let mut done = match self.shipped(Method::POST, "executeCommand", Some(body), Repeat::Never).await {
             Ok(done) => done,
-            // It knows neither: what it said of the method counts.
+            // It knows neither: its answer to the method counts.
             Err(ClientError::Http { status: 404 | 405, ref tail, .. }) if !tail.contains("\"error\"") => {
                 return Err(error);
             }
@@ -65,7 +65,7 @@ impl Client {
         Ok(Executed::Finished { name, data })
     }
 
-    /// Asks at an address of the shipped server.
+    /// Calls an address that only Google's server has.
     async fn shipped(
         &self,
         method: Method,
@@ -73,18 +73,18 @@ impl Client {
         body: Option<Value>,
         repeat: Repeat,
     ) -> Result<Value, ClientError> {
-        let (way, line) = (&self.agent.way, &self.agent.line);
+        let (binding, http) = (&self.agent.binding, &self.agent.http);
         let limit = if repeat == Repeat::Safe { self.timeouts.call } else { self.timeouts.send };
-        let mut call = way.plain(method, below(&way.url, &[path]));
+        let mut call = binding.plain(method, below(&binding.url, &[path]));
         call.headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         call.body = body.map(|body| body.to_string());
-        match line.exchange(&call, limit, repeat).await? {
+        match http.exchange(&call, limit, repeat).await? {
             Reply::Whole(answer) if (200..300).contains(&answer.status) => {
                 serde_json::from_slice(&answer.body).map_err(ClientError::malformed)
             }
-            Reply::Whole(answer) => Err(line.http_error(&answer)),
+            Reply::Whole(answer) => Err(http.http_error(&answer)),
             Reply::Stream(_) => {
-                Err(ClientError::Malformed(format!("{} answered with a stream of events", place::shown(&call.url))))
+                Err(ClientError::Malformed(format!("{} answered with a stream of events", address::shown(&call.url))))
             }
         }
     }
@@ -99,7 +99,7 @@ fn is_unknown(error: &ClientError) -> bool {
     }
 }
 
-/// The shipped server has the whole path in the name of a command below another.
+/// Google's server names a sub-command by its whole path.
 fn shorten(command: &mut SlashCommand, above: &str) {
     let path = command.name.clone();
     if let Some(name) = path.strip_prefix(above) {

@@ -1,40 +1,44 @@
-//! Finding an agent: its card, and of what the card lists the interface and the extensions that both sides speak.
+//! Discovery: finds the agent card, and picks the interface and the extensions that both sides support.
 
 use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
+use super::address::{is_trusted, shown};
+use super::binding::{AgentBinding, below};
 use super::error::ClientError;
-use super::line::{Answer, Call, Credentials, Line, Repeat, Reply};
-use super::options::{Need, Options};
-use super::place::{is_trusted, shown};
-use super::way::{Way, below};
+use super::http::{Answer, Call, Credentials, HttpClient, Repeat, Reply};
+use super::options::{ClientOptions, ExtensionUse};
 use crate::card::{Binding, Card, Interface};
 use crate::dialect::Dialect;
 use crate::extension;
 
-/// Where a card is, in the order in which it is looked for; the second is from before 0.3.
+/// Well-known names of a card, in the order they are tried. The second is from before 0.3.
 const CARDS: [&str; 2] = ["agent-card.json", "agent.json"];
 
-/// The most bytes of a card. It is kept as long as the agent is.
+/// Maximum size of a card. The client holds it in memory.
 const LARGEST_CARD: usize = 1024 * 1024;
 
 /// An agent that was found.
-pub(super) struct Found {
+pub(super) struct DiscoveredAgent {
     pub(super) card: Card,
     pub(super) interface: Interface,
     pub(super) extensions: Vec<String>,
-    pub(super) way: Way,
+    pub(super) binding: AgentBinding,
 }
 
-pub(super) async fn discover(line: &Line, given: &str, options: &Options) -> Result<Found, ClientError> {
+pub(super) async fn discover(
+    http: &HttpClient,
+    given: &str,
+    options: &ClientOptions,
+) -> Result<DiscoveredAgent, ClientError> {
     let url = address(given)?;
-    let (value, card_url) = fetch(line, &candidates(&url, options)?, options).await?;
+    let (value, card_url) = fetch(http, &candidates(&url, options)?, options).await?;
     let mut card = Card::read(&value).map_err(|error| malformed(&card_url, error))?;
     let interface = match choose(&card) {
         Some(interface) => interface.clone(),
         None => {
-            // Lists of 1.0 go before the words of 0.3; where none of them serves, the words of 0.3 may.
+            // The interfaces of 1.0 come first; if none of them can be used, one of 0.3 may.
             let mut old = value;
             old.as_object_mut().and_then(|map| map.shift_remove("supportedInterfaces"));
             let old = Card::read(&old).map(|old| old.interfaces).unwrap_or_default();
@@ -50,20 +54,20 @@ pub(super) async fn discover(line: &Line, given: &str, options: &Options) -> Res
     let target = address(target.as_str())?;
     let host = target.host_str().unwrap_or_default();
     let is_allowed = options.hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host));
-    if line.has_secrets() && !is_trusted(&target, &url) && !is_allowed {
+    if http.has_secrets() && !is_trusted(&target, &url) && !is_allowed {
         return Err(ClientError::OtherHost { given: shown(&url), host: target.origin().ascii_serialization() });
     }
-    let way = Way::new(target, dialect, &interface, &extensions)?;
-    Ok(Found { card, interface, extensions, way })
+    let binding = AgentBinding::new(target, dialect, &interface, &extensions)?;
+    Ok(DiscoveredAgent { card, interface, extensions, binding })
 }
 
 fn malformed(url: &Url, error: impl std::fmt::Display) -> ClientError {
     ClientError::Malformed(format!("the card at {}: {error}", shown(url)))
 }
 
-/// An address that can be called.
+/// Parses an address of an agent.
 fn address(text: &str) -> Result<Url, ClientError> {
-    // Whatever stands there may have a password in it.
+    // The text may contain a password.
     let refuse = |url: &str, why: &str| ClientError::Address { url: url.to_owned(), why: why.to_owned() };
     let url = Url::parse(text.trim()).map_err(|error| match text.contains('@') {
         true => refuse("…", &error.to_string()),
@@ -79,9 +83,9 @@ fn address(text: &str) -> Result<Url, ClientError> {
 }
 
 /// Where the card may be.
-fn candidates(url: &Url, options: &Options) -> Result<Vec<Url>, ClientError> {
+fn candidates(url: &Url, options: &ClientOptions) -> Result<Vec<Url>, ClientError> {
     if let Some(path) = &options.card_path {
-        // From the agent's address on, unless it begins at the root.
+        // Relative to the agent's address, unless it is absolute.
         let base = if path.starts_with('/') { url.clone() } else { below(url, &[""]) };
         let joined =
             base.join(path).map_err(|error| ClientError::Address { url: path.clone(), why: error.to_string() });
@@ -93,18 +97,18 @@ fn candidates(url: &Url, options: &Options) -> Result<Vec<Url>, ClientError> {
     Ok(CARDS.iter().map(|name| below(url, &[".well-known", name])).collect())
 }
 
-async fn fetch(line: &Line, candidates: &[Url], options: &Options) -> Result<(Value, Url), ClientError> {
+async fn fetch(http: &HttpClient, candidates: &[Url], options: &ClientOptions) -> Result<(Value, Url), ClientError> {
     let mut tried = Vec::new();
     for url in candidates {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, application/a2a+json;q=0.9"));
         let credentials = Credentials::Withheld;
         let mut call = Call { method: Method::GET, url: url.clone(), headers, body: None, credentials, id: 0 };
-        let mut answer = get(line, &call, options).await?;
-        // A card is for everybody, so it is asked for without credentials; some are not.
-        if matches!(answer.status, 401 | 403) && line.has_secrets() {
+        let mut answer = get(http, &call, options).await?;
+        // A card is public, so the first request has no credentials. Some agents want them.
+        if matches!(answer.status, 401 | 403) && http.has_secrets() {
             call.credentials = Credentials::Given;
-            answer = get(line, &call, options).await?;
+            answer = get(http, &call, options).await?;
         }
         match answer.status {
             200..300 => match serde_json::from_slice::<Value>(&answer.body) {
@@ -112,21 +116,21 @@ async fn fetch(line: &Line, candidates: &[Url], options: &Options) -> Result<(Va
                 Ok(_) | Err(_) => tried.push(format!("{} is no JSON object", shown(url))),
             },
             404 | 405 | 410 => tried.push(format!("{} answered {}", shown(url), answer.status)),
-            _ => return Err(line.http_error(&answer)),
+            _ => return Err(http.http_error(&answer)),
         }
     }
     Err(ClientError::NoCard { tried })
 }
 
-async fn get(line: &Line, call: &Call, options: &Options) -> Result<Answer, ClientError> {
-    match line.exchange(call, options.timeouts.call, Repeat::Safe).await? {
+async fn get(http: &HttpClient, call: &Call, options: &ClientOptions) -> Result<Answer, ClientError> {
+    match http.exchange(call, options.timeouts.call, Repeat::Safe).await? {
         Reply::Whole(answer) if answer.body.len() > LARGEST_CARD => Err(ClientError::TooLarge { most: LARGEST_CARD }),
         Reply::Whole(answer) => Ok(answer),
         Reply::Stream(_) => Err(malformed(&call.url, "it is a stream of events")),
     }
 }
 
-/// The best interface that both sides speak: JSON-RPC before HTTP+JSON, 1.0 before 0.3, then as the card has them.
+/// The best interface that both sides support: JSON-RPC before HTTP+JSON, 1.0 before 0.3, then in the order of the card.
 fn choose(card: &Card) -> Option<&Interface> {
     let rank = |interface: &&Interface| {
         let binding = match interface.binding {
@@ -144,8 +148,8 @@ fn choose(card: &Card) -> Option<&Interface> {
     spoken.min_by_key(rank)
 }
 
-/// The extensions that are made use of, as the agent spells them.
-fn agree(card: &Card, wanted: &[(String, Need)]) -> Result<Vec<String>, ClientError> {
+/// The extensions to activate, as the agent spells them.
+fn agree(card: &Card, wanted: &[(String, ExtensionUse)]) -> Result<Vec<String>, ClientError> {
     let offered = || card.capabilities.extensions.iter().map(|extension| &extension.uri);
     let mut agreed = Vec::new();
     for (ours, need) in wanted {
@@ -154,9 +158,9 @@ fn agree(card: &Card, wanted: &[(String, Need)]) -> Result<Vec<String>, ClientEr
         let fits = same.iter().find(|theirs| extension::judge(theirs, ours).is_ok());
         match (fits, same.first(), need) {
             (Some(theirs), _, _) => agreed.push((*theirs).clone()),
-            (None, _, Need::May) => {}
-            (None, Some(theirs), Need::Must) => extension::judge(theirs, ours)?,
-            (None, None, Need::Must) => {
+            (None, _, ExtensionUse::Optional) => {}
+            (None, Some(theirs), ExtensionUse::Required) => extension::judge(theirs, ours)?,
+            (None, None, ExtensionUse::Required) => {
                 let offered = offered().cloned().collect();
                 return Err(ClientError::NoExtension { wanted: ours.clone(), offered });
             }

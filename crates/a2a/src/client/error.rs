@@ -1,5 +1,4 @@
-//! What can go wrong on the way to an agent and back. No secret stands in it: not in an address, not in what the agent
-//! says.
+//! Errors of the client. They contain no secrets, neither in addresses nor in what the agent said.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,21 +8,21 @@ use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::extension::Incompatible;
 
-/// Why a call to an agent brought nothing.
+/// Why a call to an agent failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
     /// The agent refused, in its own words.
     #[error(transparent)]
     Agent(Box<Error>),
-    /// Something answered that is no A2A error: a proxy, a guard, a server that broke.
+    /// The response is no A2A error: it comes from a proxy, a guard or a broken server.
     #[error("{url} answered {status}{}", said(tail))]
     Http { url: String, status: u16, tail: String },
-    #[error("{url} answered {status} and sends us to {to}, which is another place: use that address if it is right")]
+    #[error("{url} answered {status} and redirects to another origin, {to}: use that address if it is right")]
     Redirected { url: String, status: u16, to: String },
     #[error("{url} cannot be reached: {why}")]
     Unreachable { url: String, why: String },
-    /// The caller's screen does not allow the address.
+    /// The caller's address screen refuses it.
     #[error("{url} is refused: {why}")]
     Refused { url: String, why: multitap_outbound::RefusedAddress },
     /// The connection broke while the answer came.
@@ -31,20 +30,20 @@ pub enum ClientError {
     Cut { url: String, why: String },
     #[error("{url} gave no answer within {limit:?}")]
     Timeout { url: String, limit: Duration },
-    /// The answer is not what the protocol says.
-    #[error("the agent's answer cannot be understood: {0}")]
+    /// The response violates the protocol.
+    #[error("invalid response from the agent: {0}")]
     Malformed(String),
-    #[error("the agent's answer has more than {most} bytes")]
+    #[error("the agent's response is larger than {most} bytes")]
     TooLarge { most: usize },
-    /// A stream broke, and could not be taken up again; what came before it broke was told.
-    #[error("the stream broke and could not be taken up again: {0}")]
+    /// A stream broke and could not be resumed. The updates before it were delivered.
+    #[error("the stream broke and could not be resumed: {0}")]
     Broken(#[source] Box<ClientError>),
-    #[error("'{url}' is no address of an agent: {why}")]
+    #[error("invalid agent address '{url}': {why}")]
     Address { url: String, why: String },
     #[error("no agent card was found: {}", tried.join("; "))]
     NoCard { tried: Vec<String> },
     #[error(
-        "the agent lists nothing that this client speaks (JSONRPC or HTTP+JSON, 0.3 or 1.0); it lists {}",
+        "the agent has no interface that this client supports (JSONRPC or HTTP+JSON, 0.3 or 1.0); it lists {}",
         Listed(listed)
     )]
     NothingInCommon { listed: Vec<Interface> },
@@ -52,15 +51,15 @@ pub enum ClientError {
     Extension(#[from] Incompatible),
     #[error("the agent does not offer the extension {wanted}; it offers {}", none_or(offered))]
     NoExtension { wanted: String, offered: Vec<String> },
-    #[error("the header '{name}' cannot be sent")]
+    #[error("invalid header '{name}'")]
     Header { name: String },
     #[error(
-        "the card of {given} says that the agent is at {host}, which the given headers are not for: allow that host if it is right"
+        "the card of {given} names an agent at {host}, and the given headers are not for that host: allow the host if it is right"
     )]
     OtherHost { given: String, host: String },
-    #[error("A2A {} has no way to ask for this over {binding}", dialect.version())]
+    #[error("A2A {} over {binding} has no such method", dialect.version())]
     NotSpoken { dialect: Dialect, binding: String },
-    #[error("'{0}' cannot stand in an address")]
+    #[error("'{0}' cannot be part of an address")]
     Id(String),
     #[error("a message that may be sent again needs an id of its own")]
     NoMessageId,
@@ -69,7 +68,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// The agent's own refusal, also behind a stream that broke.
+    /// The agent's own refusal, also as the source of a broken stream.
     pub fn agent(&self) -> Option<&Error> {
         match self {
             Self::Agent(error) => Some(error),
@@ -78,8 +77,8 @@ impl ClientError {
         }
     }
 
-    /// Whether it may be different the next time.
-    pub(super) fn may_pass(&self) -> bool {
+    /// Whether a retry may succeed.
+    pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Cut { .. } => true,
             Self::Http { status, .. } => is_busy(*status),
@@ -98,7 +97,7 @@ impl From<Error> for ClientError {
     }
 }
 
-/// Whether a status says: not now.
+/// Whether a status asks to retry later.
 pub(super) fn is_busy(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }

@@ -1,7 +1,7 @@
 //! Following a stream to its end, over as many connections as it takes.
 //!
-//! A connection that breaks, or that ends while the task still works, is made again: from the last event on, where the
-//! agent numbers its events, else from the state of the task. What was told is not told again.
+//! A connection that breaks, or that ends while the task is still working, is resumed: after the last event if the agent
+//! numbers its events, else from the state of the task. No update is delivered twice.
 
 mod seen;
 mod source;
@@ -14,50 +14,50 @@ pub(super) use source::Source;
 
 use super::Client;
 use super::error::ClientError;
-use super::line::Repeat;
-use super::updates::Told;
+use super::http::Repeat;
+use super::updates::StreamUpdate;
 use crate::dialect::Dialect;
 use crate::error::{Error, ErrorKind};
 use crate::model::{TaskState, Update};
 
-/// How long an agent may take to close a stream that has told everything.
+/// How long an agent may take to close a stream after the last update.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How the stream came to be.
+/// What the stream answers.
 pub(super) enum Opening {
-    /// By a message: it is about one turn.
+    /// A message: it is about one turn.
     Message,
-    /// By the wish to follow a task, from a cursor on.
+    /// A subscription to a task, from a cursor on.
     Subscription { task: String, after: Option<String> },
 }
 
 pub(super) struct Follower {
     client: Client,
-    /// None: nothing more comes.
+    /// `None` once the stream has ended.
     source: Option<Source>,
     is_of_message: bool,
-    /// The task to come back to.
+    /// The task to resubscribe to.
     task: Option<String>,
     /// The last event that has a number.
     cursor: Option<String>,
     seen: Seen,
-    rest: Rest,
-    /// How often it was taken up again since something new came.
+    progress: Progress,
+    /// Attempts to resume since the last new update.
     attempts: u32,
-    /// Whether it was ever taken up again.
+    /// Whether it was ever resumed.
     is_resumed: bool,
-    /// Taken up again, and nothing came yet: what comes first may be a refusal.
+    /// Resumed, and nothing came yet: the first event may be a refusal.
     is_fresh: bool,
 }
 
-/// Whether the last thing that was told may be the last of all.
+/// Where the task stands after the last update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
-    /// There is more to come.
-    Works,
+enum Progress {
+    /// More updates come.
+    Working,
     /// The stream may end here, or go on.
-    Waits,
-    /// Nothing more comes of this turn.
+    Interrupted,
+    /// The turn has no more updates.
     Done,
 }
 
@@ -74,33 +74,33 @@ impl Follower {
             task,
             cursor,
             seen: Seen::default(),
-            rest: Rest::Works,
+            progress: Progress::Working,
             attempts: 0,
             is_resumed: false,
             is_fresh: false,
         }
     }
 
-    pub(super) async fn next(&mut self) -> Option<Result<Told, ClientError>> {
+    pub(super) async fn next(&mut self) -> Option<Result<StreamUpdate, ClientError>> {
         loop {
-            let limit = if self.is_told() { Some(GRACE) } else { self.client.timeouts.silence };
+            let limit = if self.is_complete() { Some(GRACE) } else { self.client.timeouts.silence };
             let told = match self.source.as_mut()?.next(&self.client, limit).await {
-                Next::Told(id, text, update) => match self.take(id, &text, *update) {
+                Next::Update(id, text, update) => match self.take(id, &text, *update) {
                     Some(told) => return Some(Ok(told)),
                     None => continue,
                 },
-                // It was answered, but by a refusal.
+                // The agent answered, with a refusal.
                 Next::Failed(ClientError::Agent(error)) if self.is_fresh => self.refused(*error).await,
-                Next::Failed(error) if error.may_pass() && self.is_told() => Ok(None),
-                Next::Failed(error) if error.may_pass() => self.resume(Some(error)).await,
+                Next::Failed(error) if error.is_transient() && self.is_complete() => Ok(None),
+                Next::Failed(error) if error.is_transient() => self.resume(Some(error)).await,
                 Next::Failed(error) => Err(error),
-                Next::Silent if self.is_told() => Ok(None),
+                Next::Silent if self.is_complete() => Ok(None),
                 Next::Silent => self.resume(Some(self.silence())).await,
-                Next::End if self.rest == Rest::Works => self.resume(None).await,
+                Next::End if self.progress == Progress::Working => self.resume(None).await,
                 Next::End => Ok(None),
             };
             match told {
-                // It goes on with another connection.
+                // Another connection continues it.
                 Ok(Some(Resumed::Live)) => {}
                 Ok(Some(Resumed::Last(told))) => {
                     self.source = None;
@@ -115,15 +115,15 @@ impl Follower {
         }
     }
 
-    /// Whether all was told that the caller waits for, whether or not the stream ends. A stream that was taken up again
-    /// follows the task; one that began with a message would have ended where the task rests.
-    fn is_told(&self) -> bool {
-        let rests = self.rest == Rest::Done || (self.is_resumed && self.rest == Rest::Waits);
-        self.is_of_message && rests
+    /// Whether the caller has everything it waits for, although the stream goes on. A resumed stream follows the task, but
+    /// the stream of a message ends when the task needs input.
+    fn is_complete(&self) -> bool {
+        let is_done = self.progress == Progress::Done || (self.is_resumed && self.progress == Progress::Interrupted);
+        self.is_of_message && is_done
     }
 
-    /// None if it was told before.
-    fn take(&mut self, id: Option<String>, text: &str, update: Update) -> Option<Told> {
+    /// `None` if it was delivered before.
+    fn take(&mut self, id: Option<String>, text: &str, update: Update) -> Option<StreamUpdate> {
         let is_new = self.seen.insert(id.as_deref(), text);
         self.is_fresh = false;
         if is_new {
@@ -134,22 +134,22 @@ impl Follower {
         if id.is_some() {
             self.cursor.clone_from(&id);
         }
-        self.rest = rest(self.client.dialect(), &update);
+        self.progress = progress(self.client.dialect(), &update);
         if let Some(task) = task_of(&update) {
             self.task = Some(task.to_owned());
         }
-        Some(Told { cursor: id, update })
+        Some(StreamUpdate { cursor: id, update })
     }
 
-    /// Makes the connection again. Without a cause it had ended as if all were told. None: that is the end.
+    /// Connects again. Without a cause the connection was closed in the regular way. `None` at the end of the stream.
     async fn resume(&mut self, mut cause: Option<ClientError>) -> Result<Option<Resumed>, ClientError> {
         let Some(task) = self.task.clone() else {
-            // Nothing is known of what became of the message: the caller decides.
+            // The outcome of the message is unknown: the caller decides.
             return cause.map_or(Ok(None), Err);
         };
         loop {
             self.attempts += 1;
-            let Some(wait) = self.client.agent.line.retry.wait(self.attempts, None) else {
+            let Some(wait) = self.client.agent.http.retry.wait(self.attempts, None) else {
                 return cause.map_or(Ok(None), |cause| Err(broken(cause)));
             };
             tokio::time::sleep(wait).await;
@@ -160,15 +160,17 @@ impl Follower {
                     return Ok(Some(Resumed::Live));
                 }
                 Err(ClientError::Agent(error)) => return self.refused(*error).await,
-                Err(error) if error.may_pass() || matches!(error, ClientError::Timeout { .. }) => cause = Some(error),
+                Err(error) if error.is_transient() || matches!(error, ClientError::Timeout { .. }) => {
+                    cause = Some(error)
+                }
                 Err(error) => return Err(broken(error)),
             }
         }
     }
 
-    /// The agent does not let the task be followed. If that is because it is over, its state is what was missed.
+    /// The agent refuses the subscription. If the task is over, its final state is the last update.
     async fn refused(&self, error: Error) -> Result<Option<Resumed>, ClientError> {
-        if self.rest != Rest::Works {
+        if self.progress != Progress::Working {
             return Ok(None);
         }
         let may_be_over = matches!(error.kind, ErrorKind::UnsupportedOperation | ErrorKind::MethodNotFound);
@@ -176,24 +178,24 @@ impl Follower {
             && let Ok(task) = self.client.get(task, None).await
         {
             let update = Update::Task(task);
-            if rest(self.client.dialect(), &update) != Rest::Works {
-                return Ok(Some(Resumed::Last(Box::new(Told { cursor: None, update }))));
+            if progress(self.client.dialect(), &update) != Progress::Working {
+                return Ok(Some(Resumed::Last(Box::new(StreamUpdate { cursor: None, update }))));
             }
         }
         Err(broken(error.into()))
     }
 
     fn silence(&self) -> ClientError {
-        let url = super::place::shown(&self.client.agent.way.url);
+        let url = super::address::shown(&self.client.agent.binding.url);
         ClientError::Timeout { url, limit: self.client.timeouts.silence.unwrap_or_default() }
     }
 }
 
-/// What became of a stream that was to be taken up again.
+/// Outcome of an attempt to resume.
 enum Resumed {
     Live,
-    /// It is over, and this is how.
-    Last(Box<Told>),
+    /// The task is over: its final state.
+    Last(Box<StreamUpdate>),
 }
 
 fn broken(error: ClientError) -> ClientError {
@@ -209,17 +211,17 @@ fn task_of(update: &Update) -> Option<&str> {
     }
 }
 
-fn rest(dialect: Dialect, update: &Update) -> Rest {
+fn progress(dialect: Dialect, update: &Update) -> Progress {
     let of = |state: TaskState| match state {
-        state if state.is_terminal() => Rest::Done,
-        state if state.is_interrupted() => Rest::Waits,
-        _ => Rest::Works,
+        state if state.is_terminal() => Progress::Done,
+        state if state.is_interrupted() => Progress::Interrupted,
+        _ => Progress::Working,
     };
     match update {
-        Update::Message(_) => Rest::Done,
+        Update::Message(_) => Progress::Done,
         Update::Task(task) => of(task.status.state),
-        Update::Status(update) if dialect == Dialect::V0_3 && update.is_final => Rest::Done,
+        Update::Status(update) if dialect == Dialect::V0_3 && update.is_final => Progress::Done,
         Update::Status(update) => of(update.status.state),
-        Update::Artifact(_) => Rest::Works,
+        Update::Artifact(_) => Progress::Working,
     }
 }

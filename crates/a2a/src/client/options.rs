@@ -1,48 +1,48 @@
-//! What a program may want of its client. Secrets live here, and are shown to nobody.
+//! Options of a client. They contain secrets, which `Debug` does not show.
 
 use std::fmt;
 use std::time::Duration;
 
 use multitap_outbound::Screen;
 
-use super::retry::Retry;
+use super::retry::RetryPolicy;
 use crate::devtool;
 
 /// How a client connects and calls. The defaults are right for an agent that needs no credentials.
 #[derive(Clone)]
-pub struct Options {
+pub struct ClientOptions {
     pub(super) card_path: Option<String>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) hosts: Vec<String>,
-    pub(super) extensions: Vec<(String, Need)>,
+    pub(super) extensions: Vec<(String, ExtensionUse)>,
     pub(super) connect_timeout: Duration,
     pub(super) timeouts: Timeouts,
-    pub(super) retry: Retry,
+    pub(super) retry: RetryPolicy,
     pub(super) largest: usize,
     pub(super) screen: Option<Screen>,
 }
 
-/// How long things may take.
+/// Time limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timeouts {
-    /// A call that an agent answers by itself.
+    /// A call that an agent answers at once.
     pub(super) call: Duration,
     /// A message, which is answered when the work is done.
     pub(super) send: Duration,
-    /// How long a stream may be silent, be it only of comments.
+    /// How long a stream may send nothing, not even comments.
     pub(super) silence: Option<Duration>,
 }
 
-/// Whether an extension has to be there.
+/// Whether an agent must support an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Need {
-    /// An agent that lacks it, or has it in a version that does not go with ours, is refused.
-    Must,
-    /// It is made use of where it is offered in a version that goes with ours.
-    May,
+pub enum ExtensionUse {
+    /// An agent that lacks it, or has it in an incompatible version, is refused.
+    Required,
+    /// It is activated if the agent offers a compatible version.
+    Optional,
 }
 
-impl Default for Options {
+impl Default for ClientOptions {
     fn default() -> Self {
         Self {
             card_path: None,
@@ -52,23 +52,23 @@ impl Default for Options {
             connect_timeout: Duration::from_secs(10),
             timeouts: Timeouts {
                 call: Duration::from_secs(60),
-                // Work takes its time, and so do people who are asked.
+                // Work takes long, and so do people who answer questions.
                 send: Duration::from_secs(30 * 60),
                 silence: None,
             },
-            retry: Retry::default(),
+            retry: RetryPolicy::default(),
             largest: 32 * 1024 * 1024,
             screen: None,
         }
     }
 }
 
-impl Options {
+impl ClientOptions {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Where the card is, from the address of the agent; else it is looked for where the protocol says.
+    /// Path of the card, relative to the address of the agent. By default the well-known paths of the protocol are tried.
     #[must_use]
     pub fn card_path(mut self, path: impl Into<String>) -> Self {
         self.card_path = Some(path.into());
@@ -88,27 +88,27 @@ impl Options {
         self
     }
 
-    /// Another host that may get the headers, if the card says that the agent is reached there.
+    /// Another host that may get the headers, if the card names it.
     #[must_use]
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
-    /// Makes use of an extension. Its version is judged by the one that stands in the URI.
+    /// Activates an extension. The URI says which versions are compatible.
     #[must_use]
-    pub fn extension(mut self, uri: impl Into<String>, need: Need) -> Self {
+    pub fn extension(mut self, uri: impl Into<String>, need: ExtensionUse) -> Self {
         self.extensions.push((uri.into(), need));
         self
     }
 
-    /// Makes use of the `development-tool` extension.
+    /// Activates the `development-tool` extension.
     #[must_use]
-    pub fn development_tool(self, need: Need) -> Self {
+    pub fn development_tool(self, need: ExtensionUse) -> Self {
         self.extension(devtool::URI, need)
     }
 
-    /// How long it may take until somebody answers at the address: 10 s.
+    /// How long a TCP connection may take: 10 s.
     #[must_use]
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.connect_timeout = limit;
@@ -129,8 +129,8 @@ impl Options {
         self
     }
 
-    /// A stream that says nothing at all for so long counts as broken. Only for agents that are known to show that they
-    /// are alive: others think for longer than one likes to wait.
+    /// A stream that sends nothing for so long counts as broken. Only for agents that send keep-alives: others may think for
+    /// longer.
     #[must_use]
     pub fn silence(mut self, limit: Duration) -> Self {
         self.timeouts.silence = Some(limit);
@@ -138,7 +138,7 @@ impl Options {
     }
 
     #[must_use]
-    pub fn retry(mut self, retry: Retry) -> Self {
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
@@ -150,7 +150,7 @@ impl Options {
         self
     }
 
-    /// Which addresses may be reached: the agent's own, the one its card names, and redirects. Without a screen, all.
+    /// Checks every address that is called: the agent's, the one its card names, redirects. Without a screen all are allowed.
     #[must_use]
     pub fn screen(mut self, screen: Screen) -> Self {
         self.screen = Some(screen);
@@ -158,10 +158,10 @@ impl Options {
     }
 }
 
-impl fmt::Debug for Options {
-    /// The names of headers, not what they say.
+impl fmt::Debug for ClientOptions {
+    /// The names of headers, not their values.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
+        f.debug_struct("ClientOptions")
             .field("card_path", &self.card_path)
             .field("headers", &self.headers.iter().map(|(name, _)| name).collect::<Vec<_>>())
             .field("hosts", &self.hosts)

@@ -1,43 +1,43 @@
-//! How long to wait before a call is made again.
+//! How long to wait before a call is repeated.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, SystemTime};
 
-/// How often, and after how long, a call that did no harm is made again. The wait doubles each time, and is not the same
-/// for all clients that lost the same agent.
+/// When a call that may be repeated is repeated. The wait doubles each time, and is randomized, so that clients that lost
+/// the same agent do not all return at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    /// How many times after the first.
+pub struct RetryPolicy {
+    /// Attempts after the first.
     pub attempts: u32,
     pub first_wait: Duration,
-    /// Also the longest that an agent may ask for: one that asks for more has refused.
+    /// Also the longest `Retry-After` that is honoured: an agent that asks for more has refused.
     pub longest_wait: Duration,
 }
 
-impl Retry {
+impl RetryPolicy {
     pub const NEVER: Self = Self { attempts: 0, first_wait: Duration::ZERO, longest_wait: Duration::ZERO };
 }
 
-impl Default for Retry {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self { attempts: 4, first_wait: Duration::from_millis(250), longest_wait: Duration::from_secs(20) }
     }
 }
 
-impl Retry {
-    /// How long to wait after that many attempts; none if it is enough.
+impl RetryPolicy {
+    /// How long to wait after that many attempts; `None` to give up.
     pub(super) fn wait(&self, attempt: u32, asked: Option<Duration>) -> Option<Duration> {
         if attempt > self.attempts || asked.is_some_and(|asked| asked > self.longest_wait) {
             return None;
         }
         let doubled = self.first_wait.saturating_mul(1 << (attempt.saturating_sub(1)).min(16)).min(self.longest_wait);
-        // Between half of it and the whole, by chance: who lost an agent together need not come back together.
+        // Between half of it and the whole.
         let chance = u32::try_from(RandomState::new().hash_one(attempt) % 1000).unwrap_or_default();
         Some((doubled / 2 + doubled * chance / 2000).max(asked.unwrap_or_default()))
     }
 }
 
-/// `Retry-After`: seconds, or a date.
+/// `RetryPolicy-After`: seconds, or a date.
 pub(super) fn pause(value: &str) -> Option<Duration> {
     let seconds = value.trim().parse().ok().map(Duration::from_secs);
     seconds.or_else(|| {
@@ -52,20 +52,21 @@ mod tests {
 
     #[test]
     fn waits_grow_to_their_longest_and_end() {
-        let retry = Retry { attempts: 5, first_wait: Duration::from_secs(1), longest_wait: Duration::from_secs(6) };
+        let retry =
+            RetryPolicy { attempts: 5, first_wait: Duration::from_secs(1), longest_wait: Duration::from_secs(6) };
         for (attempt, most) in [(1, 1), (2, 2), (3, 4), (4, 6), (5, 6)] {
             let wait = retry.wait(attempt, None).unwrap();
             assert!(wait >= Duration::from_secs(most) / 2 && wait <= Duration::from_secs(most), "{attempt}: {wait:?}");
         }
         assert_eq!(retry.wait(6, None), None);
-        assert_eq!(Retry::NEVER.wait(1, None), None);
-        let endless = Retry { attempts: u32::MAX, ..retry };
+        assert_eq!(RetryPolicy::NEVER.wait(1, None), None);
+        let endless = RetryPolicy { attempts: u32::MAX, ..retry };
         assert!(endless.wait(u32::MAX, None).unwrap() <= Duration::from_secs(6));
     }
 
     #[test]
     fn an_agent_may_ask_for_time_but_not_for_too_much() {
-        let retry = Retry { attempts: 1, first_wait: Duration::ZERO, longest_wait: Duration::from_secs(6) };
+        let retry = RetryPolicy { attempts: 1, first_wait: Duration::ZERO, longest_wait: Duration::from_secs(6) };
         assert_eq!(retry.wait(1, Some(Duration::from_secs(5))), Some(Duration::from_secs(5)));
         assert_eq!(retry.wait(1, Some(Duration::from_secs(7))), None);
     }

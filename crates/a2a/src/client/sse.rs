@@ -1,32 +1,32 @@
-//! Server-sent events: bytes, cut anywhere, to events. Pure; what the events mean is not known here.
+//! Server-sent events: bytes in any pieces to events. Pure. Must not come in: what events mean.
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;
 
-/// One event that has something to say.
+/// One event with data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Its place in the stream, where the server gives one.
+    /// Its cursor, if the server sends one.
     pub(super) id: Option<String>,
     /// Empty if the server does not name it.
     pub(super) name: String,
     pub(super) data: String,
 }
 
-/// An event grew beyond what is taken.
+/// An event is larger than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooLarge;
 
-/// Reads a stream from its first byte. What is not ended by an empty line is no event: it was cut off.
+/// Reads a stream from its first byte. An event that no empty line ends is incomplete, and dropped.
 #[derive(Debug)]
 pub(super) struct Parser {
     /// The line that is not ended yet.
     line: Vec<u8>,
     /// The last byte was CR: a LF that follows belongs to it.
     after_cr: bool,
-    /// No line has been read: a byte order mark may stand there.
+    /// No line has been read yet: it may begin with a byte order mark.
     at_start: bool,
     event: Event,
     has_data: bool,
@@ -40,7 +40,7 @@ impl Parser {
         Self { line: Vec::new(), after_cr: false, at_start: true, event, has_data: false, most }
     }
 
-    /// Takes the next bytes; the events that they complete go to the end of `events`.
+    /// Reads the next bytes; the events that they complete are appended to `events`.
     pub(super) fn push(&mut self, mut bytes: &[u8], events: &mut VecDeque<Event>) -> Result<(), TooLarge> {
         while let Some((first, rest)) = bytes.split_first() {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
@@ -48,10 +48,10 @@ impl Parser {
                 continue;
             }
             let Some(end) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-                return self.keep(bytes);
+                return self.extend_line(bytes);
             };
             let (line, ended) = bytes.split_at(end);
-            self.keep(line)?;
+            self.extend_line(line)?;
             self.after_cr = ended.first() == Some(&b'\r');
             bytes = ended.get(1..).unwrap_or_default();
             events.extend(self.end_line());
@@ -59,14 +59,14 @@ impl Parser {
         Ok(())
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
-        // Of a comment only its mark is kept, however long it is.
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        // A comment may have any length; only its colon is stored.
         if self.line.first().or(bytes.first()) == Some(&b':') {
             self.line = vec![b':'];
             return Ok(());
         }
-        let kept = self.event.data.len() + self.event.name.len() + self.event.id.as_ref().map_or(0, String::len);
-        if kept + self.line.len() + bytes.len() > self.most {
+        let stored = self.event.data.len() + self.event.name.len() + self.event.id.as_ref().map_or(0, String::len);
+        if stored + self.line.len() + bytes.len() > self.most {
             return Err(TooLarge);
         }
         self.line.extend_from_slice(bytes);
@@ -96,7 +96,7 @@ impl Parser {
             }
             "event" => value.clone_into(&mut self.event.name),
             "id" if !value.contains('\0') => self.event.id = Some(value.to_owned()),
-            // `retry`, comments, and what others may add.
+            // `retry`, comments and unknown fields.
             _ => {}
         }
         None

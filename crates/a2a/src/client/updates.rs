@@ -1,4 +1,4 @@
-//! What a stream tells, one after the other.
+//! The updates of a stream, in order.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -12,26 +12,26 @@ use super::error::ClientError;
 use super::follow::Follower;
 use crate::model::Update;
 
-/// One thing that a stream told, and where it stands in it.
+/// One update of a stream, and its cursor.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
-    /// To go on from here, with [`Client::resubscribe`](super::Client::resubscribe). None if the agent gives no numbers.
+pub struct StreamUpdate {
+    /// Resume after it with [`Client::resubscribe`](super::Client::resubscribe). `None` if the agent does not number its events.
     pub cursor: Option<String>,
     pub update: Update,
 }
 
-/// The updates of a stream, in their order. After an error nothing more comes. Dropping it stops the reading, and
-/// nothing else: the task goes on.
-pub struct Updates(Pin<Box<dyn Stream<Item = Result<Told, ClientError>> + Send>>);
+/// The updates of a stream, in order. After an error nothing more comes. Dropping it stops the reading only: the task goes
+/// on.
+pub struct Updates(Pin<Box<dyn Stream<Item = Result<StreamUpdate, ClientError>> + Send>>);
 
 impl Updates {
-    /// The next one; none at the end. Nothing is lost if the wait is given up.
-    pub async fn next(&mut self) -> Option<Result<Told, ClientError>> {
+    /// The next update; `None` at the end. Cancel safe.
+    pub async fn next(&mut self) -> Option<Result<StreamUpdate, ClientError>> {
         poll_fn(|context| self.0.as_mut().poll_next(context)).await
     }
 
-    /// A stream that tells one thing.
-    pub(super) fn of(told: Told) -> Self {
+    /// A stream of one update.
+    pub(super) fn of(told: StreamUpdate) -> Self {
         Self(Box::pin(once(std::future::ready(Ok(told)))))
     }
 
@@ -44,7 +44,7 @@ impl Updates {
 }
 
 impl Stream for Updates {
-    type Item = Result<Told, ClientError>;
+    type Item = Result<StreamUpdate, ClientError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.as_mut().poll_next(context)

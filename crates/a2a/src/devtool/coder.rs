@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::devtool::{
-    ConfirmationDetails, ConfirmationRequest, ErrorDetails, EventKind, FileDiff, SlashCommand, ToolCall,
+    ConfirmationDetails, ConfirmationRequest, DevtoolEventKind, ErrorDetails, FileDiff, SlashCommand, ToolCall,
     ToolCallStatus, ToolOutput,
 };
 use crate::error::Error;
@@ -20,18 +20,18 @@ pub const KEY: &str = "coderAgent";
 pub const SETTINGS: &str = "agent-settings";
 
 /// What an event is, in its words.
-pub fn event_kind(kind: EventKind) -> &'static str {
+pub fn event_kind(kind: DevtoolEventKind) -> &'static str {
     match kind {
-        EventKind::ToolCallConfirmation => "tool-call-confirmation",
-        EventKind::ToolCallUpdate => "tool-call-update",
-        EventKind::TextContent => "text-content",
-        EventKind::StateChange => "state-change",
-        EventKind::Thought => "thought",
+        DevtoolEventKind::ToolCallConfirmation => "tool-call-confirmation",
+        DevtoolEventKind::ToolCallUpdate => "tool-call-update",
+        DevtoolEventKind::TextContent => "text-content",
+        DevtoolEventKind::StateChange => "state-change",
+        DevtoolEventKind::Thought => "thought",
     }
 }
 
 /// The metadata of an event, under [`KEY`].
-pub fn metadata(kind: EventKind) -> Value {
+pub fn metadata(kind: DevtoolEventKind) -> Value {
     json!({ "kind": event_kind(kind) })
 }
 

@@ -8,17 +8,19 @@ use crate::error::Error;
 use crate::model::Map;
 use crate::read::Node;
 
-pub(crate) const GET: &str = "commands/get";
-pub(crate) const EXECUTE: &str = "command/execute";
-pub(crate) const CONFIRM: &str = "toolCall/confirm";
+const GET: &str = "commands/get";
+const EXECUTE: &str = "command/execute";
+const CONFIRM: &str = "toolCall/confirm";
 
-pub(crate) fn read(method: &str, params: &Node<'_>) -> Option<Result<Request, Error>> {
-    Some(match method {
-        GET => params.any_string(&["context_id", "contextId"]).map(|context_id| Request::GetCommands { context_id }),
+pub(crate) const NAMES: [&str; 3] = [GET, EXECUTE, CONFIRM];
+
+/// What a client asks for with one of these methods.
+pub(crate) fn read(method: &str, params: &Node<'_>) -> Result<Request, Error> {
+    match method {
+        GET => Ok(Request::GetCommands { context_id: params.any_string(&["context_id", "contextId"])? }),
         EXECUTE => execute(params).map(Request::ExecuteCommand),
-        CONFIRM => confirm(params),
-        _ => return None,
-    })
+        _ => confirm(params),
+    }
 }
 
 fn execute(params: &Node<'_>) -> Result<CommandExecute, Error> {

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::{role_word, write};
+use super::{role_word, write_push_config};
 use crate::model::{Content, Map, Message, Part, TaskState};
 use crate::request::{PushConfig, SendMessage};
 
@@ -16,7 +16,7 @@ pub(crate) fn send(send: &SendMessage) -> Value {
     if !asked.accepted_output_modes.is_empty() {
         configuration.insert("acceptedOutputModes".to_owned(), json!(asked.accepted_output_modes));
     }
-    let push = asked.push.as_ref().map(write::push_config);
+    let push = asked.push.as_ref().map(write_push_config);
     configuration.extend(push.map(|push| ("pushNotification".to_owned(), push)));
     let mut body = json!({ "message": message(&send.message), "configuration": configuration });
     if !send.metadata.is_empty() {
@@ -30,7 +30,7 @@ pub(crate) fn create_push_config(task_id: &str, config: &PushConfig) -> Value {
     let parent = format!("tasks/{task_id}");
     let id = config.id.clone().unwrap_or_default();
     let name = format!("{parent}/pushNotificationConfigs/{id}");
-    let config = json!({ "name": name, "pushNotificationConfig": write::push_config(config) });
+    let config = json!({ "name": name, "pushNotificationConfig": write_push_config(config) });
     json!({ "parent": parent, "configId": id, "config": config })
 }
 

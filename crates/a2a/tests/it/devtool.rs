@@ -2,9 +2,9 @@
 
 use multitap_a2a::devtool::coder::{self, Beside};
 use multitap_a2a::devtool::{
-    AgentSettings, ConfirmationDetails, ConfirmationOption, ConfirmationRequest, EditKind, ErrorDetails, EventKind,
-    ExecuteDetails, FileDiff, GenericDetails, McpDetails, SlashArgument, SlashCommand, Spelling, ToolCall,
-    ToolCallConfirmation, ToolCallStatus, ToolOutput, URI,
+    AgentSettings, ConfirmationDetails, ConfirmationOption, ConfirmationRequest, DevtoolEventKind, EditKind,
+    ErrorDetails, ExecuteDetails, FileDiff, GenericDetails, McpDetails, SlashArgument, SlashCommand, Spelling,
+    ToolCall, ToolCallConfirmation, ToolCallStatus, ToolOutput, URI,
 };
 use multitap_a2a::{CommandExecute, ErrorKind, Map};
 use proptest::prelude::*;
@@ -299,11 +299,11 @@ fn the_result_of_a_call_in_the_shipped_shape() {
 
 #[test]
 fn event_kinds_have_their_shipped_words() {
-    assert_eq!(coder::metadata(EventKind::ToolCallConfirmation), json!({ "kind": "tool-call-confirmation" }));
-    assert_eq!(coder::metadata(EventKind::ToolCallUpdate), json!({ "kind": "tool-call-update" }));
-    assert_eq!(coder::metadata(EventKind::TextContent), json!({ "kind": "text-content" }));
-    assert_eq!(coder::metadata(EventKind::StateChange), json!({ "kind": "state-change" }));
-    assert_eq!(coder::metadata(EventKind::Thought), json!({ "kind": "thought" }));
+    assert_eq!(coder::metadata(DevtoolEventKind::ToolCallConfirmation), json!({ "kind": "tool-call-confirmation" }));
+    assert_eq!(coder::metadata(DevtoolEventKind::ToolCallUpdate), json!({ "kind": "tool-call-update" }));
+    assert_eq!(coder::metadata(DevtoolEventKind::TextContent), json!({ "kind": "text-content" }));
+    assert_eq!(coder::metadata(DevtoolEventKind::StateChange), json!({ "kind": "state-change" }));
+    assert_eq!(coder::metadata(DevtoolEventKind::Thought), json!({ "kind": "thought" }));
     assert_eq!(coder::output_artifact_id("c1"), "tool-c1-output");
 }
 

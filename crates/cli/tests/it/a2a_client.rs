@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use multitap_a2a::client::{Client, Executed, Need, Options, Told, Updates};
+use multitap_a2a::client::{Client, ClientOptions, Executed, ExtensionUse, StreamUpdate, Updates};
 use multitap_a2a::devtool::{CommandStatus, ToolCall, ToolCallConfirmation, ToolCallStatus};
 use multitap_a2a::{CommandExecute, Content, Dialect, ListTasks, Message, Part, SendMessage, TaskState, Update};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -87,12 +87,12 @@ fn say(part: Part, to: Option<&(String, String)>) -> SendMessage {
     SendMessage { message, ..SendMessage::default() }
 }
 
-async fn next(updates: &mut Updates) -> Option<Told> {
+async fn next(updates: &mut Updates) -> Option<StreamUpdate> {
     let told = timeout(PATIENCE, updates.next()).await.expect("a stream goes on");
     told.map(|told| told.expect("a stream does not fail"))
 }
 
-async fn all(mut updates: Updates) -> Vec<Told> {
+async fn all(mut updates: Updates) -> Vec<StreamUpdate> {
     let mut all = Vec::new();
     while let Some(told) = next(&mut updates).await {
         all.push(told);
@@ -100,7 +100,7 @@ async fn all(mut updates: Updates) -> Vec<Told> {
     all
 }
 
-fn state(told: &Told) -> Option<TaskState> {
+fn state(told: &StreamUpdate) -> Option<TaskState> {
     match &told.update {
         Update::Task(task) => Some(task.status.state),
         Update::Status(update) => Some(update.status.state),
@@ -108,7 +108,7 @@ fn state(told: &Told) -> Option<TaskState> {
     }
 }
 
-fn parts(told: &[Told]) -> impl Iterator<Item = &Part> {
+fn parts(told: &[StreamUpdate]) -> impl Iterator<Item = &Part> {
     let messages = told.iter().filter_map(|told| match &told.update {
         Update::Status(update) => update.status.message.as_ref(),
         Update::Task(_) | Update::Message(_) | Update::Artifact(_) => None,
@@ -116,7 +116,7 @@ fn parts(told: &[Told]) -> impl Iterator<Item = &Part> {
     messages.flat_map(|message| &message.parts)
 }
 
-fn tool_calls(told: &[Told]) -> Vec<ToolCall> {
+fn tool_calls(told: &[StreamUpdate]) -> Vec<ToolCall> {
     let data = parts(told).filter_map(|part| match &part.content {
         Content::Data(data) => serde_json::from_value(data.clone()).ok(),
         Content::Text(_) | Content::Raw(_) | Content::Url(_) => None,
@@ -133,7 +133,8 @@ async fn our_client_with_our_host() {
     let mut live = scene.start(&args);
     let line = live.line_by(Instant::now() + PATIENCE).expect("it says where it listens");
     let wire = Wire::new(listener, line.strip_prefix("multitap listening on http://").unwrap().to_owned());
-    let options = Options::new().development_tool(Need::Must).timeout(PATIENCE).send_timeout(PATIENCE);
+    let options =
+        ClientOptions::new().development_tool(ExtensionUse::Required).timeout(PATIENCE).send_timeout(PATIENCE);
     let client = Client::connect(&format!("http://{ours}"), options).await.unwrap();
     assert_eq!((client.dialect(), client.extensions().len()), (Dialect::V1_0, 1));
 
@@ -186,7 +187,7 @@ async fn cut_and_go_on(client: &Client, wire: &Wire, task: &(String, String)) {
     assert_eq!(wire.breaks.load(Ordering::SeqCst), 1, "it was cut");
     assert_eq!(told.last().and_then(state), Some(TaskState::Completed));
     // The log tells what there was to be told.
-    let numbered: Vec<&Told> = told.iter().filter(|told| told.cursor.is_some()).collect();
+    let numbered: Vec<&StreamUpdate> = told.iter().filter(|told| told.cursor.is_some()).collect();
     assert!(numbered.len() > 30, "{}", numbered.len());
     let mut again = client.resubscribe(&task.1, numbered[0].cursor.as_deref()).await.unwrap();
     for expected in &numbered[1..] {

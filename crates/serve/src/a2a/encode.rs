@@ -5,7 +5,7 @@ mod tool;
 
 use std::sync::Arc;
 
-use multitap_a2a::devtool::{self, AgentThought, EventKind, EventMetadata, Spelling, coder};
+use multitap_a2a::devtool::{self, AgentThought, DevtoolEventKind, EventMetadata, Spelling, coder};
 use multitap_a2a::{
     Artifact, ArtifactUpdate, Content, Map, Message, Part, Role, StatusUpdate, Task, TaskState, TaskStatus, Update,
 };
@@ -125,14 +125,16 @@ fn ours(value: Value) -> Map {
 }
 
 /// The kind of an event, in both spellings at once.
-fn kind(frame: &Frame) -> (EventKind, EventKind) {
+fn kind(frame: &Frame) -> (DevtoolEventKind, DevtoolEventKind) {
     match &frame.body {
-        Body::Prompted { .. } | Body::State(_) => (EventKind::StateChange, EventKind::StateChange),
-        Body::Text { .. } | Body::Said(_) => (EventKind::TextContent, EventKind::TextContent),
-        Body::Thought { .. } => (EventKind::Thought, EventKind::Thought),
+        Body::Prompted { .. } | Body::State(_) => (DevtoolEventKind::StateChange, DevtoolEventKind::StateChange),
+        Body::Text { .. } | Body::Said(_) => (DevtoolEventKind::TextContent, DevtoolEventKind::TextContent),
+        Body::Thought { .. } => (DevtoolEventKind::Thought, DevtoolEventKind::Thought),
         // The specification's example asks with an update, the shipped server with a confirmation.
-        Body::Tool(tool) if tool.asked.is_some() => (EventKind::ToolCallUpdate, EventKind::ToolCallConfirmation),
-        Body::Tool(_) => (EventKind::ToolCallUpdate, EventKind::ToolCallUpdate),
+        Body::Tool(tool) if tool.asked.is_some() => {
+            (DevtoolEventKind::ToolCallUpdate, DevtoolEventKind::ToolCallConfirmation)
+        }
+        Body::Tool(_) => (DevtoolEventKind::ToolCallUpdate, DevtoolEventKind::ToolCallUpdate),
     }
 }
 

@@ -1,13 +1,13 @@
-//! Which events were told already.
+//! Which events were delivered already.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 
-/// How many events back one is known again. What a connection may repeat is what came last.
+/// Number of events to remember: a connection repeats only the latest.
 const MOST: usize = 4096;
 
-/// The last events, by their number and what they say: some agents begin to count anew with each connection, and then
-/// the same number is another event.
+/// The latest events, by number and content: some agents restart their numbers with each connection, so the same number
+/// may be another event.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     marks: HashSet<u64>,

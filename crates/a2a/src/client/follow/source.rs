@@ -7,7 +7,7 @@ use reqwest::Response;
 
 use super::super::Client;
 use super::super::error::ClientError;
-use super::super::line::{Call, cut};
+use super::super::http::{Call, cut};
 use super::super::sse::{Event, Parser};
 use crate::model::Update;
 use crate::request::Request;
@@ -15,7 +15,7 @@ use crate::request::Request;
 /// Where updates come from.
 pub(in crate::client) enum Source {
     Live(Box<Live>),
-    /// An answer that came as a whole.
+    /// A response without a stream.
     Whole(Option<Box<Update>>),
 }
 
@@ -27,12 +27,12 @@ pub(in crate::client) struct Live {
     events: VecDeque<Event>,
 }
 
-/// What comes next.
+/// The next thing of a connection.
 pub(super) enum Next {
-    /// An update: its number, its text, and itself.
-    Told(Option<String>, String, Box<Update>),
+    /// An update with its cursor and its JSON.
+    Update(Option<String>, String, Box<Update>),
     Failed(ClientError),
-    /// Nothing came for too long.
+    /// The connection was silent for too long.
     Silent,
     /// The agent closed the stream.
     End,
@@ -50,7 +50,7 @@ impl Source {
 
     pub(super) async fn next(&mut self, client: &Client, limit: Option<Duration>) -> Next {
         match self {
-            Self::Whole(update) => update.take().map_or(Next::End, |update| Next::Told(None, String::new(), update)),
+            Self::Whole(update) => update.take().map_or(Next::End, |update| Next::Update(None, String::new(), update)),
             Self::Live(live) => live.next(client, limit).await,
         }
     }
@@ -72,7 +72,7 @@ impl Live {
             match chunk {
                 Ok(Some(bytes)) => {
                     if self.parser.push(&bytes, &mut self.events).is_err() {
-                        return Next::Failed(ClientError::TooLarge { most: client.agent.line.largest });
+                        return Next::Failed(ClientError::TooLarge { most: client.agent.http.largest });
                     }
                 }
                 Ok(None) => return Next::End,
@@ -83,9 +83,9 @@ impl Live {
 
     fn read(&self, client: &Client, event: Event) -> Next {
         let agent = &client.agent;
-        let result = agent.way.told(&agent.line, &self.call, &self.request, &event);
+        let result = agent.binding.event_result(&agent.http, &self.call, &self.request, &event);
         match result.and_then(|result| Ok((client.read_update(&result)?, result))) {
-            Ok((update, result)) => Next::Told(event.id, result.to_string(), Box::new(update)),
+            Ok((update, result)) => Next::Update(event.id, result.to_string(), Box::new(update)),
             Err(error) => Next::Failed(error),
         }
     }

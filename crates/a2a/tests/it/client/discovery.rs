@@ -2,7 +2,7 @@
 
 use multitap_a2a::Dialect;
 use multitap_a2a::card::Binding;
-use multitap_a2a::client::{Client, ClientError, Need, Options};
+use multitap_a2a::client::{Client, ClientError, ClientOptions, ExtensionUse};
 use multitap_a2a::devtool::URI;
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ async fn nothing_in_common_names_what_there_is() {
     let agent = with_card(|url| card(url, &[("GRPC", "1.0"), ("JSONRPC", "2.0")])).await;
     assert_eq!(
         agent.connect(quick()).await.unwrap_err().to_string(),
-        "the agent lists nothing that this client speaks (JSONRPC or HTTP+JSON, 0.3 or 1.0); \
+        "the agent has no interface that this client supports (JSONRPC or HTTP+JSON, 0.3 or 1.0); \
          it lists GRPC 1.0, JSONRPC 2.0"
     );
     let agent = with_card(|_| json!({ "description": "no name" })).await;
@@ -130,14 +130,14 @@ async fn nothing_in_common_names_what_there_is() {
 #[tokio::test]
 async fn an_address_that_cannot_be_called_is_refused() {
     let check = async |url: &str, words: &str| {
-        let error = Client::connect(url, Options::new()).await.unwrap_err().to_string();
+        let error = Client::connect(url, ClientOptions::new()).await.unwrap_err().to_string();
         assert!(error.contains(words) && !error.contains("hunter2"), "{url}: {error}");
     };
     check("localhost:8080", "must begin with http").await;
-    check("no address", "is no address").await;
+    check("no address", "invalid agent address").await;
     check("http://me:hunter2@127.0.0.1:1/", "credentials are given as headers").await;
     check("me:hunter2@127.0.0.1", "must begin with http").await;
-    check("//me:hunter2@host", "is no address").await;
+    check("//me:hunter2@host", "invalid agent address").await;
     check("http://127.0.0.1:1/?key=hunter2", "http://127.0.0.1:1/.well-known/agent-card.json cannot be reached").await;
 }
 
@@ -151,25 +151,25 @@ fn with_extensions(url: &str, versions: &[&str]) -> Value {
 
 #[tokio::test]
 async fn the_version_of_the_extension_is_judged() {
-    async fn connect(versions: &'static [&str], need: Need) -> Result<Vec<String>, String> {
+    async fn connect(versions: &'static [&str], need: ExtensionUse) -> Result<Vec<String>, String> {
         let agent = with_card(|url| with_extensions(url, versions)).await;
         let connected = agent.connect(quick().development_tool(need)).await;
         connected.map(|client| client.extensions().to_vec()).map_err(|error| error.to_string())
     }
     let uri = |version: &str| URI.replace("/v0/", &format!("/{version}/"));
-    assert_eq!(connect(&["v0"], Need::Must).await, Ok(vec![uri("v0")]));
-    assert_eq!(connect(&["v0.3.1"], Need::Must).await, Ok(vec![uri("v0.3.1")]));
-    assert_eq!(connect(&["v1", "v0.3.1"], Need::Must).await, Ok(vec![uri("v0.3.1")]));
+    assert_eq!(connect(&["v0"], ExtensionUse::Required).await, Ok(vec![uri("v0")]));
+    assert_eq!(connect(&["v0.3.1"], ExtensionUse::Required).await, Ok(vec![uri("v0.3.1")]));
+    assert_eq!(connect(&["v1", "v0.3.1"], ExtensionUse::Required).await, Ok(vec![uri("v0.3.1")]));
     assert_eq!(
-        connect(&["v1"], Need::Must).await.unwrap_err(),
+        connect(&["v1"], ExtensionUse::Required).await.unwrap_err(),
         "the agent speaks version 1.x of the extension developer-profile, this client speaks 0.x"
     );
     assert_eq!(
-        connect(&[], Need::Must).await.unwrap_err(),
+        connect(&[], ExtensionUse::Required).await.unwrap_err(),
         format!("the agent does not offer the extension {URI}; it offers none")
     );
-    assert_eq!(connect(&["v1"], Need::May).await, Ok(vec![]));
-    assert_eq!(connect(&[], Need::May).await, Ok(vec![]));
+    assert_eq!(connect(&["v1"], ExtensionUse::Optional).await, Ok(vec![]));
+    assert_eq!(connect(&[], ExtensionUse::Optional).await, Ok(vec![]));
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn headers_do_not_go_to_another_host() {
     let agent = with_card(elsewhere).await;
     let error = agent.connect(quick().bearer("s3cret-token")).await.unwrap_err();
     assert!(matches!(error, ClientError::OtherHost { .. }), "{error}");
-    assert!(error.to_string().contains("says that the agent is at http://agent.invalid:1"), "{error}");
+    assert!(error.to_string().contains("names an agent at http://agent.invalid:1"), "{error}");
     // Without secrets there is nothing to keep; and one may say that it is right.
     agent.client(quick()).await;
     agent.client(quick().bearer("s3cret-token").allow_host("agent.invalid")).await;

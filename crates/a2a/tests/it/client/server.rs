@@ -10,7 +10,7 @@ use axum::extract::{Request as HttpRequest, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream;
-use multitap_a2a::client::{Client, ClientError, Options, Retry};
+use multitap_a2a::client::{Client, ClientError, ClientOptions, RetryPolicy};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -142,11 +142,11 @@ impl Agent {
         .await
     }
 
-    pub(super) async fn client(&self, options: Options) -> Client {
+    pub(super) async fn client(&self, options: ClientOptions) -> Client {
         self.connect(options).await.unwrap()
     }
 
-    pub(super) async fn connect(&self, options: Options) -> Result<Client, ClientError> {
+    pub(super) async fn connect(&self, options: ClientOptions) -> Result<Client, ClientError> {
         Client::connect(&self.url, options).await
     }
 
@@ -217,9 +217,10 @@ pub(super) fn card(url: &str, interfaces: &[(&str, &str)]) -> Value {
 }
 
 /// Quick, so that a test of many attempts does not take long.
-pub(super) fn quick() -> Options {
-    let retry = Retry { attempts: 3, first_wait: Duration::from_millis(5), longest_wait: Duration::from_millis(1500) };
-    Options::new().retry(retry).timeout(Duration::from_secs(20)).send_timeout(Duration::from_secs(20))
+pub(super) fn quick() -> ClientOptions {
+    let retry =
+        RetryPolicy { attempts: 3, first_wait: Duration::from_millis(5), longest_wait: Duration::from_millis(1500) };
+    ClientOptions::new().retry(retry).timeout(Duration::from_secs(20)).send_timeout(Duration::from_secs(20))
 }
 
 /// A task of 1.0.

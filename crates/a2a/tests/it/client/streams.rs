@@ -103,7 +103,7 @@ async fn what_is_no_event_is_an_error() {
     .await;
     let told = told(agent.client(quick()).await.stream(hello()).await.unwrap()).await;
     assert_eq!(told[0], "1 a");
-    assert!(told[1].contains("an event is no JSON"), "{told:?}");
+    assert!(told[1].contains("an event is not JSON"), "{told:?}");
     assert_eq!((told.len(), agent.methods().len()), (2, 1));
 }
 
@@ -228,7 +228,7 @@ async fn it_is_tried_so_often_and_then_said() {
     .await;
     let told = told(agent.client(quick()).await.stream(hello()).await.unwrap()).await;
     assert_eq!(told[0], "1 a");
-    assert!(told[1].starts_with("! the stream broke and could not be taken up again: the connection to"), "{told:?}");
+    assert!(told[1].starts_with("! the stream broke and could not be resumed: the connection to"), "{told:?}");
     assert_eq!((told.len(), agent.methods().len()), (2, 4));
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use multitap_a2a::client::{ClientError, Retry};
+use multitap_a2a::client::{ClientError, RetryPolicy};
 use tokio::net::TcpListener;
 
 use super::calls::hello;
@@ -62,7 +62,7 @@ async fn nobody_there() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let options = quick().retry(Retry { attempts: 1, ..Retry::default() });
+    let options = quick().retry(RetryPolicy { attempts: 1, ..RetryPolicy::default() });
     let error = multitap_a2a::client::Client::connect(&url, options).await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains("refused"), "{error}");
@@ -91,7 +91,7 @@ async fn too_large() {
     .await;
     let client = agent.client(quick().largest(4096)).await;
     let error = client.get("t", None).await.unwrap_err();
-    assert_eq!(error.to_string(), "the agent's answer has more than 4096 bytes");
+    assert_eq!(error.to_string(), "the agent's response is larger than 4096 bytes");
     let mut updates = client.stream(hello()).await.unwrap();
     let error = updates.next().await.unwrap().unwrap_err();
     assert!(matches!(error, ClientError::TooLarge { most: 4096 }), "{error}");
@@ -110,7 +110,7 @@ async fn what_is_no_answer_is_said_to_be_none() {
     check(|_| Reply::text("text/html", "<html>"), "answered text/html instead of JSON").await;
     check(|_| Reply::json(serde_json::json!({})), "neither result nor error").await;
     check(|_| Reply::json(serde_json::json!({ "id": 77, "result": {} })), "it answers request 77 instead of").await;
-    check(|asked| asked.result(serde_json::json!({ "x": 1 })), "cannot be understood").await;
+    check(|asked| asked.result(serde_json::json!({ "x": 1 })), "invalid response from the agent").await;
     check(|_| Reply::text("", ""), "instead of JSON").await;
 }
 
@@ -130,12 +130,12 @@ async fn a_redirect_leads_nowhere_else() {
     let client = agent.client(quick().bearer("s3cret-token")).await;
     client.get("t", None).await.unwrap();
     let error = client.cancel("t").await.unwrap_err();
-    assert!(error.to_string().contains("answered 307 and sends us to http://127.0.0.1:9/x"), "{error}");
+    assert!(error.to_string().contains("answered 307 and redirects to another origin, http://127.0.0.1:9/x"), "{error}");
     let error = client.send(hello()).await.unwrap_err();
     assert!(matches!(error, ClientError::Redirected { status: 302, .. }), "{error}");
     assert_eq!(agent.asked().iter().filter(|asked| asked.path == "/other").count(), 1);
     let round = Agent::start(|_, _| Reply::text("", "").status(302).with("location", "/again")).await;
-    let error = round.connect(quick().retry(Retry::NEVER)).await.unwrap_err();
+    let error = round.connect(quick().retry(RetryPolicy::NEVER)).await.unwrap_err();
     assert!(error.to_string().contains("redirects more than 5 times"), "{error}");
 }
 

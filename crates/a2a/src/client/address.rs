@@ -1,21 +1,21 @@
-//! Addresses: how they are shown, and which are the same place. Secrets given for one place are for no other.
+//! Addresses: how they are shown, and to which of them secrets may be sent.
 
 use multitap_outbound::is_loopback;
 use reqwest::Url;
 
-/// An address without what may be secret in it.
+/// An address without user, password, query and fragment, which may be secret.
 pub(super) fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
-/// Whether it is the same place, or the same host made secure.
+/// Whether a redirect stays within the origin, or upgrades the same host to https.
 pub(super) fn is_within(to: &Url, from: &Url) -> bool {
     let is_secured = from.scheme() == "http" && to.scheme() == "https" && to.host() == from.host();
     to.origin() == from.origin() || is_secured
 }
 
-/// Whether what was given for one address may go to another that its card names: the same host, whatever the port, and
-/// not in the open if it was secure.
+/// Whether headers for one address may go to another that its card names: the same host on any port, and never from https
+/// to http.
 pub(super) fn is_trusted(to: &Url, given: &Url) -> bool {
     let is_same_host = to.host() == given.host() || (is_loopback(to) && is_loopback(given));
     is_same_host && (to.scheme() == given.scheme() || to.scheme() == "https")
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_stays_in_its_place() {
+    fn a_redirect_stays_within_its_origin() {
         let check = |to: &str, from: &str, expected: bool| {
             assert_eq!(is_within(&url(to), &url(from)), expected, "{from} to {to}");
         };

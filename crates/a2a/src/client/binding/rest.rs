@@ -4,13 +4,13 @@ use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use super::super::error::ClientError;
-use super::super::line::Call;
-use super::Way;
+use super::super::http::Call;
+use super::AgentBinding;
 use crate::dialect::Dialect;
 use crate::request::Request;
-use crate::{v0_3, v1_0};
+use crate::{params, v0_3};
 
-impl Way {
+impl AgentBinding {
     pub(super) fn rest_call(&self, request: &Request) -> Result<Call, ClientError> {
         let is_old = self.dialect == Dialect::V0_3;
         let (method, path) = match request {
@@ -53,7 +53,7 @@ impl Way {
             (_, Request::CancelTask { metadata, .. }) if metadata.is_empty() => Some(json!({})),
             (_, Request::CancelTask { metadata, .. }) => Some(json!({ "metadata": metadata })),
             (Dialect::V1_0, Request::SendMessage(_) | Request::StreamMessage(_) | Request::CreatePushConfig { .. }) => {
-                v1_0::params::write(request).map(|(_, params)| params)
+                params::write(Dialect::V1_0, request).map(|(_, params)| params)
             }
             _ => None,
         }
@@ -90,7 +90,7 @@ pub(crate) fn below(url: &Url, path: &[&str]) -> Url {
 fn query(url: &mut Url, request: &Request) {
     let params = match request {
         Request::GetTask { history_length, .. } => json!({ "historyLength": history_length }),
-        Request::ListTasks(_) => v1_0::params::write(request).map(|(_, params)| params).unwrap_or_default(),
+        Request::ListTasks(_) => params::write(Dialect::V1_0, request).map(|(_, params)| params).unwrap_or_default(),
         _ => return,
     };
     let said: Vec<_> = params.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()).collect();

@@ -1,7 +1,7 @@
-//! The way to an agent: one of its interfaces, and what requests and answers look like there. Pure.
+//! Requests and responses in the binding of one of an agent's interfaces. Pure.
 //!
-//! Over JSON-RPC everything goes to one address; over HTTP+JSON each request has its own ([`rest`]). Either way an answer
-//! comes out as the `result` that the dialect reads.
+//! JSON-RPC has one address for everything; with HTTP+JSON each request has its own ([`rest`]). Both make the `result` that
+//! the dialect reads of a response.
 
 mod rest;
 
@@ -14,7 +14,7 @@ use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
 use super::error::ClientError;
-use super::line::{Answer, Call, Credentials, Line};
+use super::http::{Answer, Call, Credentials, HttpClient};
 use super::sse::Event;
 use crate::card::{Binding, Interface};
 use crate::dialect::Dialect;
@@ -22,7 +22,7 @@ use crate::error::ErrorKind;
 use crate::request::Request;
 
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
-/// As 0.3 and as 1.0 spell it. A server looks for its own and does not mind the other.
+/// As 0.3 and as 1.0 spell it. A server ignores the other.
 const EXTENSIONS: [HeaderName; 2] =
     [HeaderName::from_static("x-a2a-extensions"), HeaderName::from_static("a2a-extensions")];
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -32,17 +32,17 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json, application/json");
 
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct AgentBinding {
     pub(super) url: Url,
     pub(super) dialect: Dialect,
     is_rest: bool,
     tenant: Option<String>,
-    /// What goes with every call.
+    /// Sent with every call.
     headers: HeaderMap,
     next: AtomicU64,
 }
 
-impl Way {
+impl AgentBinding {
     pub(super) fn new(
         url: Url,
         dialect: Dialect,
@@ -50,7 +50,7 @@ impl Way {
         extensions: &[String],
     ) -> Result<Self, ClientError> {
         let mut headers = HeaderMap::new();
-        // Silence means 0.3, and some servers of 0.3 mind the header.
+        // Without the header it is 0.3, and some servers of 0.3 refuse the header.
         if dialect == Dialect::V1_0 {
             headers.insert(VERSION, HeaderValue::from_static("1.0"));
         }
@@ -65,7 +65,7 @@ impl Way {
         Ok(Self { url, dialect, is_rest, tenant: interface.tenant.clone(), headers, next: AtomicU64::new(1) })
     }
 
-    /// A request as a call. `after` is the cursor of the last event that was seen.
+    /// A request as a call. `after` is the cursor of the last event the caller has.
     pub(super) fn call(&self, request: &Request, after: Option<&str>) -> Result<Call, ClientError> {
         let mut call = if self.is_rest { self.rest_call(request)? } else { self.rpc_call(request)? };
         let accept = match request {
@@ -74,7 +74,7 @@ impl Way {
             _ => JSON,
         };
         call.headers.insert(ACCEPT, accept);
-        // What cannot stand in a header was never a cursor of a stream: it begins anew.
+        // A text that no header can hold is no cursor of a stream: the stream begins at the current state.
         let after = after.and_then(|after| HeaderValue::from_str(after).ok());
         call.headers.extend(after.map(|after| (LAST_EVENT_ID, after)));
         Ok(call)
@@ -97,10 +97,10 @@ impl Way {
         Call { method, url, headers: self.headers.clone(), body: None, credentials: Credentials::Given, id }
     }
 
-    /// The result in a whole answer.
+    /// The `result` of a response.
     pub(super) fn result(
         &self,
-        line: &Line,
+        http: &HttpClient,
         call: &Call,
         request: &Request,
         answer: &Answer,
@@ -109,44 +109,50 @@ impl Way {
         let value = match serde_json::from_slice::<Value>(&answer.body) {
             Ok(value) => value,
             Err(_) if self.is_rest && is_ok && answer.body.trim_ascii().is_empty() => return Ok(Value::Null),
-            Err(_) if !is_ok => return Err(line.http_error(answer)),
+            Err(_) if !is_ok => return Err(http.http_error(answer)),
             Err(error) => {
                 let kind = if answer.content_type.is_empty() { "something" } else { &answer.content_type };
                 return Err(ClientError::Malformed(format!("{} answered {kind} instead of JSON: {error}", answer.url)));
             }
         };
         match (is_ok, is_error(&value)) {
-            (true, _) => self.unwrap(line, call, request, value),
-            (false, true) => match refusal(line, value) {
-                // A status of HTTP in the agent's words is still nothing of the protocol's.
+            (true, _) => self.unwrap(http, call, request, value),
+            (false, true) => match refusal(http, value) {
+                // An HTTP status as the code is no error of the protocol.
                 ClientError::Agent(error) if matches!(error.kind, ErrorKind::Other(400..600)) => {
-                    Err(line.http_error(answer))
+                    Err(http.http_error(answer))
                 }
                 refusal => Err(refusal),
             },
-            (false, false) => Err(line.http_error(answer)),
+            (false, false) => Err(http.http_error(answer)),
         }
     }
 
-    /// What an event of a stream tells.
-    pub(super) fn told(
+    /// The `result` of an event of a stream.
+    pub(super) fn event_result(
         &self,
-        line: &Line,
+        http: &HttpClient,
         call: &Call,
         request: &Request,
         event: &Event,
     ) -> Result<Value, ClientError> {
         let parsed = serde_json::from_str::<Value>(&event.data);
-        let value = parsed.map_err(|error| ClientError::Malformed(format!("an event is no JSON: {error}")))?;
+        let value = parsed.map_err(|error| ClientError::Malformed(format!("an event is not JSON: {error}")))?;
         if event.name == "error" {
-            return Err(refusal(line, value));
+            return Err(refusal(http, value));
         }
-        self.unwrap(line, call, request, value)
+        self.unwrap(http, call, request, value)
     }
 
-    fn unwrap(&self, line: &Line, call: &Call, request: &Request, mut value: Value) -> Result<Value, ClientError> {
+    fn unwrap(
+        &self,
+        http: &HttpClient,
+        call: &Call,
+        request: &Request,
+        mut value: Value,
+    ) -> Result<Value, ClientError> {
         if value.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(refusal(line, value));
+            return Err(refusal(http, value));
         }
         if self.is_rest {
             return Ok(match (self.dialect, request) {
@@ -155,7 +161,7 @@ impl Way {
                 (Dialect::V0_3, _) => crate::v0_3::rest::result(value),
             });
         }
-        // Some servers give a number back as its digits.
+        // Some servers echo a number as a string.
         let is_ours = value.get("id").is_none_or(|id| match id {
             Value::Null => true,
             Value::String(text) => *text == call.id.to_string(),
@@ -173,8 +179,8 @@ impl Way {
 }
 
 /// The agent's refusal, in its own words.
-fn refusal(line: &Line, value: Value) -> ClientError {
-    let shown = serde_json::from_str(&line.hide(&value.to_string()));
+fn refusal(http: &HttpClient, value: Value) -> ClientError {
+    let shown = serde_json::from_str(&http.hide(&value.to_string()));
     Dialect::read_error(shown.unwrap_or(value)).into()
 }
 

@@ -1,7 +1,7 @@
-//! The line to an agent: one HTTP call there and back, with the caller's headers, its time limits and its retries.
+//! HTTP calls to an agent, with the caller's headers, time limits and retries.
 //!
-//! Headers may be secrets. They go to the host they were given for; a redirect to another place is told and not
-//! followed; what an agent says is freed of them before anybody sees it. What calls mean is not known here.
+//! Headers may be secrets. They go only to the host they were given for, a redirect to another origin is an error, and they
+//! are removed from what an agent says before anybody sees it. Must not come in: what calls mean.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,21 +11,21 @@ use multitap_outbound::{Endpoint, Screen, causes};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Method, Response, Url};
 
+use super::address::{is_within, shown};
 use super::error::{ClientError, is_busy};
-use super::options::Options;
-use super::place::{is_within, shown};
-use super::retry::{Retry, pause};
+use super::options::ClientOptions;
+use super::retry::{RetryPolicy, pause};
 
-/// How often an agent may send us elsewhere within its place.
+/// Maximum number of redirects within one origin.
 const MOST_REDIRECTS: usize = 5;
-/// How much of an answer stands in an error.
+/// How much of a response an error quotes.
 const TAIL: usize = 300;
-/// How long a connection is still before it is asked whether it is alive.
+/// How long a connection is silent before TCP probes it.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// What is shorter could be any word, and is not looked for.
+/// A shorter text could be any word, so it is not hidden.
 const SHORTEST_SECRET: usize = 6;
 
-/// One call, ready to be made, as often as needed.
+/// One call, which can be repeated.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) method: Method,
@@ -33,25 +33,25 @@ pub(super) struct Call {
     pub(super) headers: HeaderMap,
     pub(super) body: Option<String>,
     pub(super) credentials: Credentials,
-    /// The number of a JSON-RPC request.
+    /// The id of a JSON-RPC request.
     pub(super) id: u64,
 }
 
-/// Whether the caller's headers go along.
+/// Whether the caller's headers are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Credentials {
     Given,
     Withheld,
 }
 
-/// Whether a call may be made again when it is not known what became of it.
+/// Whether a call may be repeated when its outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
     Safe,
     Never,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(super) enum Reply {
     Whole(Answer),
@@ -68,24 +68,24 @@ pub(super) struct Answer {
     retry_after: Option<Duration>,
 }
 
-pub(super) struct Line {
+pub(super) struct HttpClient {
     headers: HeaderMap,
-    /// What must not be shown.
+    /// Secrets: never shown.
     hidden: Vec<String>,
     connect_timeout: Duration,
-    pub(super) retry: Retry,
+    pub(super) retry: RetryPolicy,
     pub(super) largest: usize,
-    /// Which addresses may be reached; all without it.
+    /// Which addresses may be called; all if there is none.
     screen: Option<Screen>,
     clients: Mutex<HashMap<Endpoint, reqwest::Client>>,
 }
 
-impl Line {
-    pub(super) fn new(options: &Options) -> Result<Self, ClientError> {
+impl HttpClient {
+    pub(super) fn new(options: &ClientOptions) -> Result<Self, ClientError> {
         let mut headers = HeaderMap::new();
         let mut hidden = Vec::new();
         for (name, value) in &options.headers {
-            // The value is not repeated.
+            // The error must not contain the value.
             let wrong = || ClientError::Header { name: name.clone() };
             let key: HeaderName = name.parse().map_err(|_| wrong())?;
             let mut sent: HeaderValue = value.parse().map_err(|_| wrong())?;
@@ -105,17 +105,17 @@ impl Line {
         })
     }
 
-    /// Whether there is something that others must not get.
+    /// Whether any header may be a secret.
     pub(super) fn has_secrets(&self) -> bool {
         !self.headers.is_empty()
     }
 
-    /// A text of the agent's, without what must not be shown.
+    /// A text from the agent, with secrets replaced.
     pub(super) fn hide(&self, text: &str) -> String {
         self.hidden.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "[hidden]"))
     }
 
-    /// Makes a call. `limit` is for the whole answer, or until a stream begins.
+    /// Makes a call. `limit` is for the whole response, or until a stream begins.
     pub(super) async fn exchange(&self, call: &Call, limit: Duration, repeat: Repeat) -> Result<Reply, ClientError> {
         let mut attempt = 0;
         loop {
@@ -127,7 +127,7 @@ impl Line {
             let wait = match &reply {
                 _ if repeat == Repeat::Never => None,
                 Ok(Reply::Whole(answer)) if is_busy(answer.status) => self.retry.wait(attempt, answer.retry_after),
-                Err(error) if error.may_pass() => self.retry.wait(attempt, None),
+                Err(error) if error.is_transient() => self.retry.wait(attempt, None),
                 Ok(_) | Err(_) => None,
             };
             match wait {
@@ -147,7 +147,7 @@ impl Line {
             }
             let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             let to = location.and_then(|location| url.join(location).ok());
-            // 307 and 308 keep the method; after the others a POST would become a GET, which is another call.
+            // 307 and 308 keep the method; with the others a POST would become a GET.
             let keeps = call.method == Method::GET || matches!(status.as_u16(), 307 | 308);
             match to {
                 Some(to) if keeps && is_within(&to, &url) => url = to,
@@ -165,9 +165,9 @@ impl Line {
     }
 
     async fn send(&self, call: &Call, url: Url) -> Result<Response, ClientError> {
-        let place = shown(&url);
+        let address = shown(&url);
         if let Some(Err(refused)) = self.screen.as_ref().map(|screen| screen.check(&url)) {
-            return Err(ClientError::Refused { url: place, why: refused });
+            return Err(ClientError::Refused { url: address, why: refused });
         }
         let mut request = self.client(&url)?.request(call.method.clone(), url).headers(call.headers.clone());
         if call.credentials == Credentials::Given {
@@ -176,7 +176,7 @@ impl Line {
         if let Some(body) = &call.body {
             request = request.header(CONTENT_TYPE, "application/json").body(body.clone());
         }
-        request.send().await.map_err(|error| ClientError::Unreachable { url: place, why: causes(error) })
+        request.send().await.map_err(|error| ClientError::Unreachable { url: address, why: causes(error) })
     }
 
     async fn read(&self, response: Response, url: &Url) -> Result<Reply, ClientError> {
@@ -201,11 +201,11 @@ impl Line {
         Ok(body)
     }
 
-    /// The error that an answer is which is no answer of the protocol.
+    /// An error for a response that is not of the protocol.
     pub(super) fn http_error(&self, answer: &Answer) -> ClientError {
         let text = String::from_utf8_lossy(&answer.body);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // Hidden before it is cut: half a secret would not be found.
+        // Secrets are replaced before the text is cut: half a secret would not be found.
         let words = self.hide(&words);
         let start = words.char_indices().rev().nth(TAIL - 1).map_or(0, |(start, _)| start);
         let tail = words.get(start..).unwrap_or_default();

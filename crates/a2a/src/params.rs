@@ -1,0 +1,252 @@
+//! The methods of A2A and their parameters, both ways.
+
+use serde_json::{Value, json};
+
+use crate::dialect::Dialect;
+use crate::error::Error;
+use crate::model::{Map, TaskState};
+use crate::read::{MOST, Node, model, short};
+use crate::request::{ListTasks, PushConfig, Request, SendConfiguration, SendMessage};
+use crate::write::{Wire, tree};
+use crate::{v0_3, v1_0};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Send,
+    Stream,
+    GetTask,
+    ListTasks,
+    CancelTask,
+    Subscribe,
+    CreatePush,
+    GetPush,
+    ListPush,
+    DeletePush,
+    GetCard,
+}
+
+/// Their names in 0.3 and in 1.0.
+const METHODS: [(Method, Option<&str>, &str); 11] = [
+    (Method::Send, Some("message/send"), "SendMessage"),
+    (Method::Stream, Some("message/stream"), "SendStreamingMessage"),
+    (Method::GetTask, Some("tasks/get"), "GetTask"),
+    (Method::ListTasks, None, "ListTasks"),
+    (Method::CancelTask, Some("tasks/cancel"), "CancelTask"),
+    (Method::Subscribe, Some("tasks/resubscribe"), "SubscribeToTask"),
+    (Method::CreatePush, Some("tasks/pushNotificationConfig/set"), "CreateTaskPushNotificationConfig"),
+    (Method::GetPush, Some("tasks/pushNotificationConfig/get"), "GetTaskPushNotificationConfig"),
+    (Method::ListPush, Some("tasks/pushNotificationConfig/list"), "ListTaskPushNotificationConfigs"),
+    (Method::DeletePush, Some("tasks/pushNotificationConfig/delete"), "DeleteTaskPushNotificationConfig"),
+    (Method::GetCard, Some("agent/getAuthenticatedExtendedCard"), "GetExtendedAgentCard"),
+];
+
+impl Method {
+    /// The method of that name, and the dialect that has it.
+    pub(crate) fn of_name(name: &str) -> Option<(Dialect, Self)> {
+        METHODS.into_iter().find_map(|(method, v0_3, v1_0)| match name {
+            name if v0_3 == Some(name) => Some((Dialect::V0_3, method)),
+            name if v1_0 == name => Some((Dialect::V1_0, method)),
+            _ => None,
+        })
+    }
+
+    fn name(self, dialect: Dialect) -> Option<&'static str> {
+        let (_, v0_3, v1_0) = METHODS.into_iter().find(|(method, ..)| *method == self)?;
+        match dialect {
+            Dialect::V0_3 => v0_3,
+            Dialect::V1_0 => Some(v1_0),
+        }
+    }
+}
+
+/// The fields that name a task and its push config.
+fn push_keys(dialect: Dialect) -> (&'static str, &'static str) {
+    match dialect {
+        Dialect::V0_3 => ("id", "pushNotificationConfigId"),
+        Dialect::V1_0 => ("taskId", "id"),
+    }
+}
+
+/// What a client asks for.
+pub(crate) fn read(dialect: Dialect, method: Method, params: &Node<'_>) -> Result<Request, Error> {
+    let (task, config) = push_keys(dialect);
+    Ok(match method {
+        Method::Send => Request::SendMessage(send_message(dialect, params)?),
+        Method::Stream => Request::StreamMessage(send_message(dialect, params)?),
+        Method::GetTask => Request::GetTask {
+            id: params.id("id")?,
+            history_length: params.number(dialect, "historyLength", &(0..=MOST))?,
+        },
+        Method::ListTasks => Request::ListTasks(list_tasks(dialect, params)?),
+        Method::CancelTask => Request::CancelTask { id: params.id("id")?, metadata: params.map("metadata")? },
+        Method::Subscribe => Request::Subscribe { id: params.id("id")? },
+        Method::CreatePush => {
+            let (task_id, config) = task_push_config(dialect, params)?;
+            Request::CreatePushConfig { task_id, config }
+        }
+        Method::GetPush => Request::GetPushConfig {
+            task_id: params.id(task)?,
+            config_id: params.opt_string(config)?.filter(|id| dialect == Dialect::V0_3 || !id.is_empty()),
+        },
+        Method::ListPush => Request::ListPushConfigs { task_id: params.id(task)? },
+        Method::DeletePush => Request::DeletePushConfig { task_id: params.id(task)?, config_id: params.id(config)? },
+        Method::GetCard => Request::GetExtendedCard,
+    })
+}
+
+fn send_message(dialect: Dialect, params: &Node<'_>) -> Result<SendMessage, Error> {
+    let configuration = params.opt_inside("configuration", |node| match dialect {
+        Dialect::V0_3 => Ok(SendConfiguration {
+            return_immediately: node.opt_flag("blocking")? == Some(false),
+            push: node.opt_inside("pushNotificationConfig", v0_3::push_config)?,
+            ..configuration(dialect, node)?
+        }),
+        Dialect::V1_0 => Ok(SendConfiguration {
+            return_immediately: node.flag("returnImmediately")?,
+            push: node.opt_inside("taskPushNotificationConfig", v1_0::push_config)?,
+            ..configuration(dialect, node)?
+        }),
+    });
+    Ok(SendMessage {
+        message: params.inside("message", |node| model::message(dialect, node))?,
+        configuration: configuration?.unwrap_or_default(),
+        metadata: params.map("metadata")?,
+    })
+}
+
+/// The fields that both dialects have.
+fn configuration(dialect: Dialect, node: &Node<'_>) -> Result<SendConfiguration, Error> {
+    Ok(SendConfiguration {
+        history_length: node.number(dialect, "historyLength", &(0..=MOST))?,
+        accepted_output_modes: node.strings("acceptedOutputModes")?,
+        ..SendConfiguration::default()
+    })
+}
+
+fn list_tasks(dialect: Dialect, params: &Node<'_>) -> Result<ListTasks, Error> {
+    let text = |key| Ok::<_, Error>(params.opt_string(key)?.filter(|text| !text.is_empty()));
+    Ok(ListTasks {
+        context_id: text("contextId")?,
+        state: params.get("status").map(|node| state(dialect, &node)).transpose()?.flatten(),
+        page_size: params.number(dialect, "pageSize", &(1..=100))?,
+        page_token: text("pageToken")?,
+        history_length: params.number(dialect, "historyLength", &(0..=MOST))?,
+        status_timestamp_after: text("statusTimestampAfter")?,
+        include_artifacts: params.flag("includeArtifacts")?,
+    })
+}
+
+/// A state to choose tasks by; unspecified is none.
+fn state(dialect: Dialect, node: &Node<'_>) -> Result<Option<TaskState>, Error> {
+    match model::state(dialect, node.str()?) {
+        Some(TaskState::Unknown) => Ok(None),
+        Some(state) => Ok(Some(state)),
+        None => {
+            let known =
+                TaskState::ALL.into_iter().map(|state| dialect.state_word(state)).collect::<Vec<_>>().join(", ");
+            Err(node.wrong(format_args!("must be one of {known}, not {}", short(node.value()))))
+        }
+    }
+}
+
+/// A config and the task it is for.
+pub(crate) fn task_push_config(dialect: Dialect, node: &Node<'_>) -> Result<(String, PushConfig), Error> {
+    let task = node.id("taskId")?;
+    let config = match dialect {
+        Dialect::V0_3 => node.inside("pushNotificationConfig", v0_3::push_config)?,
+        Dialect::V1_0 => v1_0::push_config(node)?,
+    };
+    Ok((task, config))
+}
+
+/// The same, written.
+pub(crate) fn write_task_push_config(dialect: Dialect, task_id: &str, config: &PushConfig) -> Value {
+    match dialect {
+        Dialect::V0_3 => json!({ "taskId": task_id, "pushNotificationConfig": v0_3::write_push_config(config) }),
+        Dialect::V1_0 => v1_0::write_push_config(Some(task_id), config),
+    }
+}
+
+/// The method for what is asked and its parameters; none if the dialect has no words for it.
+pub(crate) fn write(dialect: Dialect, request: &Request) -> Option<(&'static str, Value)> {
+    let (task, config) = push_keys(dialect);
+    let (method, params) = match request {
+        Request::SendMessage(send) => (Method::Send, write_send(dialect, send)),
+        Request::StreamMessage(send) => (Method::Stream, write_send(dialect, send)),
+        Request::GetTask { id, history_length } => {
+            let mut params = Map::from_iter([("id".to_owned(), json!(id))]);
+            params.extend(history_length.map(|length| ("historyLength".to_owned(), json!(length))));
+            (Method::GetTask, Value::Object(params))
+        }
+        Request::CancelTask { id, metadata } => {
+            let mut params = Map::from_iter([("id".to_owned(), json!(id))]);
+            if !metadata.is_empty() {
+                params.insert("metadata".to_owned(), Value::Object(metadata.clone()));
+            }
+            (Method::CancelTask, Value::Object(params))
+        }
+        Request::Subscribe { id } => (Method::Subscribe, json!({ "id": id })),
+        Request::CreatePushConfig { task_id, config } => {
+            (Method::CreatePush, write_task_push_config(dialect, task_id, config))
+        }
+        Request::GetPushConfig { task_id, config_id } => {
+            let mut params = Map::from_iter([(task.to_owned(), json!(task_id))]);
+            params.extend(config_id.as_ref().map(|id| (config.to_owned(), json!(id))));
+            (Method::GetPush, Value::Object(params))
+        }
+        Request::ListPushConfigs { task_id } => (Method::ListPush, json!({ task: task_id })),
+        Request::DeletePushConfig { task_id, config_id } => {
+            (Method::DeletePush, json!({ task: task_id, config: config_id }))
+        }
+        Request::GetExtendedCard => (Method::GetCard, json!({})),
+        Request::ListTasks(list) => (Method::ListTasks, write_list(dialect, list)),
+        Request::GetCommands { .. } | Request::ExecuteCommand(_) | Request::ConfirmToolCall { .. } => return None,
+    };
+    Some((method.name(dialect)?, params))
+}
+
+fn write_send(dialect: Dialect, send: &SendMessage) -> Value {
+    let asked = &send.configuration;
+    let mut configuration = Map::new();
+    match dialect {
+        // Said always: servers differ in what they make of silence.
+        Dialect::V0_3 => drop(configuration.insert("blocking".to_owned(), json!(!asked.return_immediately))),
+        Dialect::V1_0 if asked.return_immediately => {
+            configuration.insert("returnImmediately".to_owned(), json!(true));
+        }
+        Dialect::V1_0 => {}
+    }
+    configuration.extend(asked.history_length.map(|length| ("historyLength".to_owned(), json!(length))));
+    if !asked.accepted_output_modes.is_empty() {
+        configuration.insert("acceptedOutputModes".to_owned(), json!(asked.accepted_output_modes));
+    }
+    configuration.extend(asked.push.as_ref().map(|push| match dialect {
+        Dialect::V0_3 => ("pushNotificationConfig".to_owned(), v0_3::write_push_config(push)),
+        Dialect::V1_0 => ("taskPushNotificationConfig".to_owned(), v1_0::write_push_config(None, push)),
+    }));
+    let mut params = Map::from_iter([("message".to_owned(), tree(&Wire(dialect, &send.message)))]);
+    if !configuration.is_empty() {
+        params.insert("configuration".to_owned(), Value::Object(configuration));
+    }
+    if !send.metadata.is_empty() {
+        params.insert("metadata".to_owned(), Value::Object(send.metadata.clone()));
+    }
+    Value::Object(params)
+}
+
+fn write_list(dialect: Dialect, list: &ListTasks) -> Value {
+    let mut params = Map::new();
+    let mut text = |key: &str, value: Option<&str>| {
+        params.extend(value.map(|value| (key.to_owned(), json!(value))));
+    };
+    text("contextId", list.context_id.as_deref());
+    text("status", list.state.map(|state| dialect.state_word(state)));
+    text("pageToken", list.page_token.as_deref());
+    text("statusTimestampAfter", list.status_timestamp_after.as_deref());
+    params.extend(list.page_size.map(|size| ("pageSize".to_owned(), json!(size))));
+    params.extend(list.history_length.map(|length| ("historyLength".to_owned(), json!(length))));
+    if list.include_artifacts {
+        params.insert("includeArtifacts".to_owned(), json!(true));
+    }
+    Value::Object(params)
+}
