@@ -130,7 +130,10 @@ async fn a_redirect_leads_nowhere_else() {
     let client = agent.client(quick().bearer("s3cret-token")).await;
     client.get("t", None).await.unwrap();
     let error = client.cancel("t").await.unwrap_err();
-    assert!(error.to_string().contains("answered 307 and redirects to another origin, http://127.0.0.1:9/x"), "{error}");
+    assert!(
+        error.to_string().contains("answered 307 and redirects to another origin, http://127.0.0.1:9/x"),
+        "{error}"
+    );
     let error = client.send(hello()).await.unwrap_err();
     assert!(matches!(error, ClientError::Redirected { status: 302, .. }), "{error}");
     assert_eq!(agent.asked().iter().filter(|asked| asked.path == "/other").count(), 1);
