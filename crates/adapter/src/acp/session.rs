@@ -40,13 +40,13 @@ pub(super) struct Session {
     pub(super) modes: Vec<String>,
     pub(super) has_models: bool,
     pub(super) options: Vec<ConfigOption>,
-    /// What it told of itself, word for word.
-    pub(super) told: Map<String, Value>,
+    /// What it reported about itself, word for word.
+    pub(super) reported: Map<String, Value>,
     /// The ways to sign in that the agent knows.
     pub(super) sign_in: Vec<String>,
     /// Prompts that wait for the running turn to end.
     pub(super) prompts: VecDeque<Prompt>,
-    /// A conversation that was taken up is being told again.
+    /// A conversation that was resumed is being reported again.
     replay: bool,
     replayed: u64,
     /// In a recording: what comes now was said earlier.
@@ -65,7 +65,7 @@ impl Session {
             modes: Vec::new(),
             has_models: false,
             options: Vec::new(),
-            told: Map::new(),
+            reported: Map::new(),
             sign_in: Vec::new(),
             prompts: VecDeque::new(),
             replay: false,
@@ -98,7 +98,7 @@ impl Session {
         self.replay
     }
 
-    /// From here on the agent tells what was said before.
+    /// From here on the agent reports what was said before.
     pub(super) fn begin_replay(&mut self) {
         self.replay = true;
     }
@@ -132,7 +132,7 @@ impl Session {
         self.history = false;
     }
 
-    /// How much of the history was told again so far.
+    /// How much of the history was reported again so far.
     pub(super) fn replayed(&self) -> u64 {
         self.replayed
     }
@@ -146,7 +146,7 @@ impl Session {
         let state = SessionState::deserialize(raw).unwrap_or_default();
         for key in ["modes", "models", "configOptions"] {
             if let Some(value) = raw.get(key).filter(|value| !value.is_null()) {
-                self.told.insert(key.to_owned(), value.clone());
+                self.reported.insert(key.to_owned(), value.clone());
             }
         }
         if let Some(modes) = state.modes {
@@ -185,7 +185,7 @@ impl Session {
         self.option("mode").map(|option| values(&option.options)).unwrap_or_default()
     }
 
-    /// Tells `sessionStarted`, once, and what the agent told of itself.
+    /// Emits `sessionStarted`, once, and what the agent reported about itself.
     pub(super) fn start(&mut self, flavor: Flavor, out: &mut Step) {
         if let Some(mode) = &mut self.facts.mode {
             mode.unified = flavor.unified_mode(&mode.native);
@@ -193,10 +193,10 @@ impl Session {
         if !self.facts.start(out) {
             return;
         }
-        if !self.told.is_empty() {
-            let mut told = self.told.clone();
-            told.extend(self.facts.model.clone().map(|model| ("model".to_owned(), model.into())));
-            out.events.push(note(SystemSubtype::CAPABILITIES, None, told));
+        if !self.reported.is_empty() {
+            let mut reported = self.reported.clone();
+            reported.extend(self.facts.model.clone().map(|model| ("model".to_owned(), model.into())));
+            out.events.push(note(SystemSubtype::CAPABILITIES, None, reported));
         }
         // The agent never says how they are, only that it took them.
         for name in self.wishes.iter().flat_map(|wishes| wishes.mcp_servers.keys()) {
@@ -259,7 +259,7 @@ impl AcpCodec {
             "available_commands_update" => {
                 let commands = update.shift_remove("availableCommands").unwrap_or_default();
                 let data = Map::from_iter([("commands".to_owned(), commands)]);
-                self.session.told.extend(data.clone());
+                self.session.reported.extend(data.clone());
                 self.tell_later(note(SystemSubtype::COMMANDS, None, data), out);
             }
             "usage_update" => {
@@ -267,7 +267,7 @@ impl AcpCodec {
                 for key in ["sessionUpdate", "_meta"] {
                     update.shift_remove(key);
                 }
-                self.session.told.insert(SystemSubtype::CONTEXT.to_owned(), update.clone().into());
+                self.session.reported.insert(SystemSubtype::CONTEXT.to_owned(), update.clone().into());
                 self.tell_later(note(SystemSubtype::CONTEXT, None, update), out);
             }
             "session_info_update" => {
@@ -283,7 +283,7 @@ impl AcpCodec {
 
     /// The settings that the agent offers, all of them, as they stand now.
     pub(super) fn options_changed(&mut self, raw: &Value, out: &mut Step) {
-        let before = self.session.told.get("configOptions").cloned();
+        let before = self.session.reported.get("configOptions").cloned();
         let (mode, model) = (self.session.facts.mode.take(), self.session.facts.model.take());
         self.session.learn(raw);
         let mode_now = std::mem::replace(&mut self.session.facts.mode, mode);
@@ -294,14 +294,14 @@ impl AcpCodec {
         if let Some(model) = model_now {
             self.session.model_is(&model, out);
         }
-        let now = self.session.told.get("configOptions");
+        let now = self.session.reported.get("configOptions");
         if let Some(options) = now.filter(|now| before.as_ref() != Some(*now)).cloned() {
             let data = Map::from_iter([("configOptions".to_owned(), options)]);
             self.tell_later(note("configOptions", None, data), out);
         }
     }
 
-    /// Tells something of the session, once the session itself was told. Before that it is remembered only.
+    /// Emits something of the session, once the session itself was reported. Before that it is remembered only.
     fn tell_later(&mut self, kind: EventKind, out: &mut Step) {
         if self.session.has_started() || !self.session.is_live() {
             self.under_way(out);
@@ -309,14 +309,14 @@ impl AcpCodec {
         }
     }
 
-    /// A recording may lack its beginning: it is told, with what can be known, before the first thing in it.
+    /// A recording may lack its beginning: it is reported, with what can be known, before the first thing in it.
     pub(super) fn under_way(&mut self, out: &mut Step) {
         if !self.session.is_live() {
             self.session.start(self.flavor, out);
         }
     }
 
-    /// An update that may belong to the history of a conversation that was taken up; true if it does.
+    /// An update that may belong to the history of a conversation that was resumed; true if it does.
     pub(super) fn replayed(&mut self, kind: &str) -> bool {
         let history = matches!(
             kind,
