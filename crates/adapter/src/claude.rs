@@ -72,7 +72,7 @@ fn plan(config: &SessionConfig, files: Box<dyn Files>) -> Result<Plan<ClaudeCode
         args.splice(at..at, ["--mcp-config".to_owned(), file.display().to_string()]);
         kept.push(file);
     }
-    // A conversation that is taken up keeps its id.
+    // A conversation that is resumed keeps its id.
     let known = match &config.resume {
         Resume::Session { native_id, .. } if !config.fork => Some(native_id.clone()),
         _ => native_id,

@@ -9,7 +9,7 @@ use multitap_event::{AgentError, Command, Decide, EditedCall, EventKind, Timesta
 use multitap_process::Exit;
 use serde::Deserialize;
 
-use crate::line::{mended, unrecognized};
+use crate::line::{repaired, unrecognized};
 
 /// One agent's dialect. May keep state, must not fail: a line that it does not understand becomes `unrecognized`.
 pub trait Codec: Send + 'static {
@@ -50,14 +50,14 @@ pub(crate) fn read<'a, C, T: Deserialize<'a>>(
     }
 }
 
-/// What a codec wants to happen, in this order: the events told, the lines written to the agent.
+/// What a codec wants to happen, in this order: the events reported, the lines written to the agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Step {
     pub events: Vec<EventKind>,
     pub lines: Vec<String>,
     /// The agent has shown that it is up. Said at least once, then meaningless.
     pub ready: bool,
-    /// The session cannot begin, and the last error told says why. Meaningless once the agent is up.
+    /// The session cannot begin, and the last error reported says why. Meaningless once the agent is up.
     pub give_up: bool,
     /// It cannot begin because the agent has no such thing as was asked for.
     pub unsupported: Option<Unsupported>,
@@ -108,7 +108,7 @@ impl Step {
 
     /// The step that `fill` makes of a line, whose lone surrogates are repaired first.
     pub(crate) fn of_line(line: &str, fill: impl FnOnce(&str, &mut Self)) -> Self {
-        Self::of(|out| fill(&mended(line), out))
+        Self::of(|out| fill(&repaired(line), out))
     }
 
     pub fn events(events: Vec<EventKind>) -> Self {

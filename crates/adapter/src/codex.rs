@@ -35,7 +35,7 @@ pub use decode::CodexCodec;
 pub(crate) use info::INFO;
 pub use probe::sandbox_trouble;
 use probe::{no_sandbox, probe_turns};
-use sandbox::Found;
+use sandbox::SandboxProbe;
 
 use crate::codec::{DiskFiles, Files};
 use crate::spec::{Plan, Start};
@@ -55,10 +55,10 @@ pub(crate) async fn launch(start: Start<'_>) -> Result<AgentLink, LaunchError> {
             start.by(plan).await
         }
         Transport::OneShot => {
-            exec::plan(config, Box::new(DiskFiles), Found::default())?;
+            exec::plan(config, Box::new(DiskFiles), SandboxProbe::default())?;
             let found = match probed {
                 Some(codex) => probe_turns(codex, &config.agent_args, keeper).await,
-                None => Found::default(),
+                None => SandboxProbe::default(),
             };
             let plan = exec::plan(config, Box::new(DiskFiles), found)?;
             start.by(plan).await

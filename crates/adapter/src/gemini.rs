@@ -24,7 +24,7 @@ pub use decode::StreamCodec;
 pub(crate) use info::INFO;
 pub use recorded::GeminiCodec;
 pub(crate) use settings::without_comments;
-use stored::{find, take_up};
+use stored::{find, prepare_resume};
 
 use crate::acp::{self, AcpCodec, Flavor};
 use crate::codec::{DiskFiles, Files};
@@ -37,7 +37,7 @@ pub(crate) async fn launch(mut start: Start<'_>) -> Result<AgentLink, LaunchErro
     match config.transport {
         Transport::Default => {
             // Held until Gemini is up, or until nobody waits for that any more.
-            let _resumed = take_up(config)?;
+            let _resumed = prepare_resume(config)?;
             let plan = plan(config, Box::new(DiskFiles))?;
             start.by(plan).await
         }

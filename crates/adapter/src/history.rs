@@ -1,4 +1,4 @@
-//! Conversations that the agents keep themselves: found, listed, and told again as unified events.
+//! Conversations that the agents keep themselves: found, listed, and reported again as unified events.
 //!
 //! Where each agent keeps them and what its files look like is in its own folder (`claude/history.rs` and so on);
 //! here is what they share. Reads only: nothing in here changes an agent's files.
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use multitap_event::{AgentType, Timestamp};
 use serde::Serialize;
 
-pub(crate) use reading::{Entries, Told};
+pub(crate) use reading::{Entries, EntryEvents};
 pub use reading::{Reading, read};
 
 use crate::info::{AgentInfo, Store};
@@ -33,7 +33,7 @@ pub struct StoredSession {
     pub agent: AgentType,
     /// The agent's own id: what resumes it.
     pub id: String,
-    /// The folder it was had in, where the store tells.
+    /// The folder it was had in, where the store has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     /// The first thing the user said, on one line.

@@ -131,7 +131,7 @@ pub(crate) struct ProjectFiles {
     pub(crate) acts_in_added: bool,
     /// Makes it start without them; else why it cannot.
     pub(crate) leave_out: fn(&mut SessionConfig, &Path) -> Result<(), &'static str>,
-    /// Tells an agent that would ask by itself that the folder is trusted.
+    /// Marks the folder as trusted for an agent that would ask by itself.
     pub(crate) trust: Option<fn(&mut SessionConfig, &Path)>,
 }
 

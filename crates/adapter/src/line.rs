@@ -1,4 +1,4 @@
-//! Native lines as such: what type they claim to be, and what is told of those that nobody understands.
+//! Native lines as such: what type they claim to be, and the event for those that nobody understands.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::codec::Step;
 
-/// How much of a line that was not understood is told.
+/// How much of a line that was not understood is reported.
 const SHOWN: usize = 64 * 1024;
 
 /// The `type` of a JSON line, found without reading the rest where it stands first; or why there is none.
@@ -36,7 +36,7 @@ pub(crate) fn type_of(line: &str) -> Result<Cow<'_, str>, String> {
     }
 }
 
-/// The same, with a line that has none told as not understood.
+/// The same, with a line that has none reported as not understood.
 pub(crate) fn typed<'a>(line: &'a str, out: &mut Step) -> Option<Cow<'a, str>> {
     type_of(line).map_err(|reason| out.events.push(unrecognized(line, reason))).ok()
 }
@@ -50,7 +50,7 @@ pub(crate) fn quoted<'a>(line: &'a str, beginning: &str) -> Option<&'a str> {
 
 /// The line with every half of a surrogate pair that stands alone put as U+FFFD. Programs that think in UTF-16 write
 /// such halves, and no reader of JSON takes them: without this the whole line would be lost for one character.
-pub(crate) fn mended(line: &str) -> Cow<'_, str> {
+pub(crate) fn repaired(line: &str) -> Cow<'_, str> {
     let may_be = |hex: &str| memchr::memmem::find(line.as_bytes(), hex.as_bytes()).is_some();
     if !may_be(r"\ud") && !may_be(r"\uD") {
         return line.into();
@@ -59,14 +59,14 @@ pub(crate) fn mended(line: &str) -> Cow<'_, str> {
         let hex = line.get(at..at + 6)?.strip_prefix(r"\u")?;
         u16::from_str_radix(hex, 16).ok()
     };
-    let (mut mended, mut kept, mut at) = (String::new(), 0, 0);
+    let (mut repaired, mut kept, mut at) = (String::new(), 0, 0);
     while let Some(found) = memchr::memchr(b'\\', &line.as_bytes()[at..]) {
         at += found;
         match (unit(at), unit(at + 6)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => at += 12,
             (Some(0xD800..=0xDFFF), _) => {
-                mended.push_str(&line[kept..at]);
-                mended.push_str(r"\ufffd");
+                repaired.push_str(&line[kept..at]);
+                repaired.push_str(r"\ufffd");
                 at += 6;
                 kept = at;
             }
@@ -81,8 +81,8 @@ pub(crate) fn mended(line: &str) -> Cow<'_, str> {
     if kept == 0 {
         return line.into();
     }
-    mended.push_str(&line[kept..]);
-    mended.into()
+    repaired.push_str(&line[kept..]);
+    repaired.into()
 }
 
 /// A word of a line, not copied unless it has escapes. For the words that a decoder looks at and does not keep.
@@ -143,11 +143,11 @@ mod tests {
             (r#"{"a":"\uDE00 x \ud83d\ud83d\ude00"}"#, r#"{"a":"\ufffd x \ufffd\ud83d\ude00"}"#),
             (r#"{"a":"\ud83d\n"}"#, r#"{"a":"\ufffd\n"}"#),
         ] {
-            assert_eq!(mended(line), expected);
-            serde_json::from_str::<serde_json::Value>(&mended(line)).unwrap();
+            assert_eq!(repaired(line), expected);
+            serde_json::from_str::<serde_json::Value>(&repaired(line)).unwrap();
         }
         for whole in [r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\\ud83d"}"#, "ä\\", r"\ud", r#"{"a":"\u00e4 ü"}"#] {
-            assert!(matches!(mended(whole), Cow::Borrowed(_)), "{whole}");
+            assert!(matches!(repaired(whole), Cow::Borrowed(_)), "{whole}");
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     Ok(())
 }
 
-/// What the agent is not told about its servers because it has no word for it. Without it the agent asks more often,
+/// Settings of servers that the agent has no word for, and so does not get. Without it the agent asks more often,
 /// or waits as long as its own settings say.
 pub fn left_out(config: &SessionConfig) -> Vec<String> {
     let agent = config.agent.agent_type();

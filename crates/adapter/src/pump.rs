@@ -112,7 +112,7 @@ enum Overdue {
 struct OwnerGone;
 
 /// Why the loop ended.
-enum Over {
+enum LoopEnd {
     OwnerGone,
     /// The process closed its stdout, or is gone.
     StdoutEnded,
@@ -182,7 +182,7 @@ impl<C: Codec> Pump<C> {
         let early = std::mem::take(&mut self.early);
         let over = match self.send(early).await {
             Ok(()) => self.carry(&mut child).await,
-            Err(OwnerGone) => Over::OwnerGone,
+            Err(OwnerGone) => LoopEnd::OwnerGone,
         };
         let ended = self.conclude(&mut child, over).await;
         self.end_session(ended.end(), ended.is_timeout()).await;
@@ -203,22 +203,22 @@ impl<C: Codec> Pump<C> {
     }
 
     /// Carries lines and commands until the process or the owner is gone, or the process must be stopped.
-    async fn carry(&mut self, child: &mut Child) -> Over {
+    async fn carry(&mut self, child: &mut Child) -> LoopEnd {
         loop {
             match self.check_stdin(child).await {
                 Ok(None) => {}
                 Ok(Some(over)) => return over,
-                Err(OwnerGone) => return Over::OwnerGone,
+                Err(OwnerGone) => return LoopEnd::OwnerGone,
             }
             let limit = self.limit;
             let sent = tokio::select! {
                 line = child.stdout.next() => match line {
                     Ok(Some(line)) => self.on_line(child, line).await,
-                    Ok(None) | Err(_) => return Over::StdoutEnded,
+                    Ok(None) | Err(_) => return LoopEnd::StdoutEnded,
                 },
                 command = self.commands.recv(), if self.waiting.len() < COMMAND_QUEUE => match command {
                     Some(command) => match self.on_command(child, command).await {
-                        Ok(true) => return Over::Stopped,
+                        Ok(true) => return LoopEnd::Stopped,
                         Ok(false) => Ok(()),
                         Err(OwnerGone) => Err(OwnerGone),
                     },
@@ -229,17 +229,17 @@ impl<C: Codec> Pump<C> {
                     Ok(())
                 }
                 () = self.events.closed() => Err(OwnerGone),
-                overdue = reached(limit) => return Over::Overdue(overdue),
+                overdue = reached(limit) => return LoopEnd::Overdue(overdue),
                 () = sleep(CHECK) => {
                     if is_gone(child).await {
                         self.take_rest(child).await;
-                        return Over::StdoutEnded;
+                        return LoopEnd::StdoutEnded;
                     }
                     Ok(())
                 }
             };
             if sent.is_err() {
-                return Over::OwnerGone;
+                return LoopEnd::OwnerGone;
             }
         }
     }
@@ -293,7 +293,7 @@ impl<C: Codec> Pump<C> {
     }
 
     /// Reports once that the agent does not read its stdin. A process that closed it cannot go on.
-    async fn check_stdin(&mut self, child: &mut Child) -> Result<Option<Over>, OwnerGone> {
+    async fn check_stdin(&mut self, child: &mut Child) -> Result<Option<LoopEnd>, OwnerGone> {
         if self.lifetime == Lifetime::Turn {
             return Ok(None);
         }
@@ -305,23 +305,25 @@ impl<C: Codec> Pump<C> {
         // A process that has just exited gets no such report.
         if child.stdin.is_broken() && timeout(REST, child.wait()).await.is_err() {
             self.send(vec![self.refused(StdinClosed::Closed)]).await?;
-            return Ok(Some(Over::StdinClosed));
+            return Ok(Some(LoopEnd::StdinClosed));
         }
         Ok(None)
     }
 
     /// Sees to it that nothing of the process is left.
-    async fn conclude(&mut self, child: &mut Child, over: Over) -> Ended {
+    async fn conclude(&mut self, child: &mut Child, over: LoopEnd) -> Ended {
         let (agent, start_timeout) = (self.agent, self.start_timeout.as_secs_f32());
         match over {
-            Over::OwnerGone if self.lifetime == Lifetime::Session => Ended::Stopped(self.wind_down(child).await),
-            Over::OwnerGone | Over::Stopped | Over::Overdue(Overdue::Exit) => Ended::Stopped(self.stop(child).await),
-            Over::StdoutEnded => self.exited(child, AFTER_STDOUT, "output").await,
-            Over::StdinClosed => {
+            LoopEnd::OwnerGone if self.lifetime == Lifetime::Session => Ended::Stopped(self.wind_down(child).await),
+            LoopEnd::OwnerGone | LoopEnd::Stopped | LoopEnd::Overdue(Overdue::Exit) => {
+                Ended::Stopped(self.stop(child).await)
+            }
+            LoopEnd::StdoutEnded => self.exited(child, AFTER_STDOUT, "output").await,
+            LoopEnd::StdinClosed => {
                 self.pass_on_until(child, Instant::now() + AFTER_STDIN).await;
                 self.exited(child, REST, "input").await
             }
-            Over::Overdue(overdue) => {
+            LoopEnd::Overdue(overdue) => {
                 let exit = self.stop(child).await;
                 let message = match overdue {
                     Overdue::Output => format!("{agent} said nothing for {start_timeout} s and was stopped"),

@@ -16,7 +16,7 @@ use crate::extension;
 /// Well-known names of a card, in the order they are tried. The second is from before 0.3.
 const CARDS: [&str; 2] = ["agent-card.json", "agent.json"];
 
-/// The most bytes of a card. It is kept as long as the agent is.
+/// Maximum size of a card. The client holds it in memory.
 const LARGEST_CARD: usize = 1024 * 1024;
 
 /// An agent that was found.

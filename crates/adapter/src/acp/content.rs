@@ -164,9 +164,9 @@ mod tests {
         let read = Arc::new(AtomicUsize::new(0));
         let files = Counting(read.clone());
         let changes: Vec<Change> = (0..20_000).map(|at| change((at % 10_000).to_string())).collect();
-        let told = made(&changes, &changes, &ToolId::from("t"), &files);
-        assert_eq!(told.len(), 10_000);
-        assert_eq!(told[7].diff.as_deref().map(|diff| diff.matches("+b").count()), Some(2));
+        let reported = made(&changes, &changes, &ToolId::from("t"), &files);
+        assert_eq!(reported.len(), 10_000);
+        assert_eq!(reported[7].diff.as_deref().map(|diff| diff.matches("+b").count()), Some(2));
         let alone: Vec<Change> = (0..1000).map(|at| change(at.to_string())).collect();
         assert_eq!(made(&alone, &[], &ToolId::from("t"), &files).len(), 1000);
         assert_eq!(read.load(Ordering::Relaxed), MOST_READ);

@@ -1,4 +1,4 @@
-//! An ACP agent's lines to events: one line in, what it tells out.
+//! An ACP agent's lines to events: one line in, its events out.
 //!
 //! Here is only the fork in the road; each sort of line has its file beside this one.
 
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use super::flavor::Flavor;
 use super::question::Native;
-use super::rpc::{self, Asked};
+use super::rpc::{self, AgentRequest};
 use super::session::{Session, Wishes};
 use super::tools;
-use super::turn::Spent;
+use super::turn::SessionUsage;
 use super::wire::{Call, CancelRequest, Head, Update, Updated};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::emit::{self, Emitter, MessageStream};
@@ -24,9 +24,9 @@ pub struct AcpCodec {
     pub(super) flavor: Flavor,
     pub(super) files: Box<dyn Files>,
     pub(super) session: Session,
-    pub(super) emit: Emitter<tools::Native, Native, Asked>,
+    pub(super) emit: Emitter<tools::Native, Native, AgentRequest>,
     pub(super) messages: MessageStream,
-    pub(super) spent: Spent,
+    pub(super) spent: SessionUsage,
 }
 
 impl fmt::Debug for AcpCodec {
@@ -44,7 +44,7 @@ impl AcpCodec {
             session: Session::recorded(flavor.agent()),
             emit: Emitter::new(flavor.agent()),
             messages: MessageStream::default(),
-            spent: Spent::default(),
+            spent: SessionUsage::default(),
         }
     }
 
@@ -54,7 +54,7 @@ impl AcpCodec {
     }
 
     /// The line that asks something of the agent.
-    pub(super) fn send_request(&mut self, asked: Asked, method: &str, params: Value) -> String {
+    pub(super) fn send_request(&mut self, asked: AgentRequest, method: &str, params: Value) -> String {
         rpc::request(self.emit.requests.open(asked), method, params)
     }
 

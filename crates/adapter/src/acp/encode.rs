@@ -7,7 +7,7 @@ use multitap_event::{
 use serde_json::{Map, Value, json};
 
 use super::decode::{AcpCodec, note};
-use super::rpc::{self, Asked};
+use super::rpc::{self, AgentRequest};
 use crate::codec::Step;
 
 impl AcpCodec {
@@ -69,7 +69,7 @@ impl AcpCodec {
             return;
         }
         let params = json!({ "sessionId": self.session.facts.native_id, "prompt": blocks(&prompt) });
-        out.lines.push(self.send_request(Asked::Prompt, "session/prompt", params));
+        out.lines.push(self.send_request(AgentRequest::Prompt, "session/prompt", params));
     }
 
     fn query(&mut self, what: Query, out: &mut Step) {
@@ -82,7 +82,7 @@ impl AcpCodec {
         };
         let models =
             || (what == Query::Models).then(|| self.session.option("model").map(|option| option.options.clone()));
-        let known = self.session.told.get(key).cloned().or_else(|| models().flatten());
+        let known = self.session.reported.get(key).cloned().or_else(|| models().flatten());
         match known {
             Some(Value::Object(data)) => out.events.push(note(word, None, data)),
             Some(known) => out.events.push(note(word, None, Map::from_iter([(word.to_owned(), known)]))),

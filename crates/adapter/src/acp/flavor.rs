@@ -24,7 +24,7 @@ impl Flavor {
         }
     }
 
-    /// The tool's own name. Gemini tells it only as the beginning of the call's id.
+    /// The tool's own name. Gemini reports it only as the beginning of the call's id.
     pub(super) fn tool_name(self, call: &ToolCall) -> Option<String> {
         let claude = call.meta.as_ref().and_then(|meta| meta.claude.as_ref()?.tool_name.clone());
         call.name.clone().or(claude).or_else(|| match self {
@@ -106,7 +106,7 @@ impl Flavor {
         self == Self::Plain
     }
 
-    /// Whether nothing more is told of a call that somebody said no to.
+    /// Whether the agent reports nothing more of a denied call.
     pub(super) fn silent_after_refusal(self) -> bool {
         self == Self::Gemini
     }

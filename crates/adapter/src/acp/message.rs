@@ -41,7 +41,7 @@ impl AcpCodec {
         }
         self.at_work(now, out);
         self.refused_elsewhere(out);
-        // The model has heard what became of its calls; the agent will not tell of those that were refused.
+        // The model has heard what became of its calls; the agent will not report those that were refused.
         self.close_denied(now, out);
         let turn = self.emit.turns.count();
         Some((self.messages.id(voice, chunk.message_id.as_deref(), turn), chunk.parent()))
@@ -55,7 +55,7 @@ impl AcpCodec {
         }
     }
 
-    /// What the user said: agents tell it only where they tell a conversation again.
+    /// What the user said: agents report it only where they report a conversation again.
     pub(super) fn user_message(&mut self, chunk: Update<'_>, out: &mut Step) {
         self.under_way(out);
         self.session.history_told();

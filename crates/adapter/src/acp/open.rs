@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::decode::AcpCodec;
-use super::rpc::{self, Asked};
+use super::rpc::{self, AgentRequest};
 use super::wire::{Initialized, Listed, RpcError};
 use crate::codec::Step;
 use crate::mcp;
@@ -26,14 +26,14 @@ impl AcpCodec {
             "clientInfo": { "name": "multitap", "title": "Multitap", "version": env!("CARGO_PKG_VERSION") },
             "clientCapabilities": capabilities,
         });
-        self.send_request(Asked::Initialize, "initialize", params)
+        self.send_request(AgentRequest::Initialize, "initialize", params)
     }
 
     pub(super) fn initialized(&mut self, raw: &Value, out: &mut Step) {
         let reply = Initialized::deserialize(raw).unwrap_or_default();
         for key in ["agentInfo", "agentCapabilities"] {
             if let Some(value) = raw.get(key) {
-                self.session.told.insert(key.to_owned(), value.clone());
+                self.session.reported.insert(key.to_owned(), value.clone());
             }
         }
         self.session.facts.version = reply.agent_info.and_then(|info| info.version);
@@ -61,12 +61,12 @@ impl AcpCodec {
         match wishes.resume.clone() {
             Resume::New => {
                 let params = self.place(None);
-                out.lines.push(self.send_request(Asked::New, "session/new", params));
+                out.lines.push(self.send_request(AgentRequest::New, "session/new", params));
             }
-            Resume::Session { native_id, .. } => self.take_up(native_id, out),
+            Resume::Session { native_id, .. } => self.prepare_resume(native_id, out),
             Resume::Latest => {
                 let params = json!({ "cwd": wishes.cwd });
-                out.lines.push(self.send_request(Asked::List, "session/list", params));
+                out.lines.push(self.send_request(AgentRequest::List, "session/list", params));
             }
         }
     }
@@ -123,7 +123,7 @@ impl AcpCodec {
         // Without times the agent's own order stands: the newest first.
         let newest = here.enumerate().max_by_key(|(at, session)| (session.updated_at.clone(), std::cmp::Reverse(*at)));
         match newest {
-            Some((_, session)) => self.take_up(session.session_id, out),
+            Some((_, session)) => self.prepare_resume(session.session_id, out),
             None => {
                 let why = "the agent has no conversation in this folder to continue";
                 out.fail(AgentError::new(AgentErrorKind::SessionNotFound, why).of(self.flavor.agent()));
@@ -131,19 +131,19 @@ impl AcpCodec {
         }
     }
 
-    fn take_up(&mut self, id: String, out: &mut Step) {
+    fn prepare_resume(&mut self, id: String, out: &mut Step) {
         let fork = self.session.wishes.as_ref().is_some_and(|wishes| wishes.fork);
         let params = self.place(Some(&id));
-        // Meant for loading; some agents tell the conversation again in whichever way it is taken up.
+        // Meant for loading; some agents report the conversation again in whichever way it is resumed.
         self.session.begin_replay();
         let line = if fork {
-            self.send_request(Asked::Fork(id), "session/fork", params)
+            self.send_request(AgentRequest::Fork(id), "session/fork", params)
         } else if self.session.capabilities.session("resume") {
             self.session.facts.native_id = Some(id.clone());
-            self.send_request(Asked::Resume(id), "session/resume", params)
+            self.send_request(AgentRequest::Resume(id), "session/resume", params)
         } else {
             self.session.facts.native_id = Some(id.clone());
-            self.send_request(Asked::Load(id), "session/load", params)
+            self.send_request(AgentRequest::Load(id), "session/load", params)
         };
         out.lines.push(line);
     }
@@ -168,7 +168,7 @@ impl AcpCodec {
     /// before each answer.
     fn fence(&mut self, out: &mut Step) {
         let seen = self.session.replayed();
-        out.lines.push(self.send_request(Asked::Fence { seen }, "_multitap/fence", json!({})));
+        out.lines.push(self.send_request(AgentRequest::Fence { seen }, "_multitap/fence", json!({})));
     }
 
     /// A fence was answered, most likely with the error that there is no such method.
@@ -214,11 +214,11 @@ impl AcpCodec {
         Ok(match option {
             Some(option) => {
                 let params = json!({ "sessionId": session, "configId": option, "value": word });
-                self.send_request(Asked::Mode(word), "session/set_config_option", params)
+                self.send_request(AgentRequest::Mode(word), "session/set_config_option", params)
             }
             None => {
                 let params = json!({ "sessionId": session, "modeId": word });
-                self.send_request(Asked::Mode(word), "session/set_mode", params)
+                self.send_request(AgentRequest::Mode(word), "session/set_mode", params)
             }
         })
     }
@@ -226,7 +226,7 @@ impl AcpCodec {
     /// The line that sets a model.
     pub(super) fn ask_model(&mut self, model: &str) -> Result<String, Unsupported> {
         let session = self.session.facts.native_id.clone();
-        let asked = Asked::Model(model.to_owned());
+        let asked = AgentRequest::Model(model.to_owned());
         match self.session.option("model").map(|option| option.id.clone()) {
             Some(option) => {
                 self.session.asked_models.ask(model);
@@ -243,19 +243,21 @@ impl AcpCodec {
     }
 
     /// The agent refused something on the way: the session cannot begin.
-    pub(super) fn cannot_begin(&mut self, asked: &Asked, error: &RpcError, out: &mut Step) {
+    pub(super) fn cannot_begin(&mut self, asked: &AgentRequest, error: &RpcError, out: &mut Step) {
         let agent = self.flavor.agent();
         let said = said(error);
         let (kind, message) = match asked {
-            Asked::Mode(mode) => {
+            AgentRequest::Mode(mode) => {
                 out.fail_unsupported(self.unsupported(format!("approval mode {mode}"), &said));
                 return;
             }
-            Asked::Model(model) => {
+            AgentRequest::Model(model) => {
                 out.fail_unsupported(self.unsupported(format!("model {model}"), &said));
                 return;
             }
-            Asked::Load(id) | Asked::Resume(id) | Asked::Fork(id) if is_not_found(error, &said) => {
+            AgentRequest::Load(id) | AgentRequest::Resume(id) | AgentRequest::Fork(id)
+                if is_not_found(error, &said) =>
+            {
                 (AgentErrorKind::SessionNotFound, format!("{agent} has no conversation {id}: {said}"))
             }
             _ if error.code == rpc::AUTH_REQUIRED => {

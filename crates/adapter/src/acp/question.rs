@@ -1,4 +1,4 @@
-//! Questions: what the agent wants to do, told so that anybody can answer; and the answers, as it wants to hear them.
+//! Questions: what the agent wants to do, reported so that anybody can answer; and the answers, as it wants to hear them.
 
 use std::collections::HashSet;
 
@@ -167,7 +167,7 @@ impl AcpCodec {
         }
     }
 
-    /// Nobody will answer any more: the agent is told so for each open question.
+    /// Nobody will answer any more: refuses each open question to the agent.
     pub(super) fn withdraw_all(&mut self, reason: &str, out: &mut Step) {
         for open in self.emit.questions.withdraw(reason, |_| true, out) {
             out.lines.push(no_answer(&open.native.request_id));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::decode::{AcpCodec, note};
 use super::open::{is_not_found, said};
-use super::rpc::{self, Asked};
+use super::rpc::{self, AgentRequest};
 use super::wire::{RpcError, Signs};
 use crate::codec::Step;
 
@@ -26,28 +26,30 @@ impl AcpCodec {
         }
         let result = result.map_or("null", RawValue::get);
         let asked = asked.or_else(|| guess(result));
-        if asked == Some(Asked::Prompt) {
+        if asked == Some(AgentRequest::Prompt) {
             self.under_way(out);
             self.prompt_done(serde_json::from_str(result).unwrap_or_default(), now, out);
             return;
         }
         let raw: Value = serde_json::from_str(result).unwrap_or_default();
         match asked {
-            Some(Asked::Initialize) => self.initialized(&raw, out),
-            Some(Asked::List) if self.session.is_live() => self.listed(&raw, out),
-            Some(Asked::New | Asked::Load(_) | Asked::Resume(_) | Asked::Fork(_)) => self.opened(&raw, out),
-            Some(Asked::Fence { seen }) => self.fence_answered(seen, out),
-            Some(Asked::Mode(mode)) => {
+            Some(AgentRequest::Initialize) => self.initialized(&raw, out),
+            Some(AgentRequest::List) if self.session.is_live() => self.listed(&raw, out),
+            Some(AgentRequest::New | AgentRequest::Load(_) | AgentRequest::Resume(_) | AgentRequest::Fork(_)) => {
+                self.opened(&raw, out)
+            }
+            Some(AgentRequest::Fence { seen }) => self.fence_answered(seen, out),
+            Some(AgentRequest::Mode(mode)) => {
                 self.options_changed(&raw, out);
                 self.session.mode_is(&mode, self.flavor, out);
                 self.set(out);
             }
-            Some(Asked::Model(model)) => {
+            Some(AgentRequest::Model(model)) => {
                 self.options_changed(&raw, out);
                 self.session.model_is(&model, out);
                 self.set(out);
             }
-            Some(Asked::Prompt | Asked::List) | None => {
+            Some(AgentRequest::Prompt | AgentRequest::List) | None => {
                 let data = match raw {
                     Value::Object(data) => data,
                     Value::Null => Map::new(),
@@ -68,10 +70,10 @@ impl AcpCodec {
         }
     }
 
-    fn error_reply(&mut self, asked: Option<&Asked>, error: &RpcError, now: Timestamp, out: &mut Step) {
+    fn error_reply(&mut self, asked: Option<&AgentRequest>, error: &RpcError, now: Timestamp, out: &mut Step) {
         match asked {
-            Some(Asked::Fence { seen }) => self.fence_answered(*seen, out),
-            Some(Asked::Prompt) => self.prompt_failed(error, now, out),
+            Some(AgentRequest::Fence { seen }) => self.fence_answered(*seen, out),
+            Some(AgentRequest::Prompt) => self.prompt_failed(error, now, out),
             Some(asked) if !self.session.has_started() => self.cannot_begin(asked, error, out),
             // A recording does not show what was asked. An HTTP status is what the model's server said.
             None if self.emit.turns.is_open() || (self.session.has_started() && error.code > 0) => {
@@ -79,7 +81,7 @@ impl AcpCodec {
             }
             _ => {
                 let (agent, said) = (self.flavor.agent(), said(error));
-                let what = asked.map_or_else(|| "a request".to_owned(), Asked::named);
+                let what = asked.map_or_else(|| "a request".to_owned(), AgentRequest::named);
                 let message = format!("{agent} refused {what}: {said}");
                 let kind = match is_not_found(error, &said) {
                     true => AgentErrorKind::SessionNotFound,
@@ -88,11 +90,11 @@ impl AcpCodec {
                 self.session.refused(&message);
                 let mut refused = AgentError::new(kind, message).of(agent).native(said).code(error.code.to_string());
                 match asked {
-                    Some(Asked::Mode(mode)) => {
+                    Some(AgentRequest::Mode(mode)) => {
                         self.session.facts.asked_modes.answered(mode);
                         refused = refused.refusing(Setting::Mode, mode);
                     }
-                    Some(Asked::Model(model)) => {
+                    Some(AgentRequest::Model(model)) => {
                         self.session.asked_models.answered(model);
                         refused = refused.refusing(Setting::Model, model);
                     }
@@ -105,12 +107,12 @@ impl AcpCodec {
 }
 
 /// What a recorded reply answers, when the request is not in the recording.
-fn guess(result: &str) -> Option<Asked> {
+fn guess(result: &str) -> Option<AgentRequest> {
     match serde_json::from_str(result).ok()? {
-        Signs { protocol_version: Some(_), .. } => Some(Asked::Initialize),
-        Signs { stop_reason: Some(_), .. } => Some(Asked::Prompt),
-        Signs { session_id: Some(_), .. } => Some(Asked::New),
-        Signs { modes: Some(_), .. } | Signs { models: Some(_), .. } => Some(Asked::Load(String::new())),
+        Signs { protocol_version: Some(_), .. } => Some(AgentRequest::Initialize),
+        Signs { stop_reason: Some(_), .. } => Some(AgentRequest::Prompt),
+        Signs { session_id: Some(_), .. } => Some(AgentRequest::New),
+        Signs { modes: Some(_), .. } | Signs { models: Some(_), .. } => Some(AgentRequest::Load(String::new())),
         Signs { .. } => None,
     }
 }

@@ -11,12 +11,12 @@ pub(super) const AUTH_REQUIRED: i64 = -32000;
 
 /// One thing we ask.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Asked {
+pub(super) enum AgentRequest {
     Initialize,
-    /// The stored conversations, to take up the newest.
+    /// The stored conversations, to resume the newest.
     List,
     New,
-    /// Also tells the whole conversation again.
+    /// Also reports the whole conversation again.
     Load(String),
     Resume(String),
     Fork(String),
@@ -29,7 +29,7 @@ pub(super) enum Asked {
     Prompt,
 }
 
-impl Asked {
+impl AgentRequest {
     /// For people, after "refused".
     pub(super) fn named(&self) -> String {
         match self {

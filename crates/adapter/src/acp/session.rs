@@ -43,13 +43,13 @@ pub(super) struct Session {
     pub(super) modes: Vec<String>,
     pub(super) has_models: bool,
     pub(super) options: Vec<ConfigOption>,
-    /// What it told of itself, word for word.
-    pub(super) told: Map<String, Value>,
+    /// What it reported about itself, word for word.
+    pub(super) reported: Map<String, Value>,
     /// The ways to sign in that the agent knows.
     pub(super) sign_in: Vec<String>,
     /// Prompts that wait for the running turn to end.
     pub(super) prompts: VecDeque<Prompt>,
-    /// A conversation that was taken up is being told again.
+    /// A conversation that was resumed is being reported again.
     replay: bool,
     replayed: u64,
     /// In a recording: what comes now was said earlier.
@@ -68,7 +68,7 @@ impl Session {
             modes: Vec::new(),
             has_models: false,
             options: Vec::new(),
-            told: Map::new(),
+            reported: Map::new(),
             sign_in: Vec::new(),
             prompts: VecDeque::new(),
             replay: false,
@@ -101,7 +101,7 @@ impl Session {
         self.replay
     }
 
-    /// From here on the agent tells what was said before.
+    /// From here on the agent reports what was said before.
     pub(super) fn begin_replay(&mut self) {
         self.replay = true;
     }
@@ -135,7 +135,7 @@ impl Session {
         self.history = false;
     }
 
-    /// How much of the history was told again so far.
+    /// How much of the history was reported again so far.
     pub(super) fn replayed(&self) -> u64 {
         self.replayed
     }
@@ -149,7 +149,7 @@ impl Session {
         let state = SessionState::deserialize(raw).unwrap_or_default();
         for key in ["modes", "models", "configOptions"] {
             if let Some(value) = raw.get(key).filter(|value| !value.is_null()) {
-                self.told.insert(key.to_owned(), value.clone());
+                self.reported.insert(key.to_owned(), value.clone());
             }
         }
         if let Some(modes) = state.modes {
@@ -188,7 +188,7 @@ impl Session {
         self.option("mode").map(|option| values(&option.options)).unwrap_or_default()
     }
 
-    /// Tells `sessionStarted`, once, and what the agent told of itself.
+    /// Emits `sessionStarted`, once, and what the agent reported about itself.
     pub(super) fn start(&mut self, flavor: Flavor, out: &mut Step) {
         if let Some(mode) = &mut self.facts.mode {
             mode.unified = flavor.unified_mode(&mode.native);
@@ -196,15 +196,15 @@ impl Session {
         if !self.facts.start(out) {
             return;
         }
-        if !self.told.is_empty() {
-            let mut data = self.told.clone();
+        if !self.reported.is_empty() {
+            let mut data = self.reported.clone();
             data.extend(self.facts.model.clone().map(|model| ("model".to_owned(), model.into())));
-            let name = |key: &str| self.told.get("agentInfo")?.get(key)?.as_str().map(str::to_owned);
-            let lists_modes = self.told.contains_key("modes") || self.option("mode").is_some();
+            let name = |key: &str| self.reported.get("agentInfo")?.get(key)?.as_str().map(str::to_owned);
+            let lists_modes = self.reported.contains_key("modes") || self.option("mode").is_some();
             out.events.push(EventKind::Capabilities(AgentCapabilities {
                 agent_name: name("title").or_else(|| name("name")),
                 model: self.facts.model.clone(),
-                images: self.told.contains_key("agentCapabilities").then_some(self.capabilities.images()),
+                images: self.reported.contains_key("agentCapabilities").then_some(self.capabilities.images()),
                 steering: self.is_live().then_some(false),
                 modes: lists_modes.then(|| self.offered_modes()),
                 stores_empty_conversations: None,
@@ -270,7 +270,7 @@ impl AcpCodec {
             "available_commands_update" => {
                 let commands = update.shift_remove("availableCommands").unwrap_or_default();
                 let data = Map::from_iter([("commands".to_owned(), commands)]);
-                self.session.told.extend(data.clone());
+                self.session.reported.extend(data.clone());
                 self.tell_later(note(SystemSubtype::COMMANDS, None, data), out);
             }
             "usage_update" => {
@@ -278,7 +278,7 @@ impl AcpCodec {
                 for key in ["sessionUpdate", "_meta"] {
                     update.shift_remove(key);
                 }
-                self.session.told.insert(SystemSubtype::CONTEXT.to_owned(), update.clone().into());
+                self.session.reported.insert(SystemSubtype::CONTEXT.to_owned(), update.clone().into());
                 self.tell_later(note(SystemSubtype::CONTEXT, None, update), out);
             }
             "session_info_update" => {
@@ -294,7 +294,7 @@ impl AcpCodec {
 
     /// The settings that the agent offers, all of them, as they stand now.
     pub(super) fn options_changed(&mut self, raw: &Value, out: &mut Step) {
-        let before = self.session.told.get("configOptions").cloned();
+        let before = self.session.reported.get("configOptions").cloned();
         let (mode, model) = (self.session.facts.mode.take(), self.session.facts.model.take());
         self.session.learn(raw);
         let mode_now = std::mem::replace(&mut self.session.facts.mode, mode);
@@ -305,14 +305,14 @@ impl AcpCodec {
         if let Some(model) = model_now {
             self.session.model_is(&model, out);
         }
-        let now = self.session.told.get("configOptions");
+        let now = self.session.reported.get("configOptions");
         if let Some(options) = now.filter(|now| before.as_ref() != Some(*now)).cloned() {
             let data = Map::from_iter([("configOptions".to_owned(), options)]);
             self.tell_later(note("configOptions", None, data), out);
         }
     }
 
-    /// Tells something of the session, once the session itself was told. Before that it is remembered only.
+    /// Emits something of the session, once the session itself was reported. Before that it is remembered only.
     fn tell_later(&mut self, kind: EventKind, out: &mut Step) {
         if self.session.has_started() || !self.session.is_live() {
             self.under_way(out);
@@ -320,14 +320,14 @@ impl AcpCodec {
         }
     }
 
-    /// A recording may lack its beginning: it is told, with what can be known, before the first thing in it.
+    /// A recording may lack its beginning: it is reported, with what can be known, before the first thing in it.
     pub(super) fn under_way(&mut self, out: &mut Step) {
         if !self.session.is_live() {
             self.session.start(self.flavor, out);
         }
     }
 
-    /// An update that may belong to the history of a conversation that was taken up; true if it does.
+    /// An update that may belong to the history of a conversation that was resumed; true if it does.
     pub(super) fn replayed(&mut self, kind: &str) -> bool {
         let history = matches!(
             kind,

@@ -50,7 +50,7 @@ impl Play {
         play
     }
 
-    /// Up and running, with nothing told so far.
+    /// Up and running, with nothing reported so far.
     fn open() -> Self {
         let mut play = Self::new(&config());
         play.agent(&initialized(&json!({ "loadSession": true, "promptCapabilities": { "image": true } })));
@@ -156,7 +156,7 @@ fn a_turn_with_everything_in_it() {
         { "content": "look", "priority": "high", "status": "in_progress" },
         { "content": "do", "priority": "low", "status": "pending" },
     ] }));
-    // Announced before its input is known; told when it is.
+    // Announced before its input is known; reported when it is.
     play.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "t1", "name": "Bash", "kind": "execute", "status": "pending", "title": "Terminal", "rawInput": {} }));
     play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t1", "title": "ls", "rawInput": { "command": "ls" } }));
     play.update(&json!({ "sessionUpdate": "tool_call_update", "toolCallId": "t1", "_meta": { "terminal_output": { "terminal_id": "t1", "data": "a\n" } } }));
@@ -181,7 +181,7 @@ fn a_turn_with_everything_in_it() {
     insta::assert_snapshot!(play.story);
 }
 
-/// As opencode tells its calls: the folder before the command, a diff in the question and none at the end, any end of a
+/// As opencode reports its calls: the folder before the command, a diff in the question and none at the end, any end of a
 /// command as a good one.
 #[test]
 fn calls_that_tell_little() {
@@ -348,8 +348,8 @@ fn gemini_modes_come_as_text_too() {
     play.update(
         &json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "[MODE_UPDATE] yolo" } }),
     );
-    let told = play.story.clone();
-    assert_eq!(told.lines().count(), 1, "{told}");
-    assert!(told.contains("\"modeChanged\"") && told.contains("\"autoAll\""), "{told}");
+    let reported = play.story.clone();
+    assert_eq!(reported.lines().count(), 1, "{reported}");
+    assert!(reported.contains("\"modeChanged\"") && reported.contains("\"autoAll\""), "{reported}");
     assert!(!matches!(play.codec.end(End::InputEnded, now()).events.first(), Some(EventKind::TextChunk(_))));
 }

@@ -18,7 +18,7 @@ pub(super) struct Native {
     pub(super) shown: Shown,
     /// The changes as they were shown when somebody was asked.
     pub(super) foreseen: Vec<Change>,
-    /// How much of the text was told as progress.
+    /// How much of the text was reported as progress.
     progress: String,
     /// What its terminal showed.
     terminal: String,
@@ -54,7 +54,7 @@ impl AcpCodec {
         }
     }
 
-    /// Whether enough is known of a call to tell its start.
+    /// Whether enough is known of a call to report its start.
     fn is_told_enough(&self, id: &str) -> bool {
         self.emit.tools.find(id).is_some_and(|tool| {
             let shown = &tool.native.shown;
@@ -111,7 +111,7 @@ impl AcpCodec {
         }
     }
 
-    /// Tells what a running call shows beyond what it showed.
+    /// Emits what a running call shows beyond what it showed.
     fn progress(&mut self, id: &str, is_output: bool, out: &mut Step) {
         let Some(tool) = self.emit.tools.find_mut(id) else { return };
         let now = if tool.native.terminal.is_empty() { &tool.native.shown.text } else { &tool.native.terminal };
@@ -165,6 +165,6 @@ impl AcpCodec {
 }
 
 fn exit_code(output: &Value) -> Option<i32> {
-    let told = ["/exitCode", "/exit_code", "/metadata/exit"];
-    i32::try_from(told.into_iter().find_map(|at| output.pointer(at)?.as_i64())?).ok()
+    let reported = ["/exitCode", "/exit_code", "/metadata/exit"];
+    i32::try_from(reported.into_iter().find_map(|at| output.pointer(at)?.as_i64())?).ok()
 }

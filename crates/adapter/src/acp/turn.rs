@@ -14,14 +14,14 @@ use crate::emit::{DENIED, EndFacts, NoEnd, OpenTool};
 
 /// What the session has used and cost so far.
 #[derive(Debug, Default)]
-pub(super) struct Spent {
+pub(super) struct SessionUsage {
     models: BTreeMap<String, ModelUsage>,
     cost: Option<f64>,
     /// What it had cost when the last turn ended.
     cost_before: f64,
 }
 
-impl Spent {
+impl SessionUsage {
     /// `usage_update`: the cost of the whole session.
     pub(super) fn cost_is(&mut self, update: &Map<String, Value>) {
         let Some(cost) = update.get("cost") else { return };
@@ -101,8 +101,8 @@ impl AcpCodec {
             code if (-32700..=-32600).contains(&code) => AgentErrorKind::ProtocolError,
             _ => AgentErrorKind::Unknown,
         };
-        let told = AgentError::new(kind, &said).of(self.flavor.agent()).code(error.code.to_string());
-        out.events.push(EventKind::Error(told.native(&error.message)));
+        let reported = AgentError::new(kind, &said).of(self.flavor.agent()).code(error.code.to_string());
+        out.events.push(EventKind::Error(reported.native(&error.message)));
         let status = if self.emit.turns.is_cancelling() { TurnStatus::Cancelled } else { TurnStatus::Failed };
         self.turn_over(TurnEnd { error: Some(said), ..TurnEnd::of(status) }, now, out);
     }

@@ -3,8 +3,8 @@
 //!
 //! Written by hand: the types of `agent-client-protocol-schema` (1.15) are stricter. They refuse a whole message for a
 //! content block of an unknown type or as plain text, a call without a title, or a permission option of an unknown kind or
-//! without a name; they drop plan entries with an unknown status or without a priority, and cannot tell the status
-//! `cancelled` from none. They also take 2.5 times as long as a plain derive for a piece of text.
+//! without a name; they drop plan entries with an unknown status or without a priority, and do not distinguish
+//! the status `cancelled` from none. They also take 2.5 times as long as a plain derive for a piece of text.
 
 use multitap_event::ToolId;
 use serde::de::IgnoredAny;
@@ -361,7 +361,7 @@ pub(super) struct Usage {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct PromptMeta {
-    /// How Gemini CLI tells what it used.
+    /// How Gemini CLI reports what it used.
     #[serde(deserialize_with = "soft")]
     pub(super) quota: Option<Quota>,
 }
@@ -387,7 +387,7 @@ pub(super) struct ModelCount {
     pub(super) token_count: ModelTokens,
 }
 
-/// What one model used: in this turn, or so far. Agents tell either.
+/// What one model used: in this turn, or so far. Agents report either.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ModelTokens {

@@ -1,4 +1,4 @@
-//! File changes: what a file tool did, from what it tells; and what it would do, for questions.
+//! File changes: what a file tool did, from what it reports; and what it would do, for questions.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ pub(super) fn of(tool: &OpenTool, structured: Option<&RawValue>, said: Option<&s
     if !matches!(tool.name.as_str(), "Write" | "Edit" | "MultiEdit" | "NotebookEdit") {
         return None;
     }
-    let told: Option<FileResult> = structured.and_then(|structured| serde_json::from_str(structured.get()).ok());
-    let told = told.filter(|told| told.file_path.is_some());
-    let (path, change_type, before, after, diff) = match told {
-        Some(told) => from_result(told)?,
+    let reported: Option<FileResult> = structured.and_then(|structured| serde_json::from_str(structured.get()).ok());
+    let reported = reported.filter(|reported| reported.file_path.is_some());
+    let (path, change_type, before, after, diff) = match reported {
+        Some(reported) => from_result(reported)?,
         None => from_arguments(tool, said)?,
     };
     let diff = diff
@@ -40,19 +40,20 @@ pub(super) fn of(tool: &OpenTool, structured: Option<&RawValue>, said: Option<&s
 
 type Change = (String, FileChangeType, Option<String>, Option<String>, Option<String>);
 
-fn from_result(told: FileResult) -> Option<Change> {
-    let path = told.file_path?;
-    let created = told.kind.as_deref() == Some("create") || (told.kind.is_none() && told.original_file.is_none());
-    let steps = match (told.old_string, told.new_string, told.edits) {
+fn from_result(reported: FileResult) -> Option<Change> {
+    let path = reported.file_path?;
+    let created =
+        reported.kind.as_deref() == Some("create") || (reported.kind.is_none() && reported.original_file.is_none());
+    let steps = match (reported.old_string, reported.new_string, reported.edits) {
         (Some(old_string), Some(new_string), _) => {
-            vec![EditStep { old_string, new_string, replace_all: told.replace_all.unwrap_or(false) }]
+            vec![EditStep { old_string, new_string, replace_all: reported.replace_all.unwrap_or(false) }]
         }
         (_, _, Some(edits)) => edits,
         _ => Vec::new(),
     };
-    let before = told.original_file;
-    let after = told.content.or_else(|| apply(before.as_deref().unwrap_or_default(), &steps));
-    let diff = told.structured_patch.filter(|hunks| !hunks.is_empty()).map(|hunks| patch(&path, &hunks));
+    let before = reported.original_file;
+    let after = reported.content.or_else(|| apply(before.as_deref().unwrap_or_default(), &steps));
+    let diff = reported.structured_patch.filter(|hunks| !hunks.is_empty()).map(|hunks| patch(&path, &hunks));
     let change_type = if created { FileChangeType::Created } else { FileChangeType::Modified };
     Some((path, change_type, before, after, diff))
 }

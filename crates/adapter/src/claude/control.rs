@@ -13,7 +13,7 @@ use crate::codec::Step;
 
 /// One thing we ask.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Asked {
+pub(super) enum AgentRequest {
     Initialize,
     Interrupt,
     Mode(String),
@@ -22,7 +22,7 @@ pub(super) enum Asked {
     Query(Query),
 }
 
-impl Asked {
+impl AgentRequest {
     fn request(&self) -> Value {
         match self {
             Self::Initialize => json!({ "subtype": "initialize" }),
@@ -81,7 +81,7 @@ impl ClaudeCodec {
     /// The first line to Claude: asks for what can be known before the first turn.
     pub(super) fn initialize(&mut self) -> String {
         self.initializing = true;
-        let mut asked = Asked::Initialize.request();
+        let mut asked = AgentRequest::Initialize.request();
         if self.approver.is_some() {
             asked["sdkMcpServers"] = json!([SERVER]);
         }
@@ -89,15 +89,15 @@ impl ClaudeCodec {
     }
 
     /// The line that asks Claude something.
-    pub(super) fn send_request(&mut self, asked: Asked) -> String {
+    pub(super) fn send_request(&mut self, asked: AgentRequest) -> String {
         let body = asked.request();
         request(&format!("multitap-{}", self.emit.requests.open(asked)), &body)
     }
 
     /// What Claude answers with that id.
-    fn answered(&mut self, id: &str) -> Option<Asked> {
+    fn answered(&mut self, id: &str) -> Option<AgentRequest> {
         if id == INITIALIZE {
-            return std::mem::take(&mut self.initializing).then_some(Asked::Initialize);
+            return std::mem::take(&mut self.initializing).then_some(AgentRequest::Initialize);
         }
         self.emit.requests.answered(id.strip_prefix("multitap-")?.parse().ok()?)
     }
@@ -106,30 +106,30 @@ impl ClaudeCodec {
         let Reply { subtype, request_id, response, error, error_code } = line.response;
         let asked = self.answered(&request_id);
         if subtype == "error" {
-            let what = asked.as_ref().map_or_else(|| "a request".to_owned(), Asked::named);
+            let what = asked.as_ref().map_or_else(|| "a request".to_owned(), AgentRequest::named);
             let why = error.unwrap_or_else(|| "no reason given".to_owned());
             let mut error = AgentError::new(AgentErrorKind::ProtocolError, format!("claude refused {what}: {why}"))
                 .of(AgentType::Claude)
                 .native(why);
             error.native_code = error_code;
-            error.refused_setting = asked.as_ref().and_then(Asked::setting);
+            error.refused_setting = asked.as_ref().and_then(AgentRequest::setting);
             match &asked {
-                Some(Asked::Mode(mode)) => {
+                Some(AgentRequest::Mode(mode)) => {
                     self.session.mode_refused(mode);
                     error.refused_value = Some(mode.clone());
                 }
-                Some(Asked::Model(model)) => error.refused_value = Some(model.clone()),
+                Some(AgentRequest::Model(model)) => error.refused_value = Some(model.clone()),
                 _ => {}
             }
             // Without the greeting there is no session.
-            out.give_up = asked == Some(Asked::Initialize);
+            out.give_up = asked == Some(AgentRequest::Initialize);
             out.events.push(EventKind::Error(error));
             return;
         }
         let response = response.unwrap_or_default();
         match asked.or_else(|| guess(&response)) {
-            Some(Asked::Initialize) => self.session.initialized(response, out),
-            Some(Asked::Mode(mode)) => {
+            Some(AgentRequest::Initialize) => self.session.initialized(response, out),
+            Some(AgentRequest::Mode(mode)) => {
                 let now = response.get("mode").and_then(Value::as_str).map_or_else(|| mode.clone(), str::to_owned);
                 if now != mode {
                     self.session.mode_refused(&mode);
@@ -138,13 +138,13 @@ impl ClaudeCodec {
                 }
                 self.session.mode_is(Some(now), out);
             }
-            Some(Asked::Model(model)) => self.session.model_chosen(model, out),
-            Some(Asked::Thinking(tokens)) => {
+            Some(AgentRequest::Model(model)) => self.session.model_chosen(model, out),
+            Some(AgentRequest::Thinking(tokens)) => {
                 let data = Map::from_iter([("tokens".to_owned(), json!(tokens))]);
                 out.events.push(note("thinkingLimit", None, data));
             }
-            Some(Asked::Query(what)) => out.events.push(answer(what, response)),
-            Some(Asked::Interrupt) => {}
+            Some(AgentRequest::Query(what)) => out.events.push(answer(what, response)),
+            Some(AgentRequest::Interrupt) => {}
             None => out.events.push(note("controlResponse", None, response)),
         }
     }
@@ -182,18 +182,18 @@ impl ClaudeCodec {
 }
 
 /// What a recorded answer answers, when the question is not in the recording.
-fn guess(response: &Map<String, Value>) -> Option<Asked> {
+fn guess(response: &Map<String, Value>) -> Option<AgentRequest> {
     let text = |key: &str| response.get(key).and_then(Value::as_str).map(str::to_owned);
     if response.contains_key("commands") {
-        Some(Asked::Initialize)
+        Some(AgentRequest::Initialize)
     } else if response.contains_key("still_queued") {
-        Some(Asked::Interrupt)
+        Some(AgentRequest::Interrupt)
     } else if response.contains_key("mcpServers") {
-        Some(Asked::Query(Query::McpStatus))
+        Some(AgentRequest::Query(Query::McpStatus))
     } else if response.contains_key("categories") {
-        Some(Asked::Query(Query::Context))
+        Some(AgentRequest::Query(Query::Context))
     } else if response.len() == 1 {
-        text("mode").map(Asked::Mode).or_else(|| text("model").map(Asked::Model))
+        text("mode").map(AgentRequest::Mode).or_else(|| text("model").map(AgentRequest::Model))
     } else {
         None
     }

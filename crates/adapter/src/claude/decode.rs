@@ -1,4 +1,4 @@
-//! Claude's lines to events: one line in, what it tells out.
+//! Claude's lines to events: one line in, its events out.
 //!
 //! Here is only the fork in the road; each sort of line has its file beside this one.
 
@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::approve::Approver;
-use super::control::Asked;
+use super::control::AgentRequest;
 use super::message::Texts;
 use super::question::Native;
 use super::session::Session;
@@ -25,7 +25,7 @@ use crate::line::{typed, unrecognized};
 pub struct ClaudeCodec {
     pub(super) files: Box<dyn Files>,
     pub(super) session: Session,
-    pub(super) emit: Emitter<(), Native, Asked>,
+    pub(super) emit: Emitter<(), Native, AgentRequest>,
     /// `initialize` was sent and not answered yet.
     pub(super) initializing: bool,
     pub(super) turn: TurnFacts,
@@ -130,7 +130,7 @@ impl Codec for ClaudeCodec {
                     None => out.events.push(unrecognized(line, "a tool result that names no call")),
                 }),
                 "error" => read(self, line, out, |codec, read, out| codec.plain_error(&read, out)),
-                // The model's work behind the scenes, told by other lines as well.
+                // The model's work behind the scenes, reported by other lines as well.
                 "keep_alive" | "api_metrics" | "stream_mode" | "stream_request_start" | "transcript_mirror" => {}
                 "command_lifecycle"
                 | "conversation_reset"
@@ -167,7 +167,7 @@ impl Codec for ClaudeCodec {
     }
 }
 
-/// How a line begins that tells how much was thought.
+/// How a line begins that reports how much was thought.
 const THINKING_TOKENS: &str = r#"{"type":"system","subtype":"thinking_tokens""#;
 
 /// A `system` event with a line's fields, without those that only serve the transport.

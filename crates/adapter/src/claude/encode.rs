@@ -5,7 +5,7 @@ use multitap_event::{
 };
 use serde_json::{Map, Value, json};
 
-use super::control::{Asked, query_word};
+use super::control::{AgentRequest, query_word};
 use super::decode::{ClaudeCodec, note};
 use super::native_mode;
 use crate::codec::Step;
@@ -22,7 +22,7 @@ impl ClaudeCodec {
             Command::Steer(_) => out.events.push(EventKind::Error(refused("it takes no prompt into a running turn"))),
             Command::Cancel if self.emit.turns.is_busy() => {
                 self.emit.turns.cancel();
-                out.lines.push(self.send_request(Asked::Interrupt));
+                out.lines.push(self.send_request(AgentRequest::Interrupt));
             }
             Command::Cancel => out.events.push(EventKind::Error(refused("there is no turn to cancel").warning())),
             Command::SetMode { mode } => {
@@ -30,13 +30,13 @@ impl ClaudeCodec {
                 match word.and_then(|mode| native_mode(&mode).map_err(|unsupported| unsupported.to_string())) {
                     Ok(word) => {
                         self.session.mode_asked(&word);
-                        out.lines.push(self.send_request(Asked::Mode(word)));
+                        out.lines.push(self.send_request(AgentRequest::Mode(word)));
                     }
                     Err(why) => out.events.push(EventKind::Error(refused(why).refusing(Setting::Mode, mode))),
                 }
             }
-            Command::SetModel { model } => out.lines.push(self.send_request(Asked::Model(model))),
-            Command::SetThinking { tokens } => out.lines.push(self.send_request(Asked::Thinking(tokens))),
+            Command::SetModel { model } => out.lines.push(self.send_request(AgentRequest::Model(model))),
+            Command::SetThinking { tokens } => out.lines.push(self.send_request(AgentRequest::Thinking(tokens))),
             Command::Query { what } => self.query(what, out),
         }
     }
@@ -45,7 +45,7 @@ impl ClaudeCodec {
         let known = match what {
             Query::Commands | Query::Models | Query::Account => self.session.capabilities.get(query_word(what)),
             Query::McpStatus | Query::Context => {
-                out.lines.push(self.send_request(Asked::Query(what)));
+                out.lines.push(self.send_request(AgentRequest::Query(what)));
                 return;
             }
         };

@@ -1,4 +1,4 @@
-//! Claude's own store: which conversations are in it. What their entries tell is in the files beside this one.
+//! Claude's own store: which conversations are in it. What their entries report is in the files beside this one.
 //!
 //! `projects/FOLDER/ID.jsonl`, where FOLDER is the path of the folder with a `-` for all that is no letter or digit;
 //! a sub-agent's part is in `projects/FOLDER/ID/subagents/`. An older description has `sessions/ID.jsonl`.

@@ -1,4 +1,4 @@
-//! What the model and the user say: text and thoughts, streamed or whole, each told once.
+//! What the model and the user say: text and thoughts, streamed or whole, each reported once.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -40,7 +40,7 @@ struct StreamedBlock {
 /// Blocks of one message that may be under way at a time. Claude streams one after the other.
 const MOST_STREAMED: usize = 64;
 
-/// What is left to tell of a block that came whole.
+/// What is left to emit of a block that came whole.
 enum Rest {
     Nothing,
     /// The end of a block whose beginning was streamed.
@@ -226,9 +226,9 @@ impl ClaudeCodec {
         meta.iter().for_each(|meta| {
             meta_of.entry(&meta.id).or_insert(meta);
         });
-        let (told, said): (Vec<Block>, Vec<Block>) =
+        let (reported, said): (Vec<Block>, Vec<Block>) =
             message.content.into_iter().partition(|block| block.tool_use_id.is_some());
-        for block in told {
+        for block in reported {
             let meta = block.tool_use_id.as_deref().and_then(|id| meta_of.get(id).copied());
             self.tool_result(block, structured.take(), meta, now, out);
         }
@@ -236,7 +236,7 @@ impl ClaudeCodec {
             return;
         }
         match parent_tool_use_id.filter(|parent| !parent.is_empty()) {
-            // What the sub-agent was told.
+            // The prompt of the sub-agent.
             Some(parent) if !said.is_empty() => out.events.push(EventKind::TextChunk(TextChunk {
                 content: plain_text(&said),
                 is_partial: false,

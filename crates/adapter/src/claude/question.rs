@@ -1,4 +1,4 @@
-//! Questions: what Claude wants to do, told so that anybody can answer.
+//! Questions: what Claude wants to do, reported so that anybody can answer.
 
 use multitap_event::{
     AskedQuestion, Choice, ChoiceKind, Details, Edit, Elicitation, Question, ToolId, answer_option, option,

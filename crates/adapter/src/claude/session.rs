@@ -23,7 +23,7 @@ pub(super) struct Session {
     init: Option<Map<String, Value>>,
 }
 
-/// What of the reply to `initialize` is told and remembered.
+/// What of the reply to `initialize` is reported and remembered.
 const CAPABILITIES: [&str; 6] = ["commands", "models", "account", "agents", "output_style", "available_output_styles"];
 
 impl Session {
@@ -84,8 +84,8 @@ impl Session {
         }));
     }
 
-    /// Something of a recorded session came before its beginning was told; now it is, with what can be known. A
-    /// running program is asked about its beginning, and tells more.
+    /// Something of a recorded session came before its beginning was reported; now it is, with what can be known. A
+    /// running program is asked about its beginning, and reports more.
     pub(super) fn under_way(&mut self, id: Option<&str>, out: &mut Step) {
         if !self.facts.has_started() && !self.facts.is_live() {
             self.facts.native_id = id.filter(|id| !id.is_empty()).map(str::to_owned).or(self.facts.native_id.take());
@@ -97,7 +97,7 @@ impl Session {
         self.facts.has_started()
     }
 
-    /// `system/init`, which comes with every turn. Only what is new is told.
+    /// `system/init`, which comes with every turn. Only what is new is reported.
     pub(super) fn init(&mut self, mut init: Map<String, Value>, out: &mut Step) {
         let text = |init: &Map<String, Value>, key: &str| init.get(key).and_then(Value::as_str).map(str::to_owned);
         let (native_mode, model) = (text(&init, "permissionMode"), text(&init, "model"));
@@ -123,7 +123,7 @@ impl Session {
         out.events.extend(servers);
     }
 
-    /// The MCP servers of an `init` of which the last one told nothing, or something else.
+    /// The MCP servers of an `init` of which the last one reported nothing, or something else.
     fn changed_servers(&self, init: &Map<String, Value>) -> Vec<EventKind> {
         let list = |init: &Map<String, Value>| init.get("mcp_servers").and_then(Value::as_array).cloned();
         let before = self.init.as_ref().and_then(list).unwrap_or_default();

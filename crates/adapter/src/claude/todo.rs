@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::tools::OpenTool;
 
-/// Items of a plan. Each change tells the whole plan, so one without an end would cost its square.
+/// Items of a plan. Each change reports the whole plan, so one without an end would cost its square.
 const MOST_ITEMS: usize = 500;
 
 #[derive(Debug, Default)]
@@ -41,8 +41,8 @@ impl Todos {
     }
 
     fn created(&mut self, tool: &OpenTool, structured: &Value) {
-        let told = structured.get("task").and_then(item);
-        let Some(mut item) = told.or_else(|| item(&Value::Object(tool.arguments.clone()))) else { return };
+        let reported = structured.get("task").and_then(item);
+        let Some(mut item) = reported.or_else(|| item(&Value::Object(tool.arguments.clone()))) else { return };
         if item.id.is_none() {
             item.id = Some((self.items.len() + 1).to_string());
         }

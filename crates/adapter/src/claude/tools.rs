@@ -236,11 +236,11 @@ fn exit_code(success: bool, content: &Content, structured: Option<&RawValue>) ->
         let rest = content.text()?.strip_prefix("Exit code ")?;
         return rest.split(|c: char| c != '-' && !c.is_ascii_digit()).next()?.parse().ok();
     }
-    let told: ShellResult = serde_json::from_str(structured?.get()).ok()?;
+    let reported: ShellResult = serde_json::from_str(structured?.get()).ok()?;
     // Another code may have been read as a success, and work in the background has none yet.
-    let doubts = [told.return_code_interpretation, told.background_task_id, told.interrupted];
+    let doubts = [reported.return_code_interpretation, reported.background_task_id, reported.interrupted];
     let doubtful = doubts.into_iter().flatten().any(|value| value != Value::Bool(false));
-    (told.stdout.is_some() && !doubtful).then_some(0)
+    (reported.stdout.is_some() && !doubtful).then_some(0)
 }
 
 #[cfg(test)]

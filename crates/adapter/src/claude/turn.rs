@@ -88,7 +88,7 @@ impl ClaudeCodec {
         }
     }
 
-    /// The turn under way is over: what must not outlive it ends, and its end is told.
+    /// The running turn is over: what must not outlive it ends, and its end is reported.
     pub(super) fn turn_over(&mut self, turn: TurnEnd, now: Timestamp, out: &mut Step) {
         self.close_turn_work(false, now, out);
         self.texts.turn_over();
@@ -198,12 +198,13 @@ fn denials(denied: Option<Vec<super::wire::Denied>>) -> Vec<Denial> {
 /// Why a turn failed, for people.
 fn why(result: &TurnResult) -> String {
     let errors = result.errors.as_deref().unwrap_or_default();
-    let told = if errors.is_empty() { None } else { Some(errors.join("; ")) };
+    let reported = if errors.is_empty() { None } else { Some(errors.join("; ")) };
     let plain = result
         .error
         .as_ref()
         .and_then(|error| error.as_str().or_else(|| error.get("message")?.as_str()).map(str::to_owned));
-    told.or(plain)
+    reported
+        .or(plain)
         .or_else(|| result.result.clone())
         .filter(|text| !text.is_empty())
         .unwrap_or_else(|| format!("the turn failed: {}", result.subtype.as_deref().unwrap_or("no reason given")))

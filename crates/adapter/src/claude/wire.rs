@@ -23,7 +23,7 @@ pub(super) struct Assistant {
     pub(super) parent_tool_use_id: Option<String>,
     /// The word for what went wrong.
     pub(super) error: Option<String>,
-    /// The message is not the model's: it tells of an error.
+    /// The message is not the model's: it reports an error.
     #[serde(default, alias = "isApiErrorMessage")]
     pub(super) is_api_error_message: Option<bool>,
     pub(super) uuid: Option<String>,
@@ -325,7 +325,7 @@ pub(super) struct AskedTool {
     pub(super) permission_suggestions: Option<Vec<Value>>,
 }
 
-/// What a shell tells of its work (`tool_use_result`).
+/// What a shell reports of its work (`tool_use_result`).
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct ShellResult {
@@ -335,7 +335,7 @@ pub(super) struct ShellResult {
     pub(super) interrupted: Option<Value>,
 }
 
-/// What a file tool tells of its work (`tool_use_result`).
+/// What a file tool reports of its work (`tool_use_result`).
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct FileResult {

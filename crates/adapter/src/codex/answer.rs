@@ -7,7 +7,7 @@ use super::decode::CodexCodec;
 use super::encode::refused;
 use super::form;
 use super::question::{Open, Via};
-use super::rpc::{Asked, Steered, answer};
+use super::rpc::{AgentRequest, Steered, answer};
 use crate::codec::Step;
 
 impl CodexCodec {
@@ -57,7 +57,7 @@ impl CodexCodec {
     pub(super) fn steer(&mut self, input: &Value, what: Steered) -> Option<String> {
         let (thread, turn) = (self.session.native_id()?.to_owned(), self.begun_turn()?.to_owned());
         let params = json!({ "threadId": thread, "expectedTurnId": turn, "input": input });
-        Some(self.send_request(Asked::Steer(what), "turn/steer", params))
+        Some(self.send_request(AgentRequest::Steer(what), "turn/steer", params))
     }
 }
 

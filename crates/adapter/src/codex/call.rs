@@ -48,7 +48,7 @@ impl CodexCodec {
 
     pub(super) fn stored_call_over(&mut self, output: &Fields, now: Timestamp, out: &mut Step) {
         let Some(id) = output.text("callId").map(ToolId::from) else { return };
-        // The event about the same call may have told its end.
+        // The event about the same call may have reported its end.
         if self.emit.tools.find(id.as_str()).is_none() && self.emit.tools.has_seen(id.as_str()) {
             return;
         }

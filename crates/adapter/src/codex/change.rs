@@ -10,7 +10,7 @@ use super::wire::Fields;
 use crate::codec::{Files, MOST_READ, NoFiles};
 use crate::diff;
 
-/// The changes an item tells of. For the text of a file before and after, the disk is looked at.
+/// The changes an item reports. For the text of a file before and after, the disk is looked at.
 pub(super) fn of_item(item: &Fields, tool: &ToolId, files: &dyn Files) -> Vec<FileChange> {
     match item.get("changes") {
         Some(Value::Array(list)) => {
@@ -42,7 +42,7 @@ fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) ->
     let kind = change.fields("kind");
     let word = kind.text("type").or_else(|| change.text("kind"));
     let word = word.or_else(|| change.text("type").filter(|word| matches!(*word, "add" | "delete" | "update")));
-    let told = change.text("diff").or_else(|| change.text("unifiedDiff")).or_else(|| change.text("content"));
+    let reported = change.text("diff").or_else(|| change.text("unifiedDiff")).or_else(|| change.text("content"));
     let moved = kind.text("movePath").or_else(|| change.text("movePath")).filter(|to| *to != path);
     let mut made = FileChange {
         file_path: moved.unwrap_or(path).to_owned(),
@@ -50,7 +50,7 @@ fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) ->
             Some("add" | "create" | "created") => FileChangeType::Created,
             Some("delete" | "remove" | "deleted") => FileChangeType::Deleted,
             Some(_) => FileChangeType::Modified,
-            None => by_diff(told.unwrap_or_default()),
+            None => by_diff(reported.unwrap_or_default()),
         },
         diff: None,
         before: None,
@@ -58,25 +58,26 @@ fn one(change: &Fields, path: Option<&str>, tool: &ToolId, files: &dyn Files) ->
         tool_id: Some(tool.clone()),
         old_path: moved.map(|_| path.to_owned()),
     };
-    let Some(told) = told else { return Some(made) };
+    let Some(reported) = reported else { return Some(made) };
     match made.change_type {
-        FileChangeType::Created if !is_diff(told) => {
-            made.diff = Some(diff::unified(path, None, told));
-            made.after = Some(told.to_owned());
+        FileChangeType::Created if !is_diff(reported) => {
+            made.diff = Some(diff::unified(path, None, reported));
+            made.after = Some(reported.to_owned());
         }
-        FileChangeType::Deleted if !is_diff(told) => {
-            made.diff = Some(diff::removed(path, told));
-            made.before = Some(told.to_owned());
+        FileChangeType::Deleted if !is_diff(reported) => {
+            made.diff = Some(diff::removed(path, reported));
+            made.before = Some(reported.to_owned());
         }
-        FileChangeType::Created | FileChangeType::Deleted => made.diff = Some(told.to_owned()),
+        FileChangeType::Created | FileChangeType::Deleted => made.diff = Some(reported.to_owned()),
         FileChangeType::Modified => {
             // Where the file moved to stands at the end of the hunks as well.
-            let told = moved.and_then(|to| told.strip_suffix(&format!("\n\nMoved to: {to}"))).unwrap_or(told);
-            let hunks = told.find("@@").map_or(told, |at| &told[at..]);
+            let reported =
+                moved.and_then(|to| reported.strip_suffix(&format!("\n\nMoved to: {to}"))).unwrap_or(reported);
+            let hunks = reported.find("@@").map_or(reported, |at| &reported[at..]);
             if let Some((before, after)) = both_texts(path, moved, hunks, files) {
                 (made.before, made.after) = (Some(before), Some(after));
             }
-            made.diff = Some(if is_diff(told) { told.to_owned() } else { diff::headed(path, moved, told) });
+            made.diff = Some(if is_diff(reported) { reported.to_owned() } else { diff::headed(path, moved, reported) });
         }
     }
     made.diff = made.diff.filter(|diff| !diff.is_empty());

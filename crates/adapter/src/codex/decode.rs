@@ -1,4 +1,4 @@
-//! Codex's lines to events: one line in, what it tells out.
+//! Codex's lines to events: one line in, its events out.
 //!
 //! Here is only the fork in the road; each sort of line has its file beside this one.
 
@@ -12,7 +12,7 @@ use super::exec::Exec;
 use super::item::Phase;
 use super::notice::{is_of_a_turn, is_silent};
 use super::question::Native;
-use super::rpc::Asked;
+use super::rpc::AgentRequest;
 use super::sandbox::OwnSandbox;
 use super::session::Session;
 use super::settings::Settings;
@@ -20,7 +20,7 @@ use super::stored::Twins;
 use super::threads::Threads;
 use super::todo::Todos;
 use super::tools;
-use super::turn::{Over, TurnFacts, failure};
+use super::turn::{TurnFacts, TurnOutcome, failure};
 use super::usage::tokens;
 use super::wire::{self, Call, Delta, Fields, Head, Reply};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
@@ -48,7 +48,7 @@ pub struct CodexCodec {
     pub(super) sent: Changed,
     pub(super) session: Session,
     pub(super) threads: Threads,
-    pub(super) emit: Emitter<tools::Native, Native, Asked>,
+    pub(super) emit: Emitter<tools::Native, Native, AgentRequest>,
     pub(super) turn: TurnFacts,
     pub(super) todos: Todos,
     pub(super) twins: Twins,
@@ -58,12 +58,12 @@ pub struct CodexCodec {
     pub(super) interrupted: Option<String>,
     /// A reviewer is at work.
     pub(super) reviewing: bool,
-    /// The last that was told of the turn's changes, and of each MCP server.
+    /// The last report of the turn's changes, and of each MCP server.
     pub(super) diff: Option<String>,
     pub(super) mcp_servers: HashMap<String, String>,
 }
 
-/// Settings that are other than what Codex was told last.
+/// Settings that Codex does not have yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Changed {
     pub(super) model: bool,
@@ -220,12 +220,16 @@ impl CodexCodec {
                 let is_sum = self.exec.is_some();
                 let usage = event.get("usage").and_then(tokens);
                 let usage = usage.and_then(|so_far| self.turn.usage.turn_of(so_far, is_sum));
-                self.turn_over(Over { status: "completed".to_owned(), usage, ..Over::default() }, now, out);
+                self.turn_over(
+                    TurnOutcome { status: "completed".to_owned(), usage, ..TurnOutcome::default() },
+                    now,
+                    out,
+                );
             }
             "turn.failed" => {
                 let error = Some(failure(&event.fields("error")));
                 let status = if self.emit.turns.is_cancelling() { "interrupted" } else { "failed" };
-                self.turn_over(Over { status: status.to_owned(), error, ..Over::default() }, now, out);
+                self.turn_over(TurnOutcome { status: status.to_owned(), error, ..TurnOutcome::default() }, now, out);
             }
             "item.started" => self.item(&item(), Phase::Started, None, now, out),
             "item.updated" => self.item(&item(), Phase::Updated, None, now, out),

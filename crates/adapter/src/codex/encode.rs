@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
-use super::rpc::{Asked, Steered};
+use super::rpc::{AgentRequest, Steered};
 use super::settings::{Rules, sandbox_policy};
 use crate::codec::Step;
 
@@ -63,19 +63,21 @@ impl CodexCodec {
             return;
         }
         let line = match words {
-            ("/compact", "") => self.send_request(Asked::Turn, "thread/compact/start", json!({ "threadId": thread })),
+            ("/compact", "") => {
+                self.send_request(AgentRequest::Turn, "thread/compact/start", json!({ "threadId": thread }))
+            }
             ("/review", about) => {
                 let target = match about.trim() {
                     "" => json!({ "type": "uncommittedChanges" }),
                     about => json!({ "type": "custom", "instructions": about }),
                 };
-                self.send_request(Asked::Turn, "review/start", json!({ "threadId": thread, "target": target }))
+                self.send_request(AgentRequest::Turn, "review/start", json!({ "threadId": thread, "target": target }))
             }
             _ => {
                 let mut params = Map::from_iter([("threadId".to_owned(), thread.into())]);
                 params.insert("input".to_owned(), input(prompt).into());
                 params.extend(self.overrides());
-                self.send_request(Asked::Turn, "turn/start", params)
+                self.send_request(AgentRequest::Turn, "turn/start", params)
             }
         };
         out.lines.push(line);
@@ -134,7 +136,7 @@ impl CodexCodec {
         let params = json!({ "threadId": thread, "turnId": turn });
         if self.interrupted.as_deref() != Some(turn) {
             self.interrupted = Some(turn.to_owned());
-            out.lines.push(self.send_request(Asked::Interrupt, "turn/interrupt", params));
+            out.lines.push(self.send_request(AgentRequest::Interrupt, "turn/interrupt", params));
         }
     }
 
@@ -161,7 +163,7 @@ impl CodexCodec {
                 return;
             }
         };
-        out.lines.push(self.send_request(Asked::Query(what), method, params));
+        out.lines.push(self.send_request(AgentRequest::Query(what), method, params));
     }
 }
 

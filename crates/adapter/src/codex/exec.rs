@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempPath;
 
 use super::decode::{CodexCodec, EXEC};
-use super::sandbox::Found;
+use super::sandbox::SandboxProbe;
 use super::settings::{Rules, Settings, mcp_rules, sandbox_word, unsupported};
 use crate::codec::{Files, Run, RunArg, Step};
 use crate::pump::Lifetime;
@@ -19,7 +19,7 @@ use crate::spec::{Plan, private_file_failed};
 /// What the turns of a session share.
 #[derive(Debug)]
 pub(super) struct Exec {
-    /// A conversation to take up in the first turn.
+    /// A conversation to resume in the first turn.
     resume: Resume,
     /// Files that Codex reads, by the option that names them.
     options: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) struct Exec {
 pub(crate) fn plan(
     config: &SessionConfig,
     files: Box<dyn Files>,
-    found: Found,
+    found: SandboxProbe,
 ) -> Result<Plan<CodexCodec>, LaunchError> {
     let settings = Settings::of(config)?;
     can_run(&settings.rules)?;
@@ -134,7 +134,7 @@ fn toml(value: &Value) -> String {
 }
 
 impl CodexCodec {
-    /// The session begins before any process runs. A new conversation has no id yet; the first turn tells it.
+    /// The session begins before any process runs. A new conversation has no id yet; the first turn reports it.
     pub(super) fn begin_turns(&mut self, out: &mut Step) {
         out.ready = true;
         let resumed = self.exec.as_ref().and_then(|exec| match &exec.resume {
@@ -224,8 +224,8 @@ mod tests {
         SessionConfig { working_directory, mode, ..SessionConfig::new(AgentKind::Codex) }
     }
 
-    fn unset() -> Found {
-        Found { own_sandbox: OwnSandbox::Unset, ..Found::default() }
+    fn unset() -> SandboxProbe {
+        SandboxProbe { own_sandbox: OwnSandbox::Unset, ..SandboxProbe::default() }
     }
 
     /// The words that a prompt's process is started with; a file's path is its suffix.
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_sandbox_in_its_own_settings_stays() {
         for own_sandbox in [OwnSandbox::Set(Some(SandboxMode::ReadOnly)), OwnSandbox::Set(None), OwnSandbox::Unknown] {
-            let found = Found { own_sandbox, ..Found::default() };
+            let found = SandboxProbe { own_sandbox, ..SandboxProbe::default() };
             let mut codec = plan(&config(Some(ApprovalMode::AutoAll)), Box::new(NoFiles), found).unwrap().codec;
             assert!(!words(&mut codec, &Prompt::text("hi")).contains(" -s "), "{own_sandbox:?}");
         }
@@ -297,8 +297,8 @@ mod tests {
         assert!(refused.contains("fork of the latest session"), "{refused}");
     }
 
-    /// What the start of such a session tells.
-    fn begun(config: &SessionConfig, found: Found) -> (CodexCodec, Vec<String>) {
+    /// What the start of such a session reports.
+    fn begun(config: &SessionConfig, found: SandboxProbe) -> (CodexCodec, Vec<String>) {
         let mut codec = plan(config, Box::new(NoFiles), found).unwrap().codec;
         let step = codec.begin(Timestamp::from_millis(0));
         assert!(step.ready);
@@ -307,32 +307,32 @@ mod tests {
 
     #[test]
     fn the_session_begins_before_its_first_process() {
-        let (mut codec, told) = begun(&config(Some(ApprovalMode::Plan)), unset());
-        assert!(told.len() == 1 && told[0].contains("sessionStarted"), "{told:?}");
-        assert!(!told[0].contains("nativeSessionId"), "{told:?}");
+        let (mut codec, reported) = begun(&config(Some(ApprovalMode::Plan)), unset());
+        assert!(reported.len() == 1 && reported[0].contains("sessionStarted"), "{reported:?}");
+        assert!(!reported[0].contains("nativeSessionId"), "{reported:?}");
         let step = codec.decode(r#"{"type":"thread.started","thread_id":"01a1"}"#, Timestamp::from_millis(0));
-        let told = serde_json::to_string(&step.events).unwrap();
-        assert_eq!(told, r#"[{"type":"system","subtype":"nativeSession","data":{"nativeSessionId":"01a1"}}]"#);
+        let reported = serde_json::to_string(&step.events).unwrap();
+        assert_eq!(reported, r#"[{"type":"system","subtype":"nativeSession","data":{"nativeSessionId":"01a1"}}]"#);
 
         let resume = Resume::Session { native_id: "01a1".to_owned(), at: None };
         let resumed = SessionConfig { resume, ..config(Some(ApprovalMode::Plan)) };
-        let (mut codec, told) = begun(&resumed, unset());
-        assert!(told[0].contains(r#""nativeSessionId":"01a1""#), "{told:?}");
+        let (mut codec, reported) = begun(&resumed, unset());
+        assert!(reported[0].contains(r#""nativeSessionId":"01a1""#), "{reported:?}");
         let step = codec.decode(r#"{"type":"thread.started","thread_id":"01a1"}"#, Timestamp::from_millis(0));
         assert_eq!(step.events, []);
-        let (_, told) = begun(&SessionConfig { fork: true, ..resumed }, unset());
-        assert!(!told[0].contains("nativeSessionId"), "{told:?}");
+        let (_, reported) = begun(&SessionConfig { fork: true, ..resumed }, unset());
+        assert!(!reported[0].contains("nativeSessionId"), "{reported:?}");
     }
 
     #[test]
     fn what_nobody_would_expect_is_told_at_the_start() {
-        let broken = || Found { no_sandbox: Some("bwrap: no".to_owned()), ..unset() };
-        let (_, told) = begun(&config(None), broken());
-        assert!(told[1].contains(r#""works":false"#) && told[2].contains("cannot ask"), "{told:?}");
+        let broken = || SandboxProbe { no_sandbox: Some("bwrap: no".to_owned()), ..unset() };
+        let (_, reported) = begun(&config(None), broken());
+        assert!(reported[1].contains(r#""works":false"#) && reported[2].contains("cannot ask"), "{reported:?}");
         let free = SessionConfig { sandbox: Some(SandboxMode::FullAccess), ..config(Some(ApprovalMode::AutoAll)) };
         assert_eq!(begun(&free, broken()).1.len(), 1);
-        let (_, told) = begun(&config(Some(ApprovalMode::AutoAll)), Found::default());
-        assert!(told.len() == 2 && told[1].contains("does not tell"), "{told:?}");
+        let (_, reported) = begun(&config(Some(ApprovalMode::AutoAll)), SandboxProbe::default());
+        assert!(reported.len() == 2 && reported[1].contains("does not tell"), "{reported:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Codex's own store: which conversations are in it, and what their entries tell.
+//! Codex's own store: which conversations are in it, and what their entries report.
 //!
-//! `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`, and `archived_sessions/` for those that were put away; old ones may be
+//! `sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl`, and `archived_sessions/` for those that were archived; old ones may be
 //! compressed (`.jsonl.zst`). The entries are those that the codec knows from older streams (`stored.rs`); what only
 //! stands in files is turned into them here: the first versions' bare lines, and the calls of a client in a log of
 //! the older protocol.
@@ -20,12 +20,12 @@ use self::lineage::{Lineage, Store, Titles};
 use super::decode::CodexCodec;
 use super::notice::note;
 use super::stored::{Source, Speaker, is_own, texts_of};
-use super::turn::{CUT_OFF, Over};
+use super::turn::{INTERRUPTED, TurnOutcome};
 use super::wire::Fields;
 use crate::codec::{Codec as _, End, Step};
 use crate::emit::STORED;
 use crate::history::file::{self, Lines, name};
-use crate::history::{Entries, Here, StoredSession, Told};
+use crate::history::{Entries, EntryEvents, Here, StoredSession};
 use crate::words::one_line;
 
 const ACTIVE: &str = "sessions";
@@ -95,7 +95,7 @@ fn look(path: &Path, here: Option<&Here>) -> Option<StoredSession> {
         match entry.text("type") {
             Some("session_meta") if !known => {
                 let own = payload.string("id");
-                // The client of an older log asks first, and is told the id later.
+                // The client of an older log asks first, and gets the id later.
                 known = own.is_some();
                 session.id = own.unwrap_or_else(|| session.id.clone());
                 session.folder = payload.text("cwd").map(PathBuf::from).or(session.folder.take());
@@ -135,7 +135,7 @@ fn head(path: &Path, look: impl FnMut(&str) -> ControlFlow<()>) -> io::Result<()
     if is_compressed(path) { file::look_at(decoder(path)?, look) } else { file::head(path, look) }
 }
 
-/// Where an entry comes from, for one that tells a message.
+/// Where an entry comes from, for one that reports a message.
 fn source(entry: &Fields) -> Source {
     if entry.text("type") == Some("event_msg") { Source::Event } else { Source::Response }
 }
@@ -164,7 +164,7 @@ pub(crate) struct Stored {
     codec: CodexCodec,
     /// The file's own head came; a copy of another conversation's may follow it.
     headed: bool,
-    /// A turn whose beginning the file does not tell, and when the last of it was written.
+    /// A turn whose beginning the file does not report, and when the last of it was written.
     guessed: Option<Timestamp>,
 }
 
@@ -174,18 +174,18 @@ impl Stored {
         Self { session: session.clone(), lineage, codec: CodexCodec::stored(), headed: false, guessed: None }
     }
 
-    /// Older files tell no turns: what the user says begins one, and ends the one before.
-    fn keep_turns(&mut self, entry: &Fields, at: Timestamp, told: &mut Told, out: &mut Step) {
+    /// Older files report no turns: what the user says begins one, and ends the one before.
+    fn keep_turns(&mut self, entry: &Fields, at: Timestamp, emitted: &mut EntryEvents, out: &mut Step) {
         let payload = entry.fields("payload");
         let begins = matches!(payload.text("type"), Some("task_started" | "turn_started"))
             || matches!(entry.text("type"), Some("turn.started"));
         let copy = |text: &String| self.codec.twins.awaits(source(entry), Speaker::User, text);
         let prompt = said_by_user(entry).filter(|text| !copy(text));
         if begins && !self.codec.turn.has_spoken() && self.codec.emit.tools.is_empty() {
-            // The prompt was told first, and this is its turn.
+            // The prompt was reported first, and this is its turn.
             self.guessed = None;
         } else if begins || prompt.is_some() {
-            self.end_guessed(told);
+            self.end_guessed(emitted);
         }
         if prompt.is_some() && !self.codec.emit.turns.is_busy() {
             self.codec.begin_turn(None, out);
@@ -196,15 +196,15 @@ impl Stored {
         }
     }
 
-    /// Ends a turn of which no end was told.
-    fn end_guessed(&mut self, told: &mut Told) {
+    /// Ends a turn of which no end was reported.
+    fn end_guessed(&mut self, emitted: &mut EntryEvents) {
         let Some(at) = self.guessed.take().filter(|_| self.codec.emit.turns.is_busy()) else { return };
         let rests = self.codec.turn.has_spoken() && self.codec.emit.tools.is_empty();
-        let status = if rests { "completed" } else { CUT_OFF };
-        let over = Over { status: status.to_owned(), ..Over::default() };
+        let status = if rests { "completed" } else { INTERRUPTED };
+        let over = TurnOutcome { status: status.to_owned(), ..TurnOutcome::default() };
         let mut out = Step::default();
         self.codec.stored_turn_over(over, at, &mut out);
-        told.before(at, out);
+        emitted.before(at, out);
     }
 }
 
@@ -217,7 +217,7 @@ impl Entries for Stored {
         self.lineage.began
     }
 
-    fn begin(&mut self, at: Timestamp, told: &mut Told) {
+    fn begin(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
         let mut out = Step::default();
         let session = &self.session;
         let folder = session.folder.as_ref().map(|folder| folder.display().to_string());
@@ -230,13 +230,13 @@ impl Entries for Stored {
         } else {
             self.codec.turn.usage.starts_at_nothing();
         }
-        told.own(at, out);
+        emitted.own(at, out);
     }
 
-    fn entry(&mut self, line: &str, _file: usize, at: Timestamp, told: &mut Told) {
+    fn entry(&mut self, line: &str, _file: usize, at: Timestamp, emitted: &mut EntryEvents) {
         let mut out = Step::default();
         let entry = older::entry(line);
-        self.keep_turns(&entry.fields, at, told, &mut out);
+        self.keep_turns(&entry.fields, at, emitted, &mut out);
         let kind = entry.fields.text("type").unwrap_or_default().to_owned();
         let about = entry.fields.fields("payload");
         let id = about.text("id").filter(|id| *id != self.session.id);
@@ -250,11 +250,11 @@ impl Entries for Stored {
             self.codec.event(&kind, &entry.fields, line, at, &mut out);
         }
         self.headed |= kind == "session_meta";
-        told.own(at, out);
+        emitted.own(at, out);
     }
 
-    fn end(&mut self, at: Timestamp, told: &mut Told) {
-        self.end_guessed(told);
-        told.own(at, self.codec.end(End::InputEnded, at));
+    fn end(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
+        self.end_guessed(emitted);
+        emitted.own(at, self.codec.end(End::InputEnded, at));
     }
 }

@@ -45,7 +45,7 @@ impl ItemContext<'_> {
 }
 
 impl CodexCodec {
-    /// An item began, changed or ended. `thread` is the conversation it belongs to, where that is told.
+    /// An item began, changed or ended. `thread` is the conversation it belongs to, where that is reported.
     pub(super) fn item(&mut self, item: &Fields, phase: Phase, thread: Option<&str>, now: Timestamp, out: &mut Step) {
         let sort = underscored(item.text("type").or_else(|| item.text("itemType")).unwrap_or("item"));
         let id = self.item_id(item.text("id").unwrap_or(&sort));
@@ -114,11 +114,11 @@ impl CodexCodec {
         let input = item.fields("input");
         let command = item.get("command").or_else(|| arguments.get("command")).or_else(|| input.get("command"));
         let command = command.map(typed).unwrap_or_default();
-        let mut told = Map::from_iter([("command".to_owned(), Value::from(command.as_str()))]);
-        told.extend(item.get("cwd").map(|cwd| ("cwd".to_owned(), cwd.clone())));
+        let mut reported = Map::from_iter([("command".to_owned(), Value::from(command.as_str()))]);
+        reported.extend(item.get("cwd").map(|cwd| ("cwd".to_owned(), cwd.clone())));
         let name = item.text("toolName").or_else(|| item.text("name")).unwrap_or("shell");
         let title = one_line(if command.is_empty() { name } else { &command });
-        self.tool(OpenTool { arguments: told, ..context.tool(name, ToolKind::Shell, title) }, context, out);
+        self.tool(OpenTool { arguments: reported, ..context.tool(name, ToolKind::Shell, title) }, context, out);
         if item.get("processId").is_some() {
             self.emit.tools.has_process(&context.id);
         }
@@ -228,7 +228,7 @@ impl CodexCodec {
         }
     }
 
-    /// A prompt. In a session of ours it was told when it was handed over.
+    /// A prompt. In a session of ours it was reported when it was handed over.
     fn user_item(&mut self, item: &Fields, context: &ItemContext<'_>, out: &mut Step) {
         if context.phase == Phase::Completed && context.parent.is_none() && !self.session.is_live() {
             out.events.extend(user_message(item.list("content"), Some(&context.id)));

@@ -8,13 +8,13 @@ use super::decode::{APP_SERVER, CodexCodec};
 use super::item::{Phase, thought_id};
 use super::session::policy_word;
 use super::tools::Unended;
-use super::turn::{Over, failure};
+use super::turn::{TurnOutcome, failure};
 use super::wire::{Delta, Fields, present};
 use crate::codec::Step;
 use crate::emit::{self, Voice};
 use crate::line::unrecognized;
 
-/// A `system` event with what a line tells, without what only serves the transport.
+/// A `system` event with what a line reports, without what only serves the transport.
 pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String, Value>) -> EventKind {
     for key in ["type", "threadId", "turnId"] {
         data.shift_remove(key);
@@ -22,7 +22,7 @@ pub(super) fn note(subtype: &str, message: Option<String>, mut data: Map<String,
     emit::note(subtype, message, present(data))
 }
 
-/// What is told by other lines as well, or means nothing to whoever watches.
+/// What is reported by other lines as well, or means nothing to whoever watches.
 const SILENT: [&str; 24] = [
     "thread/status/changed",
     "thread/readState/changed",
@@ -50,7 +50,7 @@ const SILENT: [&str; 24] = [
     "skills/changed",
 ];
 
-/// What is told as it is.
+/// What is reported as it is.
 const NOTED: [&str; 41] = [
     "thread/archived",
     "thread/deleted",
@@ -95,7 +95,7 @@ const NOTED: [&str; 41] = [
     "sessionConfigured",
 ];
 
-/// Whether nothing is to be told of it.
+/// Whether nothing is emitted for it.
 pub(super) fn is_silent(method: &str) -> bool {
     SILENT.contains(&method)
 }
@@ -230,11 +230,11 @@ impl CodexCodec {
     fn turn_completed(&mut self, mut params: Fields, now: Timestamp, out: &mut Step) {
         let turn = params.take("turn");
         let error = turn.fields("error");
-        let over = Over {
+        let over = TurnOutcome {
             status: turn.text("status").unwrap_or("completed").to_owned(),
             error: (!error.is_empty()).then(|| failure(&error)),
             duration_ms: turn.number("durationMs"),
-            ..Over::default()
+            ..TurnOutcome::default()
         };
         self.announce_turn(turn.text("id"));
         self.turn_over(over, now, out);

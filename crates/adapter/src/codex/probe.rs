@@ -8,7 +8,7 @@ use std::time::Duration;
 use multitap_process::{Child, Keeper, Line, Patience, Program, StdinMode, spawn};
 use tokio::time::timeout;
 
-use super::sandbox::{Found, OwnSandbox, own_sandbox_in, own_sandbox_question};
+use super::sandbox::{OwnSandbox, SandboxProbe, own_sandbox_in, own_sandbox_question};
 
 /// How long a probe may take. One that takes longer has no result.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,13 +45,13 @@ pub(super) async fn no_sandbox(mut codex: Program, keeper: &Keeper) -> Option<St
 }
 
 /// What `codex exec` does not say of its sandbox.
-pub(super) async fn probe_turns(codex: Program, agent_args: &[String], keeper: &Keeper) -> Found {
+pub(super) async fn probe_turns(codex: Program, agent_args: &[String], keeper: &Keeper) -> SandboxProbe {
     let mut server = codex.clone();
     server.args.push("app-server".into());
     server.args.extend(agent_args.iter().map(Into::into));
     server.stdin = StdinMode::Piped;
     let (no_sandbox, own_sandbox) = tokio::join!(no_sandbox(codex, keeper), own_sandbox(server, keeper));
-    Found { no_sandbox, own_sandbox }
+    SandboxProbe { no_sandbox, own_sandbox }
 }
 
 async fn own_sandbox(server: Program, keeper: &Keeper) -> OwnSandbox {

@@ -1,4 +1,4 @@
-//! Questions: what Codex wants to do or know, told so that anybody can answer. Several may be open at once.
+//! Questions: what Codex wants to do or know, reported so that anybody can answer. Several may be open at once.
 
 use multitap_event::{AskedQuestion, Choice, ChoiceKind, Details, Elicitation, Question, QuestionId, ToolId, option};
 use serde_json::{Map, Value, json};
@@ -47,7 +47,7 @@ pub(super) enum Via {
 }
 
 /// A question before it has its id.
-struct Asked {
+struct QuestionParts {
     tool_id: Option<ToolId>,
     tool_name: Option<String>,
     title: String,
@@ -100,13 +100,13 @@ impl CodexCodec {
         self.ask(name.into(), id, asked, out);
     }
 
-    fn ask(&mut self, question_id: QuestionId, request: Value, asked: Asked, out: &mut Step) {
-        let Asked { tool_id, tool_name, title, options, details, reason, via } = asked;
+    fn ask(&mut self, question_id: QuestionId, request: Value, asked: QuestionParts, out: &mut Step) {
+        let QuestionParts { tool_id, tool_name, title, options, details, reason, via } = asked;
         let question = Question { question_id, tool_id, tool_name, title, options, details, edits: Vec::new(), reason };
         self.emit.questions.ask(question, Native { request, via }, out);
     }
 
-    fn command_question(&self, params: &Fields) -> Asked {
+    fn command_question(&self, params: &Fields) -> QuestionParts {
         let item = params.text("itemId");
         let tool = item.and_then(|id| self.emit.tools.find(id));
         let of_tool = || tool.and_then(|tool| tool.arguments.get("command").cloned());
@@ -132,7 +132,7 @@ impl CodexCodec {
             (None, "") => "Run a command".to_owned(),
             (None, command) => format!("Run {}", one_line(command)),
         };
-        Asked {
+        QuestionParts {
             tool_id: item.map(ToolId::from),
             tool_name: Some(tool.map_or_else(|| "shell".to_owned(), |tool| tool.name.clone())),
             title,
@@ -147,14 +147,14 @@ impl CodexCodec {
         }
     }
 
-    fn patch_question(&self, params: &Fields) -> Asked {
+    fn patch_question(&self, params: &Fields) -> QuestionParts {
         let item = params.text("itemId");
         let changes = item.and_then(|id| self.emit.tools.find(id)).map_or(&[][..], |tool| &tool.native.changes);
         let session = match params.text("grantRoot") {
             Some(root) => format!("Allow changes in {root} for this session"),
             None => "Allow changes to these files for this session".to_owned(),
         };
-        Asked {
+        QuestionParts {
             tool_id: item.map(ToolId::from),
             tool_name: Some("apply_patch".to_owned()),
             title: change::title(changes),
@@ -166,7 +166,7 @@ impl CodexCodec {
     }
 
     /// An MCP server's tool wants to run, or the server itself wants to know something.
-    fn elicitation(&self, params: &Fields) -> Asked {
+    fn elicitation(&self, params: &Fields) -> QuestionParts {
         let server = params.text("serverName").unwrap_or("MCP");
         let message = params.text("message").unwrap_or_default();
         let about = params.fields("_meta");
@@ -193,7 +193,7 @@ impl CodexCodec {
             options.push(always(option::PROCEED_ALWAYS_AND_SAVE, format!("Always allow {tool} of {server}")));
         }
         options.push(cancel("Deny"));
-        Asked {
+        QuestionParts {
             tool_id: call.map(|call| call.id.clone()),
             tool_name: Some(tool.to_owned()),
             title: format!("{tool} ({server})"),
@@ -204,17 +204,17 @@ impl CodexCodec {
         }
     }
 
-    fn old_command_question(&self, params: &Fields) -> Asked {
+    fn old_command_question(&self, params: &Fields) -> QuestionParts {
         let mut asked = self.command_question(params);
         asked.tool_id = params.text("callId").map(ToolId::from);
-        Asked { via: Via::Legacy, ..asked }
+        QuestionParts { via: Via::Legacy, ..asked }
     }
 
-    fn old_patch_question(&self, params: &Fields) -> Asked {
+    fn old_patch_question(&self, params: &Fields) -> QuestionParts {
         let tool = ToolId::from(params.text("callId").unwrap_or_default());
         let changes = params.get("fileChanges").and_then(Value::as_object);
         let changes = changes.map(|map| change::of_map(map, &tool, self.files.as_ref())).unwrap_or_default();
-        Asked {
+        QuestionParts {
             tool_id: Some(tool),
             title: change::title(&changes),
             details: change::details(&changes),
@@ -248,7 +248,7 @@ impl CodexCodec {
             }
             _ => Details::Text { text: about.to_owned(), arguments: input },
         };
-        let asked = Asked {
+        let asked = QuestionParts {
             tool_id: event.text("itemId").or_else(|| event.text("toolId")).map(ToolId::from),
             tool_name: Some(tool.to_owned()),
             title: one_line(about),
@@ -278,10 +278,10 @@ fn described(host: Option<&str>, params: &Fields) -> Option<String> {
 /// Not in the shared words: no to this and its like for the rest of the session.
 pub(super) const CANCEL_ALWAYS: &str = "cancel_always";
 
-fn permissions_question(params: &Fields) -> Asked {
+fn permissions_question(params: &Fields) -> QuestionParts {
     let wanted = present(params.fields("permissions").0);
     let text = params.text("reason").unwrap_or("The agent asks for further permissions");
-    Asked {
+    QuestionParts {
         tool_id: params.text("itemId").map(ToolId::from),
         tool_name: None,
         title: one_line(text),
@@ -296,7 +296,7 @@ fn permissions_question(params: &Fields) -> Asked {
     }
 }
 
-fn input_question(params: &Fields) -> Asked {
+fn input_question(params: &Fields) -> QuestionParts {
     let asked: Vec<Fields> = params.list("questions").iter().map(|one| Fields::of(Some(one))).collect();
     let question = |one: &Fields| AskedQuestion {
         question: one.string("question").unwrap_or_default(),
@@ -310,7 +310,7 @@ fn input_question(params: &Fields) -> Asked {
     };
     let ids = asked.iter().map(|one| one.string("id").unwrap_or_default()).collect();
     let questions: Vec<AskedQuestion> = asked.iter().map(question).collect();
-    Asked {
+    QuestionParts {
         tool_id: params.text("itemId").map(ToolId::from),
         tool_name: Some("request_user_input".to_owned()),
         title: form::title(&questions),
@@ -322,10 +322,10 @@ fn input_question(params: &Fields) -> Asked {
 }
 
 /// An MCP server asks the user something.
-fn form_question(params: &Fields, server: &str) -> Asked {
+fn form_question(params: &Fields, server: &str) -> QuestionParts {
     let Question { title, options, details, reason, .. } =
         Elicitation::of(server, &params.0).question(QuestionId::from(""), None);
-    Asked { tool_id: None, tool_name: None, title, options, details, reason, via: Via::Form }
+    QuestionParts { tool_id: None, tool_name: None, title, options, details, reason, via: Via::Form }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::codec::Step;
 
 /// One thing we ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AgentRequest {
     Initialize,
     /// The newest conversation of this folder.
     Newest,
@@ -36,7 +36,7 @@ pub(super) enum Steered {
     Prompt(Prompt),
 }
 
-impl Asked {
+impl AgentRequest {
     /// For people, after "refused".
     fn named(&self) -> String {
         match self {
@@ -72,14 +72,14 @@ pub(super) fn refusal(id: &Value, message: &str) -> String {
 
 impl CodexCodec {
     /// The line that asks Codex something.
-    pub(super) fn send_request(&mut self, asked: Asked, method: &str, params: impl Into<Value>) -> String {
+    pub(super) fn send_request(&mut self, asked: AgentRequest, method: &str, params: impl Into<Value>) -> String {
         let id = self.emit.requests.open(asked);
         json!({ "id": id, "method": method, "params": params.into() }).to_string()
     }
 
     /// The first line: who we are.
     pub(super) fn initialize(&mut self) -> String {
-        self.send_request(Asked::Initialize, "initialize", greeting())
+        self.send_request(AgentRequest::Initialize, "initialize", greeting())
     }
 
     pub(super) fn reply(&mut self, reply: Reply, now: Timestamp, out: &mut Step) {
@@ -90,55 +90,57 @@ impl CodexCodec {
         }
         let result = Fields::of(reply.result.as_ref());
         match asked.or_else(|| guess(&result)) {
-            Some(Asked::Initialize) => {
+            Some(AgentRequest::Initialize) => {
                 self.session.greeted(result.text("userAgent"));
                 if self.session.is_live() {
                     out.lines.push(json!({ "method": "initialized" }).to_string());
                     self.open_thread(out);
                 }
             }
-            Some(Asked::Newest) => match result.list("data").first().and_then(|thread| thread.get("id")?.as_str()) {
-                Some(id) => self.open_stored(id, None, out),
-                None => {
-                    let folder = self.settings.cwd.as_deref().unwrap_or("this folder");
-                    let message = format!("codex has no conversation in {folder} to continue");
-                    self.give_up(AgentError::new(AgentErrorKind::SessionNotFound, message), out);
+            Some(AgentRequest::Newest) => {
+                match result.list("data").first().and_then(|thread| thread.get("id")?.as_str()) {
+                    Some(id) => self.open_stored(id, None, out),
+                    None => {
+                        let folder = self.settings.cwd.as_deref().unwrap_or("this folder");
+                        let message = format!("codex has no conversation in {folder} to continue");
+                        self.give_up(AgentError::new(AgentErrorKind::SessionNotFound, message), out);
+                    }
                 }
-            },
-            Some(Asked::Open) => self.opened(&result, out),
-            Some(Asked::OwnSettings) => self.sandbox_known(OwnSandbox::read(&result), out),
-            Some(Asked::Turn) => {
+            }
+            Some(AgentRequest::Open) => self.opened(&result, out),
+            Some(AgentRequest::OwnSettings) => self.sandbox_known(OwnSandbox::read(&result), out),
+            Some(AgentRequest::Turn) => {
                 self.sent = Changed::default();
                 self.announce_turn(result.fields("turn").text("id"));
             }
-            Some(Asked::Query(what)) => out.events.push(told(what, result)),
-            Some(Asked::Steer(Steered::Feedback { then })) => out.lines.push(then),
-            Some(Asked::Steer(Steered::Prompt(_)) | Asked::Interrupt) => {}
+            Some(AgentRequest::Query(what)) => out.events.push(reported(what, result)),
+            Some(AgentRequest::Steer(Steered::Feedback { then })) => out.lines.push(then),
+            Some(AgentRequest::Steer(Steered::Prompt(_)) | AgentRequest::Interrupt) => {}
             None if result.is_empty() => {}
             None => out.events.push(note("reply", None, result.0)),
         }
     }
 
-    fn refused(&mut self, asked: Option<Asked>, error: &ReplyError, now: Timestamp, out: &mut Step) {
+    fn refused(&mut self, asked: Option<AgentRequest>, error: &ReplyError, now: Timestamp, out: &mut Step) {
         let why = error.message.as_deref().unwrap_or("no reason given");
-        let what = asked.as_ref().map_or_else(|| "a request".to_owned(), Asked::named);
+        let what = asked.as_ref().map_or_else(|| "a request".to_owned(), AgentRequest::named);
         let mut refused =
             AgentError::new(AgentErrorKind::ProtocolError, format!("codex refused {what}: {}", short(why)))
                 .of(AgentType::Codex)
                 .native(short(why));
         refused.native_code = error.code.map(|code| code.to_string());
         match asked {
-            Some(Asked::Open) => {
+            Some(AgentRequest::Open) => {
                 let lost = ["no rollout found", "not found", "invalid session id", "invalid thread id"];
                 if lost.iter().any(|words| why.contains(words)) {
                     refused.kind = AgentErrorKind::SessionNotFound;
                 }
                 self.give_up(refused, out);
             }
-            Some(Asked::Initialize | Asked::Newest) => self.give_up(refused, out),
+            Some(AgentRequest::Initialize | AgentRequest::Newest) => self.give_up(refused, out),
             // An older version: what it says of its sandbox stands.
-            Some(Asked::OwnSettings) => self.sandbox_known(OwnSandbox::Unknown, out),
-            Some(Asked::Turn) => {
+            Some(AgentRequest::OwnSettings) => self.sandbox_known(OwnSandbox::Unknown, out),
+            Some(AgentRequest::Turn) => {
                 // Codex took neither the turn nor its settings: the next turn brings them again.
                 let sent = std::mem::take(&mut self.sent);
                 self.changed.model |= sent.model;
@@ -146,14 +148,14 @@ impl CodexCodec {
                 self.turn_refused(refused, now, out);
             }
             // The turn ended just before; what was wanted is so.
-            Some(Asked::Interrupt) if why.contains("no active turn") => {}
-            Some(Asked::Steer(Steered::Feedback { then })) => {
+            Some(AgentRequest::Interrupt) if why.contains("no active turn") => {}
+            Some(AgentRequest::Steer(Steered::Feedback { then })) => {
                 out.events.push(EventKind::Error(refused));
                 out.lines.push(then);
             }
             // The turn ended just before, or is of a kind that takes nothing in: then it is the next prompt.
-            Some(Asked::Steer(Steered::Prompt(prompt))) => self.prompt(&prompt, now, out),
-            Some(Asked::Interrupt | Asked::Query(_)) | None => out.events.push(EventKind::Error(refused)),
+            Some(AgentRequest::Steer(Steered::Prompt(prompt))) => self.prompt(&prompt, now, out),
+            Some(AgentRequest::Interrupt | AgentRequest::Query(_)) | None => out.events.push(EventKind::Error(refused)),
         }
     }
 
@@ -169,7 +171,7 @@ impl CodexCodec {
             Resume::New => {
                 self.turn.usage.starts_at_nothing();
                 let params = self.settings.thread();
-                out.lines.push(self.send_request(Asked::Open, "thread/start", params));
+                out.lines.push(self.send_request(AgentRequest::Open, "thread/start", params));
             }
             Resume::Session { native_id, at } => self.open_stored(&native_id, at.as_deref(), out),
             Resume::Latest => {
@@ -180,7 +182,7 @@ impl CodexCodec {
                     "modelProviders": [],
                     "sourceKinds": ["cli", "vscode", "exec", "appServer"],
                 });
-                out.lines.push(self.send_request(Asked::Newest, "thread/list", params));
+                out.lines.push(self.send_request(AgentRequest::Newest, "thread/list", params));
             }
         }
     }
@@ -191,7 +193,7 @@ impl CodexCodec {
         params.insert("excludeTurns".to_owned(), true.into());
         let method = if self.settings.fork { "thread/fork" } else { "thread/resume" };
         params.extend(at.map(|turn| ("lastTurnId".to_owned(), turn.into())));
-        out.lines.push(self.send_request(Asked::Open, method, params));
+        out.lines.push(self.send_request(AgentRequest::Open, method, params));
     }
 
     /// The conversation is open.
@@ -207,22 +209,22 @@ impl CodexCodec {
 }
 
 /// What a recorded answer answers, when the question is not in the recording.
-fn guess(result: &Fields) -> Option<Asked> {
+fn guess(result: &Fields) -> Option<AgentRequest> {
     if result.get("userAgent").is_some() {
-        Some(Asked::Initialize)
+        Some(AgentRequest::Initialize)
     } else if result.get("thread").is_some() && result.get("approvalPolicy").is_some() {
-        Some(Asked::Open)
+        Some(AgentRequest::Open)
     } else if result.get("config").is_some() && result.get("origins").is_some() {
-        Some(Asked::OwnSettings)
+        Some(AgentRequest::OwnSettings)
     } else if result.get("turn").is_some() {
-        Some(Asked::Turn)
+        Some(AgentRequest::Turn)
     } else {
         None
     }
 }
 
 /// The answer to a question about Codex itself.
-fn told(what: Query, result: Fields) -> EventKind {
+fn reported(what: Query, result: Fields) -> EventKind {
     let (subtype, data) = match what {
         Query::Models => (SystemSubtype::MODELS, Map::from_iter([("models".to_owned(), result.list("data").into())])),
         Query::McpStatus => {

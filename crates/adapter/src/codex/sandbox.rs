@@ -1,14 +1,14 @@
 //! What Codex's commands may touch: the sandbox that was chosen, the one in the user's own settings, and the one that
 //! Codex falls back to where nobody said anything.
 //!
-//! Only the last of these is ever raised. Whether it is that one Codex tells when it is asked for its settings.
+//! Only the last of these is ever raised. Whether it is that one Codex reports when it is asked for its settings.
 
 use multitap_event::{AgentError, AgentErrorKind, AgentType, ApprovalMode, EventKind, SandboxMode};
 use serde_json::{Map, Value, json};
 
 use super::decode::CodexCodec;
 use super::notice::note;
-use super::rpc::{Asked, greeting};
+use super::rpc::{AgentRequest, greeting};
 use super::session::sandbox_mode;
 use super::settings::sandbox_policy;
 use super::wire::{Fields, Reply};
@@ -43,7 +43,7 @@ impl OwnSandbox {
 
 /// What was found out before a session whose turns are processes.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct SandboxProbe {
     /// Why no sandbox works on this machine.
     pub(crate) no_sandbox: Option<String>,
     pub(crate) own_sandbox: OwnSandbox,
@@ -76,7 +76,7 @@ impl CodexCodec {
         let only_reads = self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly);
         if self.chosen_sandbox.is_none() && (only_reads || self.opened_implied) {
             let (method, params) = settings_request(self.settings.cwd.as_deref());
-            out.lines.push(self.send_request(Asked::OwnSettings, method, params));
+            out.lines.push(self.send_request(AgentRequest::OwnSettings, method, params));
         } else {
             self.sandbox_known(self.own_sandbox, out);
         }
@@ -107,7 +107,7 @@ impl CodexCodec {
         match (&self.exec, self.own_sandbox) {
             (None, _) => self.session.sandbox().and_then(sandbox_mode) == Some(SandboxMode::ReadOnly),
             (Some(_), OwnSandbox::Set(own)) => own == Some(SandboxMode::ReadOnly),
-            // Its processes do not tell, and it depends on whether the folder is one that it trusts.
+            // Its processes do not say, and it depends on whether the folder is one that it trusts.
             (Some(_), OwnSandbox::Unset | OwnSandbox::Unknown) => true,
         }
     }

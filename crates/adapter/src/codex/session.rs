@@ -118,7 +118,7 @@ impl Session {
         self.start(out);
     }
 
-    /// Something of the session came before its beginning was told; now it is, with what can be known.
+    /// Something of the session came before its beginning was reported; now it is, with what can be known.
     pub(super) fn under_way(&mut self, id: Option<&str>, transport: &'static str, out: &mut Step) {
         if !self.facts.has_started() {
             self.began(id, transport, &Fields::default(), out);
@@ -131,14 +131,14 @@ impl Session {
         out.events.append(&mut self.held);
     }
 
-    /// Keeps notes back until the session has begun: it is told first.
+    /// Keeps notes back until the session has begun: it is reported first.
     pub(super) fn hold(&mut self, out: &mut Step) {
         if !self.facts.has_started() {
             self.held.extend(out.events.extract_if(.., |kind| matches!(kind, EventKind::System(_))));
         }
     }
 
-    /// The session never began: what was kept back is told after all.
+    /// The session never began: what was kept back is reported after all.
     pub(super) fn release(&mut self, out: &mut Step) {
         out.events.append(&mut self.held);
     }

@@ -62,7 +62,7 @@ impl Rules {
         Ok(Self { mode, policy, sandbox: sandbox.or(implied), sandbox_implied: sandbox.is_none() && implied.is_some() })
     }
 
-    /// The mode in Codex's own words, as events tell it.
+    /// The mode in Codex's own words, as events report it.
     pub(super) fn native_mode(&self) -> Option<String> {
         let policy = self.policy.clone()?;
         Some(match self.sandbox.filter(|_| self.sandbox_implied) {

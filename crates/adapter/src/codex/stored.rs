@@ -1,7 +1,7 @@
 //! Entries of stored sessions, which are also the events that older versions wrote: `session_meta`, `turn_context`,
 //! `event_msg`, `response_item`.
 //!
-//! The same message stands in them twice, as an event and as a response item, in either order; it is told once.
+//! The same message stands in them twice, as an event and as a response item, in either order; it is reported once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -14,7 +14,7 @@ use super::decode::CodexCodec;
 use super::item::{Phase, user_message};
 use super::notice::note;
 use super::session::policy_word;
-use super::turn::Over;
+use super::turn::TurnOutcome;
 use super::wire::Fields;
 use crate::codec::Step;
 use crate::emit::STORED;
@@ -52,7 +52,7 @@ pub(super) enum Speaker {
 }
 
 impl Twins {
-    /// Whether the other copy of this was told.
+    /// Whether the other copy of this was reported.
     pub(super) fn is_second(&mut self, source: Source, speaker: Speaker, text: &str) -> bool {
         let twin = self.hasher.hash_one((source.other(), speaker, text));
         match self.waiting.get_mut(&twin) {
@@ -71,7 +71,7 @@ impl Twins {
         }
     }
 
-    /// Whether the other copy of this was told, and this one has not come yet.
+    /// Whether the other copy of this was reported, and this one has not come yet.
     pub(super) fn awaits(&self, source: Source, speaker: Speaker, text: &str) -> bool {
         self.waiting.contains_key(&self.hasher.hash_one((source.other(), speaker, text)))
     }
@@ -112,11 +112,11 @@ impl CodexCodec {
             "task_complete" | "turn_complete" => {
                 let text = event.string("lastAgentMessage");
                 let duration_ms = event.number("durationMs");
-                let over = Over { status: "completed".to_owned(), duration_ms, text, ..Over::default() };
+                let over = TurnOutcome { status: "completed".to_owned(), duration_ms, text, ..TurnOutcome::default() };
                 self.stored_turn_over(over, now, out);
             }
             "turn_aborted" => {
-                let over = Over { status: "interrupted".to_owned(), ..Over::default() };
+                let over = TurnOutcome { status: "interrupted".to_owned(), ..TurnOutcome::default() };
                 self.stored_turn_over(over, now, out);
             }
             "user_message" => {
@@ -149,7 +149,7 @@ impl CodexCodec {
             "error" => self.trouble(event, Some(false), out),
             "stream_error" => self.trouble(event, Some(true), out),
             "context_compacted" => out.events.push(note(SystemSubtype::COMPACTED, None, event.0.clone())),
-            // Told by other entries as well.
+            // Reported by other entries as well.
             "thread_settings_applied"
             | "exec_command_output_delta"
             | "agent_message_delta"
@@ -167,7 +167,7 @@ impl CodexCodec {
         }
     }
 
-    pub(super) fn stored_turn_over(&mut self, over: Over, now: Timestamp, out: &mut Step) {
+    pub(super) fn stored_turn_over(&mut self, over: TurnOutcome, now: Timestamp, out: &mut Step) {
         self.twins.waiting.clear();
         self.turn_over(over, now, out);
     }

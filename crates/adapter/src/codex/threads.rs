@@ -16,7 +16,7 @@ impl Threads {
         self.ours = Some(id.to_owned());
     }
 
-    /// Whether it is our own conversation. One that is not told is ours.
+    /// Whether it is our own conversation. A conversation without an id is ours.
     pub(super) fn is_ours(&self, id: Option<&str>) -> bool {
         match (id, &self.ours) {
             (Some(id), Some(ours)) => id == ours,

@@ -8,7 +8,7 @@ use crate::codec::Step;
 
 #[derive(Debug, Default)]
 pub(super) struct Todos {
-    told: Option<TodoList>,
+    reported: Option<TodoList>,
 }
 
 impl Todos {
@@ -39,10 +39,10 @@ impl Todos {
         self.tell(TodoList { items, explanation: None }, out);
     }
 
-    /// The same plan is not told twice in a row.
+    /// The same plan is not reported twice in a row.
     fn tell(&mut self, list: TodoList, out: &mut Step) {
-        if self.told.as_ref() != Some(&list) {
-            self.told = Some(list.clone());
+        if self.reported.as_ref() != Some(&list) {
+            self.reported = Some(list.clone());
             out.events.push(EventKind::TodoList(list));
         }
     }

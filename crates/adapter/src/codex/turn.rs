@@ -114,12 +114,12 @@ impl CodexCodec {
     }
 }
 
-/// In place of a word for how a turn ended: nothing tells, and something was left undone.
-pub(super) const CUT_OFF: &str = "";
+/// In place of a word for how a turn ended: its end is not reported, and something was left undone.
+pub(super) const INTERRUPTED: &str = "";
 
 /// What a turn's end says.
 #[derive(Debug, Default)]
-pub(super) struct Over {
+pub(super) struct TurnOutcome {
     pub(super) status: String,
     pub(super) error: Option<AgentError>,
     pub(super) usage: Option<TokenUsage>,
@@ -128,15 +128,15 @@ pub(super) struct Over {
 }
 
 impl CodexCodec {
-    /// The turn under way is over.
-    pub(super) fn turn_over(&mut self, over: Over, now: Timestamp, out: &mut Step) {
+    /// The running turn is over.
+    pub(super) fn turn_over(&mut self, over: TurnOutcome, now: Timestamp, out: &mut Step) {
         if self.emit.turns.waiting > 0 {
             self.begin_turn(None, out);
         }
         let status = match over.status.as_str() {
             "interrupted" | "cancelled" | "aborted" => TurnStatus::Cancelled,
             "failed" => TurnStatus::Failed,
-            CUT_OFF => TurnStatus::Interrupted,
+            INTERRUPTED => TurnStatus::Interrupted,
             _ => TurnStatus::Completed,
         };
         let error = over.error.filter(|_| status == TurnStatus::Failed);
@@ -157,7 +157,7 @@ impl CodexCodec {
             duration_ms: over.duration_ms.or_else(|| self.turn_time(now)),
             text,
             error: error.map(|error| error.message),
-            native_status: Some(over.status).filter(|word| word != CUT_OFF),
+            native_status: Some(over.status).filter(|word| word != INTERRUPTED),
             structured_output: structured,
             denials: self.emit.tools.take_denials(),
             message_id: self.begun_turn().map(MessageId::from),
@@ -170,7 +170,7 @@ impl CodexCodec {
 
     /// The turn could not even begin.
     pub(super) fn turn_refused(&mut self, error: AgentError, now: Timestamp, out: &mut Step) {
-        let over = Over { status: "failed".to_owned(), error: Some(error), ..Over::default() };
+        let over = TurnOutcome { status: "failed".to_owned(), error: Some(error), ..TurnOutcome::default() };
         self.turn_over(over, now, out);
     }
 
@@ -211,7 +211,7 @@ impl CodexCodec {
             End::Exited(exit) => ("failed", Some(lost(exit).unwrap_or_else(|| died(AgentType::Codex, exit, true)))),
             End::Broken { why, .. } => ("failed", Some(why.clone())),
         };
-        self.turn_over(Over { status: status.to_owned(), error, ..Over::default() }, now, out);
+        self.turn_over(TurnOutcome { status: status.to_owned(), error, ..TurnOutcome::default() }, now, out);
     }
 
     pub(super) fn ended(&mut self, end: End<'_>, now: Timestamp, out: &mut Step) {

@@ -1,4 +1,4 @@
-//! Tokens: Codex tells what the whole conversation used; a turn's share is what was added in it.
+//! Tokens: Codex reports what the whole conversation used; a turn's share is what was added in it.
 
 use multitap_event::TokenUsage;
 use serde_json::{Map, Value, json};
@@ -50,7 +50,7 @@ impl Usage {
         let used = match (is_sum, self.before) {
             (false, _) => so_far,
             (true, Some(before)) => minus(so_far, before),
-            // A conversation that was taken up: what it had used before is not known.
+            // A conversation that was resumed: what it had used before is not known.
             (true, None) => {
                 self.before = Some(so_far);
                 return None;
@@ -62,7 +62,7 @@ impl Usage {
 
     /// How full the context is.
     pub(super) fn context(&self) -> Map<String, Value> {
-        // Of a new conversation it is known without a word; of one that was taken up it is not.
+        // Of a new conversation it is known without a word; of one that was resumed it is not.
         let new = || self.before.filter(|before| before.total_tokens == 0);
         let used = self.last.or_else(new).map(|used| ("usedTokens".to_owned(), json!(used.total_tokens)));
         let mut data = Map::from_iter(used);

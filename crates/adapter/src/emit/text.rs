@@ -200,7 +200,7 @@ impl MessageStream {
 mod tests {
     use super::*;
 
-    fn told(steps: &[(&str, More)]) -> Vec<(String, bool)> {
+    fn reported(steps: &[(&str, More)]) -> Vec<(String, bool)> {
         let (mut texts, mut out) = (Texts::default(), Step::default());
         for (text, so) in steps {
             texts.whole("1", Voice::Speech, text, *so, None, &mut out);
@@ -248,10 +248,10 @@ mod tests {
     fn only_what_is_new_is_told() {
         let steps = [("", More::Comes), ("I'll ", More::Comes), ("I'll help", More::Comes), ("I'll help.", More::None)];
         let parts = ["I'll ", "help", "."].map(|text| (text.to_owned(), true));
-        assert_eq!(told(&steps), parts);
-        assert_eq!(told(&[("all at once", More::None)]), [("all at once".to_owned(), false)]);
-        assert_eq!(told(&[("done ", More::Comes), ("done", More::None)]), [("done ".to_owned(), true)]);
+        assert_eq!(reported(&steps), parts);
+        assert_eq!(reported(&[("all at once", More::None)]), [("all at once".to_owned(), false)]);
+        assert_eq!(reported(&[("done ", More::Comes), ("done", More::None)]), [("done ".to_owned(), true)]);
         let other = [("one".to_owned(), true), ("two".to_owned(), false)];
-        assert_eq!(told(&[("one", More::Comes), ("two", More::None)]), other);
+        assert_eq!(reported(&[("one", More::Comes), ("two", More::None)]), other);
     }
 }

@@ -128,7 +128,7 @@ impl Turns {
         self.ended
     }
 
-    /// The turn is over; with a `clock` it also tells how long it took.
+    /// The turn is over; with a `clock` it also reports how long it took.
     pub(crate) fn complete(&mut self, mut turn: TurnEnd, clock: Option<Timestamp>, out: &mut Step) {
         self.cancelling = false;
         self.reported = None;

@@ -1,4 +1,4 @@
-//! The lines of `gemini -o stream-json` to events: one line in, what it tells out.
+//! The lines of `gemini -o stream-json` to events: one line in, its events out.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use multitap_event::{AgentType, Command, EventKind, Retry, Timestamp};
 use serde_json::Value;
 
 use super::run::Runs;
-use super::turn::Spent;
+use super::turn::SessionUsage;
 use super::wire::{Content, Init, Message, Retried};
 use crate::codec::{Codec, End, Files, NoFiles, Step, read};
 use crate::emit::{Emitter, MessageStream, SessionFacts, SessionMode, Voice, native_session_changed};
@@ -22,7 +22,7 @@ pub struct StreamCodec {
     pub(super) runs: Option<Runs>,
     pub(super) emit: Emitter,
     pub(super) messages: MessageStream,
-    pub(super) spent: Spent,
+    pub(super) spent: SessionUsage,
     pub(super) session: SessionFacts,
     /// How many calls came whole.
     pub(super) calls: u64,
@@ -42,7 +42,7 @@ impl StreamCodec {
             runs: None,
             emit: Emitter::new(AgentType::Gemini),
             messages: MessageStream::default(),
-            spent: Spent::default(),
+            spent: SessionUsage::default(),
             session: SessionFacts::new(AgentType::Gemini, Some(TRANSPORT)),
             calls: 0,
         }
@@ -128,7 +128,7 @@ impl StreamCodec {
         self.emit.turns.begin(now, out);
     }
 
-    /// Tells `sessionStarted`, once.
+    /// Emits `sessionStarted`, once.
     pub(super) fn start(&mut self, out: &mut Step) {
         let Some(runs) = &self.runs else {
             self.session.start(out);

@@ -1,4 +1,4 @@
-//! Gemini's own store: which conversations are in it. What their records tell is in the file beside this one.
+//! Gemini's own store: which conversations are in it. What their records report is in the file beside this one.
 //!
 //! `tmp/PROJECT/chats/session-TIME-ID.jsonl`, where PROJECT is a name that `projects.json` gives the folder, or in
 //! older versions the SHA-256 of its path; older files are one JSON document (`.json`).
@@ -32,7 +32,7 @@ pub(crate) fn list(home: &Path, here: Option<&Here>) -> Vec<StoredSession> {
         chats(&project.join("chats")).into_iter().map(move |chat| chat.session(folder.clone()))
     });
     let mut sessions: Vec<StoredSession> = sessions.flatten().collect();
-    // A conversation that was taken up may have several files; the one written to last counts.
+    // A conversation that was resumed may have several files; the one written to last counts.
     sessions.sort_by(|one, other| (&one.id, other.updated).cmp(&(&other.id, one.updated)));
     sessions.dedup_by(|one, other| one.id == other.id);
     sessions

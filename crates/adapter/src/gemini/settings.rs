@@ -89,7 +89,7 @@ pub(super) fn command_rule(tool: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Over ACP Gemini takes up a conversation only if its settings say how to sign in, or if a model server is named; a key in
+/// Over ACP Gemini resumes a conversation only if its settings say how to sign in, or if a model server is named; a key in
 /// the environment alone is enough for new conversations only. So the server is named, where it makes no difference.
 fn must_name_server(config: &SessionConfig) -> bool {
     let chosen = |folder: PathBuf| set(&folder, "/security/auth/selectedType").is_some_and(|value| value.is_string());

@@ -4,7 +4,7 @@
 //! named by the minute and the first part of the id. Two things then go wrong. In the minute in which the
 //! conversation was begun, that is the very same file, and what was said is lost. And at its next start, whoever
 //! starts it, Gemini takes the empty record for broken, and deletes all files whose names end in that part of the id.
-//! So the real file gets a name with another end before it is taken up: Gemini finds conversations by what is in the
+//! So the real file gets a name with another end before it is resumed: Gemini finds conversations by what is in the
 //! files. Whatever happens to us then, nothing is lost. The empty record is removed when the conversation is open, or
 //! when the start is given up; one that we did not live to remove goes before the next start.
 
@@ -19,19 +19,19 @@ use super::history::{Chat, chat_paths, chats_of, files};
 use super::settings::home;
 use crate::history::Here;
 
-/// What stands at the end of the name of a file that was taken up. Not of eight letters: those Gemini reads as an id.
+/// What stands at the end of the name of a file that was resumed. Not of eight letters: those Gemini reads as an id.
 const APART: &str = "-kept";
 
-/// A conversation that is being taken up.
+/// A conversation that is being resumed.
 #[derive(Debug)]
 pub(crate) struct Stored {
     folder: PathBuf,
     id: String,
 }
 
-/// Finds the conversation that a session is to take up over ACP, and makes it safe to do so. What comes back is to be
+/// Finds the conversation that a session is to resume over ACP, and makes it safe to do so. What comes back is to be
 /// held until the conversation is open.
-pub(crate) fn take_up(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
+pub(crate) fn prepare_resume(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
     let Some(stored) = find(config)? else { return Ok(None) };
     stored.set_apart().map_err(|error| {
         let message = format!("cannot keep gemini's conversation {} safe: {error}", stored.id);
@@ -40,7 +40,7 @@ pub(crate) fn take_up(config: &mut SessionConfig) -> Result<Option<Stored>, Agen
     Ok(Some(stored))
 }
 
-/// Finds the conversation that a session is to take up, and names it by its id. To be called before every start, also
+/// Finds the conversation that a session is to resume, and names it by its id. To be called before every start, also
 /// of a new conversation: Gemini looks through all of them when it starts.
 pub(crate) fn find(config: &mut SessionConfig) -> Result<Option<Stored>, AgentError> {
     let folder = folder(config);

@@ -103,7 +103,7 @@ fn what_gemini_has_not_is_refused_by_name() {
     insta::assert_snapshot!(said.join("\n"));
 }
 
-/// What a step starts, and what it tells.
+/// What a step starts, and what it reports.
 fn shown(step: &Step) -> String {
     let run = step.run.iter().map(|run| {
         let words: Vec<String> = run
@@ -161,8 +161,10 @@ fn exit(code: i32, stderr: &str) -> Exit {
 #[test]
 fn a_session_of_turns_says_that_nobody_can_be_asked() {
     let mut codec = run::plan(&config(), Box::new(NoFiles)).unwrap().codec;
-    let told = codec.begin(now()).events;
-    assert!(told.iter().any(|kind| matches!(kind, EventKind::Error(error) if error.message.contains("cannot ask"))));
+    let reported = codec.begin(now()).events;
+    assert!(
+        reported.iter().any(|kind| matches!(kind, EventKind::Error(error) if error.message.contains("cannot ask")))
+    );
     let refused = |change: &dyn Fn(&mut SessionConfig)| {
         let mut config = config();
         change(&mut config);

@@ -14,24 +14,24 @@ use crate::emit::{DENIED, EndFacts, NoEnd};
 
 /// What the session has used so far.
 #[derive(Debug, Default)]
-pub(super) struct Spent {
+pub(super) struct SessionUsage {
     models: BTreeMap<String, ModelUsage>,
 }
 
 impl StreamCodec {
     pub(super) fn result(&mut self, done: Done, now: Timestamp, out: &mut Step) {
         self.at_work(now, out);
-        let told = self.emit.turns.reported.take();
+        let reported = self.emit.turns.reported.take();
         let failure = done.error.unwrap_or_default();
         let (status, why) = match done.status.as_str() {
-            "success" if told.is_none() => (TurnStatus::Completed, None),
+            "success" if reported.is_none() => (TurnStatus::Completed, None),
             "cancelled" | "interrupted" => (TurnStatus::Cancelled, None),
             _ => {
-                let why = failure.message.as_deref().map(plain).or(told.clone());
+                let why = failure.message.as_deref().map(plain).or(reported.clone());
                 (TurnStatus::Failed, Some(why.unwrap_or_else(|| "the turn failed without a reason".to_owned())))
             }
         };
-        if let Some(why) = why.as_ref().filter(|why| told.as_ref() != Some(*why)) {
+        if let Some(why) = why.as_ref().filter(|why| reported.as_ref() != Some(*why)) {
             let mut error = AgentError::new(kind_of(why), why).of(AgentType::Gemini);
             error.native_code = failure.kind;
             error.native_error = failure.message.filter(|message| message != why);
@@ -96,9 +96,9 @@ impl StreamCodec {
             }
             End::InputEnded => (TurnStatus::Interrupted, None),
         };
-        let told = self.emit.turns.reported.take();
-        let why = told.clone().or_else(|| error.as_ref().map(|error| error.message.clone()));
-        if let Some(error) = error.filter(|_| told.is_none()) {
+        let reported = self.emit.turns.reported.take();
+        let why = reported.clone().or_else(|| error.as_ref().map(|error| error.message.clone()));
+        if let Some(error) = error.filter(|_| reported.is_none()) {
             out.events.push(EventKind::Error(error));
         }
         self.turn_over(TurnEnd { error: why, ..TurnEnd::of(status) }, now, out);

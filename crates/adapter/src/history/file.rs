@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use multitap_event::Timestamp;
 use multitap_process::{Line, LineBuffer, MAX_LINE};
 
-use crate::line::mended;
+use crate::line::repaired;
 use serde::Deserialize;
 
 const READ: usize = 64 * 1024;
@@ -143,7 +143,7 @@ pub(crate) fn look_at(
     let mut lines = Lines::of(Box::new(file.take(HEAD)));
     while let Some(line) = lines.next()? {
         if let Line::Text(line) = line
-            && look(&mended(&line)).is_break()
+            && look(&repaired(&line)).is_break()
         {
             break;
         }

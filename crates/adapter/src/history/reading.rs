@@ -1,4 +1,4 @@
-//! A stored conversation on its way to events: its lines in the order in which they were written, each told once.
+//! A stored conversation on its way to events: its lines in the order in which they were written, each reported once.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use super::file::{self, Lines};
 use super::{HistoryError, StoredSession};
 use crate::codec::Step;
 use crate::info::AgentInfo;
-use crate::line::{mended, too_long, type_of};
+use crate::line::{repaired, too_long, type_of};
 
 /// What reads the entries of one agent's store. May keep state, must not fail.
 pub(crate) trait Entries: Send {
@@ -27,23 +27,23 @@ pub(crate) trait Entries: Send {
         None
     }
     /// Before the first entry: the session begins.
-    fn begin(&mut self, at: Timestamp, told: &mut Told);
+    fn begin(&mut self, at: Timestamp, emitted: &mut EntryEvents);
     /// An entry of that file of the conversation, counted from nought.
-    fn entry(&mut self, line: &str, file: usize, at: Timestamp, told: &mut Told);
+    fn entry(&mut self, line: &str, file: usize, at: Timestamp, emitted: &mut EntryEvents);
     /// No entry follows: what is open ends.
-    fn end(&mut self, at: Timestamp, told: &mut Told);
+    fn end(&mut self, at: Timestamp, emitted: &mut EntryEvents);
 }
 
-/// What an entry tells.
+/// What an entry reports.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct EntryEvents {
     /// Of what came before it: an entry may show that something was over.
     pub(crate) before: Vec<Draft>,
     /// Of itself.
     pub(crate) own: Vec<Draft>,
 }
 
-impl Told {
+impl EntryEvents {
     pub(crate) fn before(&mut self, at: Timestamp, step: Step) {
         self.before.extend(step.events.into_iter().map(|kind| Draft::new(at, kind)));
     }
@@ -70,9 +70,9 @@ pub fn read(session: &StoredSession, keep_raw: bool) -> Result<Reading, HistoryE
     let at = entries.began().or(session.started).or(session.updated).unwrap_or_else(|| Timestamp::from_millis(0));
     let mut reading =
         Reading { agent: session.agent, entries, sources, keep_raw, at, last: at, ready: VecDeque::new(), over: false };
-    let mut told = Told::default();
-    reading.entries.begin(at, &mut told);
-    reading.tell(told, None);
+    let mut emitted = EntryEvents::default();
+    reading.entries.begin(at, &mut emitted);
+    reading.tell(emitted, None);
     for at in 0..reading.sources.len() {
         reading.advance(at);
     }
@@ -131,31 +131,31 @@ impl Reading {
         }
     }
 
-    /// Tells the entry that was written next, in whichever file it is.
+    /// Emits the entry that was written next, in whichever file it is.
     fn step(&mut self) {
         let times = self.sources.iter().enumerate().filter_map(|(at, source)| Some((source.next.as_ref()?.0, at)));
         let Some((_, at)) = times.min() else {
             self.over = true;
-            let mut told = Told::default();
-            self.entries.end(self.at, &mut told);
-            return self.tell(told, None);
+            let mut emitted = EntryEvents::default();
+            self.entries.end(self.at, &mut emitted);
+            return self.tell(emitted, None);
         };
         let file = self.sources[at].file;
         let Some((time, line)) = self.sources[at].next.take() else { return };
         self.at = self.at.max(time);
         match line {
             Line::Text(line) => {
-                let mut told = Told::default();
-                self.entries.entry(&mended(&line), file, self.at, &mut told);
-                self.tell(told, Some(&line));
+                let mut emitted = EntryEvents::default();
+                self.entries.entry(&repaired(&line), file, self.at, &mut emitted);
+                self.tell(emitted, Some(&line));
             }
             Line::TooLong { head, bytes } => self.ready.push_back(Draft::new(self.at, too_long(&head, bytes))),
         }
         self.advance(at);
     }
 
-    fn tell(&mut self, told: Told, line: Option<&str>) {
-        let Told { before, mut own } = told;
+    fn tell(&mut self, emitted: EntryEvents, line: Option<&str>) {
+        let EntryEvents { before, mut own } = emitted;
         if let Some(line) = line.filter(|_| self.keep_raw) {
             if own.is_empty() {
                 own.push(Draft::new(

@@ -90,7 +90,7 @@ async fn start(
     let child = spawn(program, keeper).await;
     let mut child = child.map_err(|error| failed(format!("cannot start {agent}: {error}")))?;
     if let Some(text) = run.stdin {
-        // The end of a process that does not read its prompt tells what is wrong with it.
+        // The end of a process that does not read its prompt reports what is wrong with it.
         child.stdin.write(text, STDIN_PATIENCE).await.ok();
         child.stdin.close();
     }

@@ -90,6 +90,45 @@ pub(crate) struct Beginning {
 /// Events of a conversation that was had elsewhere; it ends when the other end is dropped.
 pub type History = mpsc::Receiver<Draft>;
 
+/// Where the session is in its life. It only moves forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// Takes no more prompts, and ends once the running turn and the queue are done.
+    Draining,
+    /// Ends as soon as the agent is gone.
+    Closing,
+}
+
+/// Whether the agent is started again after it is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Restart {
+    No,
+    /// Somebody prompted while it was going.
+    WhenGone,
+    /// It is to go as soon as it is idle, so that it forgets a revoked rule.
+    WhenIdle,
+}
+
+/// Whoever opened a session joins a moment later, and must still find one whose agent was gone at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FirstReader {
+    NotYet,
+    /// The agent is gone, and the session waits until then.
+    AwaitedUntil(Instant),
+    Joined,
+}
+
+/// What was handed to the agent last.
+#[derive(Debug)]
+enum LastPrompt {
+    Message,
+    ShellCommand,
+    /// It may change the mode, and the agent does not know who sent it: a change meanwhile is attributed to this client,
+    /// until the turn ends or asks something.
+    SlashCommand(ClientRef),
+}
+
 pub(crate) struct SessionTask {
     id: SessionId,
     epoch: u64,
@@ -99,8 +138,8 @@ pub(crate) struct SessionTask {
     history: Option<History>,
     /// The first prompt of this opening, until the agent is there.
     first: Option<Prompt>,
-    /// Prompts that an earlier process left waiting: they come before it.
-    waited: Vec<PromptId>,
+    /// Queued prompts of an earlier process: they come before it.
+    recovered_prompts: Vec<PromptId>,
     linger: Linger,
     question_timeout: Option<Duration>,
     deadlines: Vec<(QuestionId, Instant)>,
@@ -113,29 +152,16 @@ pub(crate) struct SessionTask {
     reviews: Reviews,
     /// Changes of mode and model that the agent has not answered yet.
     pending: Pending,
-    /// Who sent the slash command that runs, until it asks something: it may change the mode, and the agent does not know
-    /// who wanted it.
-    said: Option<ClientRef>,
-    /// What was handed over last is a command for the shell.
-    is_line: bool,
+    last_prompt: LastPrompt,
     tail: Arc<Tail>,
     native: watch::Sender<Option<String>>,
     /// When the last event happened.
     latest: Option<Timestamp>,
     outbox: Outbox,
     inbox: mpsc::Receiver<Ask>,
-    /// It ends when nothing runs and nothing waits.
-    finishing: bool,
-    /// It ends.
-    closing: bool,
-    /// The agent is to be started anew as soon as it rests.
-    renew: bool,
-    /// Somebody prompted while the agent went: it is started again when it is gone.
-    wanted: bool,
-    /// Somebody has joined.
-    joined: bool,
-    /// The agent went before anybody had joined: until when the session waits to be heard of.
-    unheard: Option<Instant>,
+    phase: Phase,
+    restart: Restart,
+    first_reader: FirstReader,
     stop: CancellationToken,
 }
 
@@ -144,7 +170,7 @@ impl SessionTask {
         let Beginning { id, epoch, state, mut config, by, history, linger, question_timeout, ceiling, .. } = beginning;
         let rights = Rights::new(config.agent.agent_type(), ceiling.or_else(|| config.mode.clone()));
         let first = config.prompt.take();
-        let waited = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
+        let recovered_prompts = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         let past = beginning.log.as_ref().map(|log| Past::Journal(log.journal.clone()));
         let outbox = Outbox::new(id.clone(), beginning.log, &state);
         Self {
@@ -155,7 +181,7 @@ impl SessionTask {
             by,
             history,
             first,
-            waited,
+            recovered_prompts,
             linger,
             question_timeout,
             deadlines: Vec::new(),
@@ -166,20 +192,16 @@ impl SessionTask {
             agent: Agent::Gone,
             rights,
             reviews: Reviews::default(),
-            said: None,
-            is_line: false,
+            last_prompt: LastPrompt::Message,
             pending: Pending::default(),
             tail: beginning.tail,
             native: beginning.native,
             latest: None,
             outbox,
             inbox: beginning.inbox,
-            finishing: false,
-            closing: false,
-            renew: false,
-            wanted: false,
-            joined: false,
-            unheard: None,
+            phase: Phase::Running,
+            restart: Restart::No,
+            first_reader: FirstReader::NotYet,
             stop: beginning.stop,
         }
     }
@@ -199,11 +221,11 @@ impl SessionTask {
         let mut drafts = Vec::new();
         while !self.is_done() {
             // On its way out it waits for no reader.
-            let listens = self.outbox.has_room() && (self.closing || !self.tail.is_full());
+            let listens = self.outbox.has_room() && (self.phase == Phase::Closing || !self.tail.is_full());
             let ear = Ear { listens, wants_room: self.can_hand_over() };
             let due = self.next_due();
             tokio::select! {
-                () = self.stop.cancelled(), if !self.closing => self.close_now(),
+                () = self.stop.cancelled(), if self.phase != Phase::Closing => self.close_now(),
                 heard = news(&mut self.agent, &mut drafts, ear) => self.on_news(heard, &mut drafts),
                 ask = self.inbox.recv(), if self.outbox.takes_calls() => match ask {
                     Some(ask) => self.on_ask(ask),
@@ -238,8 +260,15 @@ impl SessionTask {
     }
 
     fn is_done(&self) -> bool {
-        let ends = self.closing || ((self.finishing || self.linger == Linger::WithAgent) && !self.renew);
-        ends && matches!(self.agent, Agent::Gone) && (self.closing || self.unheard.is_none())
+        if !matches!(self.agent, Agent::Gone) {
+            return false;
+        }
+        let ends = match self.phase {
+            Phase::Closing => return true,
+            Phase::Draining => true,
+            Phase::Running => self.linger == Linger::WithAgent,
+        };
+        ends && self.restart != Restart::WhenIdle && !matches!(self.first_reader, FirstReader::AwaitedUntil(_))
     }
 
     /// The last events are kept, then nobody writes the log any more.
@@ -360,7 +389,7 @@ impl SessionTask {
                     self.deadlines.push((question.question_id.clone(), Instant::now() + patience));
                 }
             }
-            EventKind::TurnCompleted(_) => self.said = None,
+            EventKind::TurnCompleted(_) => self.forget_slash_command(),
             EventKind::ModeChanged { by, mode, native_mode } if by.is_none() => {
                 *by = self.mode_changed(*mode, native_mode.as_deref());
             }
@@ -376,8 +405,10 @@ impl SessionTask {
             _ => {}
         }
         let started = matches!(draft.kind, EventKind::SessionStarted(_));
-        // This one does what was wanted; if it goes, somebody has to want it again.
-        self.wanted &= !started;
+        if started && self.restart == Restart::WhenGone {
+            // This agent takes the queued prompts.
+            self.restart = Restart::No;
+        }
         self.stamp(draft);
         if started && let Some(error) = self.unkept.take() {
             self.say_unkept(&error);
@@ -388,12 +419,23 @@ impl SessionTask {
     fn mode_changed(&mut self, mode: Option<ApprovalMode>, native: Option<&str>) -> Option<ClientRef> {
         let asked = self.pending.mode_confirmed(self.config.agent.agent_type(), mode, native);
         // A slash command may change the mode as well, and the agent does not know who sent it.
-        let Some((mode, by)) = asked.or_else(|| Some((Mode::Unified(mode?), self.said.clone()?))) else {
-            return self.said.clone();
+        let slash_sender = match &self.last_prompt {
+            LastPrompt::SlashCommand(sender) => Some(sender.clone()),
+            LastPrompt::Message | LastPrompt::ShellCommand => None,
+        };
+        let Some((mode, by)) = asked.or_else(|| Some((Mode::Unified(mode?), slash_sender.clone()?))) else {
+            return slash_sender;
         };
         self.rights.chosen(&mode, &by);
         self.config.mode = Some(mode);
         Some(by)
+    }
+
+    /// A change of the mode is no longer attributed to the sender of a slash command.
+    fn forget_slash_command(&mut self) {
+        if matches!(self.last_prompt, LastPrompt::SlashCommand(_)) {
+            self.last_prompt = LastPrompt::Message;
+        }
     }
 
     /// What has to be told before the agent's end: nothing that was begun stays open.
@@ -401,7 +443,7 @@ impl SessionTask {
         for kind in self.state.loose_ends(ENDED) {
             self.tell(kind);
         }
-        if self.linger == Linger::WithAgent && !self.renew {
+        if self.linger == Linger::WithAgent && self.restart != Restart::WhenIdle {
             self.take_back();
         }
     }
@@ -417,21 +459,30 @@ impl SessionTask {
     /// What follows from what has happened.
     fn move_on(&mut self) {
         if self.state.agent == Presence::Here && !self.state.is_busy() {
-            if self.renew {
+            if self.restart == Restart::WhenIdle {
                 self.agent.let_go();
             } else {
                 self.hand_over_next();
             }
         }
-        if self.finishing && self.first.is_none() && self.state.is_at_rest() && self.state.agent != Presence::NotYet {
+        // A closing session has let go of its agent already.
+        let drains = self.phase == Phase::Draining && self.state.agent != Presence::NotYet;
+        if drains && self.first.is_none() && self.state.is_at_rest() {
             self.agent.let_go();
+        }
+    }
+
+    /// Takes no more prompts, and ends when everything accepted so far is done.
+    fn drain(&mut self) {
+        if self.phase == Phase::Running {
+            self.phase = Phase::Draining;
         }
     }
 
     /// Ends the session now.
     fn close_now(&mut self) {
-        self.closing = true;
-        self.renew = false;
+        self.phase = Phase::Closing;
+        self.restart = Restart::No;
         self.agent.end();
     }
 }

@@ -1,5 +1,5 @@
-//! Which sessions are told in the spelling that Google's server ships: those of clients that showed it. It is kept
-//! with their tasks, so that they are told so after a restart too.
+//! Sessions whose clients use the spelling that Google's server ships. It is stored with their tasks, so it survives a
+//! restart.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use multitap_a2a::devtool::coder;
 use multitap_event::SessionId;
 use multitap_hub::TaskRecord;
 
-/// Where a task's record has it.
+/// Its key in the metadata of a task's row.
 const SPELLING: &str = "spelling";
 
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Coders {
 }
 
 impl Coders {
-    /// The client of that session showed it.
+    /// The client of that session uses it.
     pub(crate) fn add(&self, session: &SessionId) {
         self.lock().insert(session.clone());
     }
@@ -26,14 +26,14 @@ impl Coders {
         self.lock().contains(session)
     }
 
-    /// Notes it with a task that is to be kept.
+    /// Stores it with a task.
     pub(crate) fn mark(&self, task: &mut TaskRecord) {
         if self.has(&task.session) {
             task.metadata.insert(SPELLING.to_owned(), coder::KEY.into());
         }
     }
 
-    /// Takes it from a task that was kept.
+    /// Reads it from a stored task.
     pub(crate) fn recall(&self, task: &TaskRecord) {
         if task.metadata.get(SPELLING).is_some_and(|spelling| spelling == coder::KEY) {
             self.add(&task.session);

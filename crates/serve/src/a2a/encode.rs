@@ -1,6 +1,6 @@
 //! Frames to A2A updates, in the extension's spelling or in the shipped one. Pure.
 
-mod mould;
+mod template;
 mod tool;
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use multitap_a2a::{
 use multitap_event::{ClientRef, UserMessage};
 use serde_json::{Value, json};
 
-pub(super) use self::mould::Mould;
+pub(super) use self::template::TextTemplate;
 use super::frame::{Body, Ends, Form, Frame, StateChange, ToolStatus, ToolView};
 
 /// Our own key in any `metadata`: what A2A and its extension have no word for.
@@ -45,10 +45,10 @@ pub(crate) fn state(state: TaskState, spelling: Spelling) -> TaskState {
 
 fn status_update(frame: &Frame, spelling: Spelling) -> StatusUpdate {
     StatusUpdate {
-        task_id: frame.place.task.to_string(),
-        context_id: frame.place.context.to_string(),
+        task_id: frame.scope.task.to_string(),
+        context_id: frame.scope.context.to_string(),
         status: TaskStatus {
-            state: state(frame.place.state, spelling),
+            state: state(frame.scope.state, spelling),
             message: message(frame, spelling),
             timestamp: Some(frame.at.to_string()),
         },
@@ -72,10 +72,10 @@ pub(crate) fn message(frame: &Frame, spelling: Spelling) -> Option<Message> {
             (message_id.to_string(), Role::Agent, Part::data(data))
         }
         Body::Tool(tool) => {
-            (frame.own_id(), Role::Agent, Part::data(tool::data(tool, frame.place.turn.as_deref(), spelling)))
+            (frame.own_id(), Role::Agent, Part::data(tool::data(tool, frame.scope.turn.as_deref(), spelling)))
         }
     };
-    let (context_id, task_id) = (Some(frame.place.context.to_string()), Some(frame.place.task.to_string()));
+    let (context_id, task_id) = (Some(frame.scope.context.to_string()), Some(frame.scope.task.to_string()));
     Some(Message { message_id, role, parts: vec![part], context_id, task_id, ..Message::default() })
 }
 
@@ -85,9 +85,9 @@ fn prompted(frame: &Frame, message: &UserMessage, queued: bool, spelling: Spelli
         ours.insert("queued".to_owned(), true.into());
     }
     Task {
-        id: frame.place.task.to_string(),
-        context_id: frame.place.context.to_string(),
-        status: TaskStatus { state: frame.place.state, message: None, timestamp: Some(frame.at.to_string()) },
+        id: frame.scope.task.to_string(),
+        context_id: frame.scope.context.to_string(),
+        status: TaskStatus { state: frame.scope.state, message: None, timestamp: Some(frame.at.to_string()) },
         history: vec![said_by_user(frame, message)],
         artifacts: Vec::new(),
         metadata,
@@ -108,8 +108,8 @@ fn said_by_user(frame: &Frame, message: &UserMessage) -> Message {
         message_id: id,
         role: Role::User,
         parts: std::iter::once(Part::text(message.content.as_str())).chain(images).collect(),
-        context_id: Some(frame.place.context.to_string()),
-        task_id: Some(frame.place.task.to_string()),
+        context_id: Some(frame.scope.context.to_string()),
+        task_id: Some(frame.scope.task.to_string()),
         metadata: message.from.as_ref().map(|from| ours(json!({ "from": who(from) }))).unwrap_or_default(),
         ..Message::default()
     }
@@ -147,8 +147,8 @@ fn metadata(frame: &Frame, spelling: Spelling) -> Map {
     let text = |text: &Option<Arc<str>>| text.as_ref().map(ToString::to_string);
     let about = EventMetadata {
         kind,
-        model: text(&frame.place.model),
-        user_tier: text(&frame.place.tier),
+        model: text(&frame.scope.model),
+        user_tier: text(&frame.scope.tier),
         error: change.and_then(|change| change.error.clone()),
         correlation_id: frame.question.as_ref().map(|question| question.as_str().to_owned()),
     };
@@ -190,8 +190,8 @@ fn own_metadata(frame: &Frame, change: Option<&StateChange>) -> Map {
 /// The live output as the shipped server shows it: an artifact that is replaced each time.
 fn screen(frame: &Frame, tool: &ToolView) -> ArtifactUpdate {
     ArtifactUpdate {
-        task_id: frame.place.task.to_string(),
-        context_id: frame.place.context.to_string(),
+        task_id: frame.scope.task.to_string(),
+        context_id: frame.scope.context.to_string(),
         artifact: Artifact {
             artifact_id: coder::output_artifact_id(tool.call.tool_id.as_str()),
             parts: vec![Part::text(tool.live.as_deref().unwrap_or_default())],
@@ -221,7 +221,7 @@ fn thought(text: &str) -> AgentThought {
 impl Frame {
     /// A name for what it says, where it has none.
     fn own_id(&self) -> String {
-        format!("{}-{}", self.place.context, self.cursor)
+        format!("{}-{}", self.scope.context, self.cursor)
     }
 
     /// Whether it tells of a question that waits.

@@ -10,16 +10,16 @@ use super::name;
 /// What a stream follows.
 #[derive(Debug, Clone)]
 pub(crate) enum Follow {
-    /// A turn, from its prompt on or from an answer in it, until it is over or asks something.
+    /// A turn, from its prompt or from an answer in it, until it ends or asks a question.
     Turn { turn: Arc<str>, answered: Option<QuestionId> },
-    /// A task; one that lasts as long as its session is followed across its turns.
+    /// A task; the lasting task of a session is followed across turns.
     Task { task: Arc<str>, own: bool },
 }
 
-/// What a frame is to a stream.
+/// What a stream does with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Not its business.
+    /// It belongs to another stream.
     Skip,
     Pass,
     /// It is the last one.
@@ -38,11 +38,11 @@ impl Follow {
     pub(crate) fn step(&mut self, frame: &Frame) -> Step {
         match self {
             Self::Turn { turn, answered } => {
-                if frame.place.turn.as_ref() != Some(turn) {
+                if frame.scope.turn.as_ref() != Some(turn) {
                     return Step::Skip;
                 }
                 if answered.is_some() {
-                    // What came before the answer was told to whoever asked.
+                    // The stream that got the question has the frames before the answer.
                     if frame.question != *answered || frame.is_asking() {
                         return Step::Skip;
                     }
@@ -50,8 +50,8 @@ impl Follow {
                 }
                 if frame.ends.is_some() { Step::Last } else { Step::Pass }
             }
-            Self::Task { task, .. } if frame.place.task != *task => Step::Skip,
-            Self::Task { own: true, .. } if frame.place.state.is_terminal() && frame.ends.is_some() => Step::Last,
+            Self::Task { task, .. } if frame.scope.task != *task => Step::Skip,
+            Self::Task { own: true, .. } if frame.scope.state.is_terminal() && frame.ends.is_some() => Step::Last,
             Self::Task { .. } => Step::Pass,
         }
     }

@@ -1,5 +1,5 @@
-//! What a session's events are to A2A clients: frames, each made once for everybody and written once for each way of
-//! writing it.
+//! Frames: what A2A clients see of a session's events. Each frame is made once for all clients, and encoded once for each
+//! form.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -13,17 +13,17 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::cursor::Cursor;
-use super::encode::{self, Mould};
+use super::encode::{self, TextTemplate};
 use super::name;
 
-/// A way of writing frames.
+/// How a frame is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Form {
     pub(crate) dialect: Dialect,
     pub(crate) spelling: Spelling,
 }
 
-/// How many ways of writing there are.
+/// Number of forms.
 const FORMS: usize = 4;
 
 impl Form {
@@ -36,33 +36,33 @@ impl Form {
     }
 }
 
-/// One thing that clients are told.
+/// One message to clients.
 #[derive(Debug)]
 pub(crate) struct Frame {
     pub(crate) cursor: Cursor,
     pub(crate) at: Timestamp,
-    pub(crate) place: Arc<Place>,
+    pub(crate) scope: Arc<FrameScope>,
     pub(crate) body: Body,
-    /// The streams of its turn end with it.
+    /// Set if the streams of its turn end with it.
     pub(crate) ends: Option<Ends>,
     /// The question it is about.
     pub(crate) question: Option<QuestionId>,
-    /// About what it takes up in memory.
+    /// Approximate size in memory.
     bytes: usize,
     written: [OnceLock<Box<str>>; FORMS],
 }
 
-/// What a frame tells.
+/// The content of a frame.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// A prompt was accepted: it waits, or was handed to the agent.
+    /// A prompt was accepted: it is queued, or the agent has it.
     Prompted {
         message: UserMessage,
         queued: bool,
     },
-    /// Words of a user that began no turn: they joined the running one, or the agent tells of an earlier conversation.
+    /// Text of a user that began no turn: it steered the running one, or belongs to an earlier conversation.
     Said(UserMessage),
-    /// The task's state, and perhaps why or what changed with it.
+    /// The task's state, and the reason or what else changed.
     State(StateChange),
     Text {
         message_id: MessageId,
@@ -82,23 +82,23 @@ pub(crate) enum Body {
 pub(crate) struct StateChange {
     /// An unexpected error of the run.
     pub(crate) error: Option<String>,
-    /// What the agent has to say about its end.
+    /// The agent's message about the end of the turn.
     pub(crate) message: Option<String>,
     pub(crate) usage: Option<TokenUsage>,
-    /// What else a client may want to know, under our own URI.
+    /// Further fields under our own URI.
     pub(crate) more: Vec<(&'static str, Value)>,
 }
 
-/// A tool call as it stood at that moment.
+/// A tool call at that moment.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolView {
     pub(crate) call: Arc<ToolStarted>,
     pub(crate) status: ToolStatus,
-    /// The output so far while it runs, or the end of a long one.
+    /// Output so far while it runs; of a long output, its end.
     pub(crate) live: Option<Arc<str>>,
-    /// The question that waits.
+    /// The open question.
     pub(crate) asked: Option<Arc<Question>>,
-    /// The question that was asked last, once it is no longer open: what was approved is what is being done.
+    /// The last question, once it is closed: what was approved is what runs.
     pub(crate) answered: Option<Arc<Question>>,
     /// The answer it was given.
     pub(crate) ruling: Option<Arc<Ruling>>,
@@ -107,7 +107,7 @@ pub(crate) struct ToolView {
     pub(crate) end: Option<Arc<ToolCompleted>>,
 }
 
-/// Where a tool call stands, in the extension's words.
+/// State of a tool call, in the extension's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolStatus {
     Pending,
@@ -129,42 +129,42 @@ impl ToolStatus {
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// The turn is over.
+    /// The turn ended.
     Turn,
-    /// Somebody has to answer first.
+    /// The agent asks a question.
     Asked,
 }
 
 impl Frame {
-    pub(super) fn new(cursor: Cursor, at: Timestamp, place: Arc<Place>, body: Body) -> Self {
-        // It may come to be written in more than one way.
+    pub(super) fn new(cursor: Cursor, at: Timestamp, scope: Arc<FrameScope>, body: Body) -> Self {
+        // It may be encoded in several forms.
         let bytes = size_of::<Self>() + 3 * body.size() + 1024;
-        Self { cursor, at, place, body, ends: None, question: None, bytes, written: Default::default() }
+        Self { cursor, at, scope, body, ends: None, question: None, bytes, written: Default::default() }
     }
 
     /// The frame as JSON, as it stands in `result` or `params.event`.
     pub(crate) fn json(&self, form: Form) -> &str {
         self.written[form.index()].get_or_init(|| {
-            let mould = Mould::fits(self)
-                .then(|| self.place.moulds[form.index()].get_or_init(|| Mould::cast(&self.place, form)));
-            let poured = mould.and_then(|mould| mould.as_ref()?.pour(self));
-            poured.unwrap_or_else(|| encode::json(self, form)).into()
+            let template = TextTemplate::matches(self)
+                .then(|| self.scope.templates[form.index()].get_or_init(|| TextTemplate::compile(&self.scope, form)));
+            let rendered = template.and_then(|template| template.as_ref()?.render(self));
+            rendered.unwrap_or_else(|| encode::json(self, form)).into()
         })
     }
 
-    /// Whether a later frame makes it superfluous: live output that is shown again with more behind it.
+    /// Whether a later frame replaces it: live output, which is sent again with more at its end.
     pub(crate) fn is_live(&self) -> bool {
         matches!(&self.body, Body::Tool(tool) if tool.live.is_some() && tool.status == ToolStatus::Executing)
     }
 
-    /// About what it takes up in memory.
+    /// Approximate size in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
 impl Body {
-    /// About how long it is when it is written.
+    /// Approximate size when encoded.
     fn size(&self) -> usize {
         match self {
             Self::Prompted { message, .. } | Self::Said(message) => {
@@ -181,10 +181,10 @@ impl Body {
     }
 }
 
-/// How long something is as JSON.
+/// Size of a value as JSON.
 fn written(value: &impl Serialize) -> usize {
     let mut counted = Counted(0);
-    // Counting cannot fail, and what cannot be written takes up nothing.
+    // Counting cannot fail, and a value that cannot be encoded counts as empty.
     serde_json::to_writer(&mut counted, value).ok();
     counted.0
 }
@@ -202,25 +202,25 @@ impl io::Write for Counted {
     }
 }
 
-/// Where in the session a frame belongs: the same for many that follow each other.
+/// What a frame belongs to. Consecutive frames usually share it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct FrameScope {
     /// The session, which clients call a context.
     pub(crate) context: Arc<str>,
     pub(crate) task: Arc<str>,
-    /// The turn it belongs to: the prompt that began it, or the agent's own name for it.
+    /// The prompt that began the turn, or the agent's own name for the turn.
     pub(crate) turn: Option<Arc<str>>,
-    /// Where the task stands.
+    /// State of the task.
     pub(crate) state: TaskState,
     pub(crate) model: Option<Arc<str>>,
-    /// What the user's account is worth to the agent's maker, where the agent told.
+    /// Subscription tier of the user's account, if the agent reports it.
     pub(crate) tier: Option<Arc<str>>,
-    /// What text that is said here looks like, in each form; nothing where it has to be written piece by piece.
-    moulds: [OnceLock<Option<Mould>>; FORMS],
+    /// Templates for text, one for each form; `None` where text must be encoded as a whole.
+    templates: [OnceLock<Option<TextTemplate>>; FORMS],
 }
 
-impl Place {
-    /// Where a session begins.
+impl FrameScope {
+    /// Scope of the first frame of a session.
     pub(super) fn first(session: &str) -> Self {
         Self {
             context: session.into(),
@@ -229,21 +229,21 @@ impl Place {
             state: TaskState::Submitted,
             model: None,
             tier: None,
-            moulds: Default::default(),
+            templates: Default::default(),
         }
     }
 
-    /// To be changed: those who are at the place as it was stay there.
-    pub(super) fn leave(place: &mut Arc<Self>) -> &mut Self {
-        let place = Arc::make_mut(place);
-        place.moulds = Default::default();
-        place
+    /// For a change: frames that were made before keep the scope they have.
+    pub(super) fn make_mut(scope: &mut Arc<Self>) -> &mut Self {
+        let scope = Arc::make_mut(scope);
+        scope.templates = Default::default();
+        scope
     }
 }
 
-impl Clone for Place {
+impl Clone for FrameScope {
     fn clone(&self) -> Self {
-        let Self { context, task, turn, state, model, tier, moulds: _ } = self;
+        let Self { context, task, turn, state, model, tier, templates: _ } = self;
         Self {
             context: context.clone(),
             task: task.clone(),
@@ -251,7 +251,7 @@ impl Clone for Place {
             state: *state,
             model: model.clone(),
             tier: tier.clone(),
-            moulds: Default::default(),
+            templates: Default::default(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What was said in a task, from the log: of a session that is live as of one that is only kept.
+//! Messages of a task, read from the log of a live or a stored session.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,50 +13,50 @@ use super::frame::{Body, Frame, ToolView};
 use super::project::{Projector, RETRACTED};
 use super::{encode, name};
 
-/// How many messages are shown if a client does not say.
+/// Default and maximum number of messages.
 const MESSAGES: usize = 1000;
-/// How far back is looked for them.
+/// Maximum number of events to search for them.
 const EVENTS: usize = 50_000;
-/// And how much of the log is taken in for them: the rest of a long task is to be had by following it from its start.
+/// And the maximum size of the log to read: clients get the rest of a long task by following it from its start.
 const BYTES: usize = 4 * 1024 * 1024;
-/// How much of the log is read at a time.
+/// Size of a page.
 const PAGE: usize = 512;
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Where a log is read.
+/// A log to read.
 #[derive(Debug, Clone)]
 pub(crate) enum Log {
     Live(Session),
     Kept { journal: Arc<dyn Journal>, session: SessionId },
 }
 
-/// A stretch of a log: all that belongs to one task.
+/// The part of a log that belongs to one task.
 #[derive(Debug, Clone)]
-pub(crate) struct Stretch {
+pub(crate) struct TaskRange {
     pub(crate) log: Log,
     pub(crate) task: Arc<str>,
-    /// The first event of it, and the last; nothing while it goes on.
+    /// Its first event, and its last; `None` while the task runs.
     pub(crate) first: u64,
     pub(crate) last: Option<u64>,
-    /// Whether nothing runs any more, even if the log stops in the middle of a turn: its process was killed.
+    /// Whether the task ended although the log stops within a turn: its process was killed.
     pub(crate) is_over: bool,
 }
 
-/// What was said in a task.
+/// Messages of a task, and its last state.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct TaskHistory {
     pub(crate) history: Vec<Message>,
-    /// The last thing the agent said, asked or did about what it asked.
+    /// The agent's latest text or question, or the outcome of that question.
     latest: Option<Latest>,
-    /// The calls that wait for an answer with their questions, oldest question first.
+    /// Calls with an open question, and the question as a message, oldest first.
     asking: Vec<(ToolId, Message)>,
-    /// Where it stood at the end.
-    pub(crate) end: Option<End>,
+    /// Its last state.
+    pub(crate) end: Option<LastState>,
 }
 
 #[derive(Debug)]
 enum Latest {
-    /// The message at this place of the history: not copied while more of it comes.
+    /// Index in the history: the message is not copied while more of it comes.
     Said(usize),
     Message {
         message: Box<Message>,
@@ -82,18 +82,18 @@ impl Latest {
     }
 }
 
-/// Where a task stood, since which event and when.
+/// A state of a task, and the event and time of its begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct LastState {
     pub(crate) state: TaskState,
     pub(crate) seq: u64,
     pub(crate) at: Timestamp,
 }
 
-/// Where the log says that a task stands, unless its record knows better. The record is written after the frames are
-/// shown, so it may be late; but of a session whose process was killed, the log does not say that the task ended.
-pub(crate) fn standing(recorded: TaskState, end: Option<End>, is_live: bool) -> Option<End> {
-    let runs = |end: &End| matches!(end.state, TaskState::Working | TaskState::InputRequired);
+/// The state of a task by its log, unless its record knows better. The record is written after the frames, so it may lag;
+/// but the log of a killed process does not say that the task ended.
+pub(crate) fn last_state(recorded: TaskState, end: Option<LastState>, is_live: bool) -> Option<LastState> {
+    let runs = |end: &LastState| matches!(end.state, TaskState::Working | TaskState::InputRequired);
     end.filter(|end| is_live || !(recorded.is_terminal() && runs(end)))
 }
 
@@ -114,18 +114,18 @@ impl Log {
     }
 }
 
-impl Stretch {
-    /// The last so many messages.
-    pub(crate) async fn read(&self, messages: Option<u32>, spelling: Spelling) -> Result<Told, JournalError> {
+impl TaskRange {
+    /// The last messages.
+    pub(crate) async fn read(&self, messages: Option<u32>, spelling: Spelling) -> Result<TaskHistory, JournalError> {
         let limit = messages.map_or(MESSAGES, |limit| usize::try_from(limit).unwrap_or(MESSAGES).min(MESSAGES));
         let entries = self.entries(limit.max(1)).await?;
         let events = entries.iter().filter_map(Entry::event);
-        let mut told = Told::of(self.log.session().as_str(), events, &self.task, spelling, self.is_over);
+        let mut told = TaskHistory::of(self.log.session().as_str(), events, &self.task, spelling, self.is_over);
         told.keep_last(limit);
         Ok(told)
     }
 
-    /// The events in which so many messages are sure to be: back to as many prompts.
+    /// Enough events for so many messages: back to as many prompts.
     async fn entries(&self, messages: usize) -> Result<Vec<Entry>, JournalError> {
         let mut before = self.last.map_or(u64::MAX, |last| last.saturating_add(1));
         let mut pages: Vec<Vec<Entry>> = Vec::new();
@@ -151,8 +151,8 @@ fn is_prompt(entry: &Entry) -> bool {
         .is_some_and(|event| matches!(&event.kind, EventKind::UserMessage(message) if message.prompt_id.is_some()))
 }
 
-impl Told {
-    /// What these events of a session say of that task. If it `is_over`, calls that the log leaves open are closed.
+impl TaskHistory {
+    /// The task by these events of its session. If it `is_over`, calls that the log leaves open are closed.
     pub(super) fn of<'a>(
         session: &str,
         events: impl Iterator<Item = &'a Event>,
@@ -168,14 +168,14 @@ impl Told {
         if is_over {
             projector.abandon(&mut frames);
         }
-        let mut told = Self::default();
-        for frame in frames.iter().filter(|frame| *frame.place.task == *task) {
-            told.add(frame, spelling);
+        let mut history = Self::default();
+        for frame in frames.iter().filter(|frame| *frame.scope.task == *task) {
+            history.add(frame, spelling);
         }
-        told
+        history
     }
 
-    /// Leaves out all messages but the last so many.
+    /// Drops all messages but the last ones.
     fn keep_last(&mut self, limit: usize) {
         let latest = self.latest.take().and_then(|latest| latest.message(&self.history).cloned());
         self.latest = latest.map(|message| Latest::of(message, None));
@@ -183,7 +183,7 @@ impl Told {
         self.history.drain(..surplus);
     }
 
-    /// The task that this was said in.
+    /// The task with this history.
     pub(super) fn into_task(
         self,
         id: &str,
@@ -213,14 +213,14 @@ impl Told {
     }
 
     fn add(&mut self, frame: &Frame, spelling: Spelling) {
-        // A prompt that waits is no change of a task that lasts.
-        let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&frame.place.task);
-        if !waits && self.end.is_none_or(|end| end.state != frame.place.state) {
+        // A queued prompt does not change a lasting task.
+        let waits = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(&frame.scope.task);
+        if !waits && self.end.is_none_or(|end| end.state != frame.scope.state) {
             if self.end.is_some_and(|end| end.state.is_terminal()) {
                 // Another turn begins.
                 self.latest = None;
             }
-            self.end = Some(End { state: frame.place.state, seq: frame.cursor.seq, at: frame.at });
+            self.end = Some(LastState { state: frame.scope.state, seq: frame.cursor.seq, at: frame.at });
         }
         match &frame.body {
             Body::Text { text, .. } => {
@@ -263,23 +263,23 @@ impl Told {
         }
     }
 
-    /// Forgets what is void.
+    /// Drops retracted messages.
     fn discard(&mut self, told: &[(&'static str, Value)]) {
         let ids = told.iter().filter(|(key, _)| *key == RETRACTED).filter_map(|(_, ids)| ids.as_array()).flatten();
         let ids: HashSet<&str> = ids.filter_map(Value::as_str).collect();
-        let is_void = |message: &Message| ids.contains(message.message_id.as_str());
+        let is_retracted = |message: &Message| ids.contains(message.message_id.as_str());
         self.latest = match self.latest.take() {
-            Some(latest) if latest.message(&self.history).is_none_or(is_void) => None,
+            Some(latest) if latest.message(&self.history).is_none_or(is_retracted) => None,
             Some(Latest::Said(place)) => {
                 let before = self.history.iter().take(place);
-                Some(Latest::Said(before.filter(|message| !is_void(message)).count()))
+                Some(Latest::Said(before.filter(|message| !is_retracted(message)).count()))
             }
             other => other,
         };
-        self.history.retain(|message| !is_void(message));
+        self.history.retain(|message| !is_retracted(message));
     }
 
-    /// A piece of a message comes after the pieces before it.
+    /// Appends a piece to its message.
     fn say(&mut self, message: Message, text: &str) {
         let is_same = |last: &&mut Message| last.message_id == message.message_id && last.role == message.role;
         let goes_on = self.history.last_mut().filter(is_same);
@@ -317,7 +317,7 @@ mod tests {
     fn a_long_answer_in_many_pieces_is_read_in_linear_time() {
         const PIECES: usize = 200_000;
         let pieces = frames((0..PIECES).map(|_| piece("a", &"x".repeat(40))));
-        let mut told = Told::default();
+        let mut told = TaskHistory::default();
         pieces.iter().for_each(|frame| told.add(frame, Spelling::Specified));
         told.keep_last(0);
         let task = told.into_task("task", &"session".into(), TaskState::Completed, None, Spelling::Specified);
@@ -329,7 +329,7 @@ mod tests {
     fn retracted_text_is_not_in_the_history() {
         let retracted = EventKind::TextRetracted(TextRetraction::interrupted(vec!["b".into()]));
         let frames = frames([piece("a", "first"), piece("b", "sec"), retracted, piece("c", "second")]);
-        let mut told = Told::default();
+        let mut told = TaskHistory::default();
         frames.iter().for_each(|frame| told.add(frame, Spelling::Specified));
         let ids: Vec<&str> = told.history.iter().map(|message| message.message_id.as_str()).collect();
         let latest = told.latest.as_ref().and_then(|latest| latest.message(&told.history)).unwrap();

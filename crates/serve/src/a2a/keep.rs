@@ -11,7 +11,7 @@ use multitap_event::{SessionId, Timestamp};
 use multitap_hub::{Journal, Session, TaskRecord};
 
 use super::coders::Coders;
-use super::frame::{Body, Frame, Place};
+use super::frame::{Body, Frame, FrameScope};
 use super::name;
 use super::stage::{Now, Stage};
 
@@ -64,7 +64,7 @@ impl TaskKeeper {
     }
 
     fn apply(&mut self, frame: &Frame) {
-        let Place { task, state, .. } = &*frame.place;
+        let FrameScope { task, state, .. } = &*frame.scope;
         // A queued prompt does not change the task that runs.
         let is_queued = matches!(frame.body, Body::Prompted { queued: true, .. }) && !name::is_own_task(task);
         if !is_queued {

@@ -1,5 +1,4 @@
-//! Frames made anew from a log, a part of it at a time: of a live session for those who are behind, and of one that is
-//! only kept.
+//! Frames regenerated from a log, a page at a time: for lagging clients of a live session, and for stored sessions.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use super::frame::Frame;
 use super::history::Log;
 use super::project::Projector;
 
-/// How much of the log is read at a time.
+/// Size of a page.
 const AT_A_TIME: Part = Part { edge: Edge::After(0), limit: 256, bytes: 512 * 1024 };
 
 /// Attempts to read a log before a stream gives up on it.
@@ -53,18 +52,18 @@ impl From<&MissingFrames> for Error {
 pub(crate) struct Past {
     log: Log,
     projector: Projector,
-    /// The last event that was read, whether this version knows it or not.
+    /// The last event that was read, known to this version or not.
     read: u64,
     ready: VecDeque<Frame>,
 }
 
 impl Past {
-    /// From where the projector stands.
+    /// From the state of the projector on.
     pub(super) fn new(log: Log, projector: Projector) -> Self {
         Self { log, read: projector.seq(), projector, ready: VecDeque::new() }
     }
 
-    /// The next frame after that one; none once the log has no more. Cancel safe, and what was read is not read again.
+    /// The next frame after that one; `None` at the end of the log. Cancel safe, and no page is read twice.
     pub(super) async fn next(&mut self, after: Cursor) -> Result<Option<Frame>, MissingFrames> {
         self.look(after).await?;
         Ok(self.ready.pop_front())
@@ -75,7 +74,7 @@ impl Past {
         self.read
     }
 
-    /// The same, if it is at hand.
+    /// The same, if it is in memory.
     pub(super) fn try_next(&mut self, after: Cursor) -> Option<Frame> {
         self.skip(after);
         self.ready.pop_front()
@@ -120,7 +119,7 @@ impl Past {
         Ok(true)
     }
 
-    /// The next part of the log. One that cannot be read now is asked again before it is given up.
+    /// The next page of the log. Reading is retried before it fails.
     async fn page(&self) -> Result<Vec<Entry>, WhyMissing> {
         let part = Part { edge: Edge::After(self.read), ..AT_A_TIME };
         let mut attempt = 1;

@@ -1,9 +1,8 @@
 //! Events to frames.
 //!
-//! Pure, and led by the log alone, so that a client that comes back gets the same frames under the same cursors, also
-//! after a restart. What depends on time (live output is shown now and then, a call that is not asked about begins
-//! after a moment) goes by the times that stand in the log; the stage calls [`Projector::tick`] when such a time comes
-//! and nothing happened. Must not come in: channels, clocks, wire shapes.
+//! Pure: only the log counts, so that a returning client gets the same frames under the same cursors, also after a
+//! restart. What depends on time (live output is throttled, a call without a question begins after a moment) follows the
+//! timestamps in the log; the stage calls [`Projector::tick`] when such a time comes without an event. Must not come in: channels, clocks, wire shapes.
 
 #![warn(clippy::wildcard_enum_match_arm)]
 
@@ -24,40 +23,40 @@ use serde_json::{Value, json};
 use self::kind::{asked_about, end_state, is_quiet, mode_word, more, news, waiting};
 use self::tool::Tools;
 use super::cursor::Cursor;
-use super::frame::{Body, Ends, Frame, Place, StateChange};
+use super::frame::{Body, Ends, Frame, FrameScope, StateChange};
 use super::name;
 
-/// How many prompts may wait; no more are remembered.
+/// Maximum number of queued prompts to remember.
 const QUEUE: usize = 64;
 
 /// Under our key: the messages whose text was retracted.
 pub(super) const RETRACTED: &str = "discardedMessageIds";
 
-/// More frames than one event makes: where a session is joined in its middle, it is not known how many were made.
+/// Upper bound on frames per event, used as the sub-index when joining mid-session.
 const AMID: u32 = 1 << 16;
 
-/// What a session is to A2A clients, and the frames that its next event makes.
+/// What A2A clients know of a session; makes frames of its next events.
 #[derive(Debug, Clone)]
 pub(crate) struct Projector {
-    /// The last event that was taken in.
+    /// The last event that was applied.
     seq: u64,
     /// The last frame that was made.
     last: Cursor,
-    /// Where the frames that come belong.
-    place: Arc<Place>,
+    /// Scope of the next frames.
+    scope: Arc<FrameScope>,
     /// The prompt whose turn has not ended.
     in_flight: Option<PromptId>,
     /// Whether the last prompt was a task of its own.
     has_own_tasks: bool,
-    /// Prompts that clients were told of while they waited.
+    /// Queued prompts that clients have seen.
     queued: BTreeSet<PromptId>,
-    /// The folder of a session that has just begun: its first state says so.
+    /// Folder of a session that has just started: reported with its first state.
     folder: Option<String>,
     thought: Option<Thought>,
     tools: Tools,
 }
 
-/// A thought that is not yet whole.
+/// An incomplete thought.
 #[derive(Debug, Clone)]
 struct Thought {
     cursor: Cursor,
@@ -73,7 +72,7 @@ impl Projector {
         Self {
             seq: 0,
             last: Cursor::default(),
-            place: Arc::new(Place::first(session)),
+            scope: Arc::new(FrameScope::first(session)),
             in_flight: None,
             has_own_tasks: false,
             queued: BTreeSet::new(),
@@ -83,12 +82,12 @@ impl Projector {
         }
     }
 
-    /// In the middle of a session, from what it is now.
+    /// Joins a session in its middle, from its current state.
     pub(crate) fn amid(session: &str, state: &State) -> Self {
         let mut projector = Self::new(session);
         projector.seq = state.seq;
         projector.last = Cursor::new(state.seq, AMID);
-        projector.here_on().model = state.model.as_deref().map(Into::into);
+        projector.scope_mut().model = state.model.as_deref().map(Into::into);
         projector.in_flight.clone_from(&state.in_flight);
         projector.queued = state.queue.iter().filter_map(|queued| queued.prompt.prompt_id.clone()).collect();
         projector.tools = Tools::amid(state);
@@ -98,7 +97,7 @@ impl Projector {
             (None, None) => {}
         }
         let is_asking = projector.tools.is_asking();
-        projector.here_on().state = match state.last_turn {
+        projector.scope_mut().state = match state.last_turn {
             _ if is_asking => TaskState::InputRequired,
             _ if state.is_busy() => TaskState::Working,
             Some(status) => end_state(status),
@@ -118,7 +117,7 @@ impl Projector {
 
     /// The task of the running turn, or of the last.
     pub(crate) fn task(&self) -> &Arc<str> {
-        &self.place.task
+        &self.scope.task
     }
 
     /// Whether the last prompt was a task of its own.
@@ -127,24 +126,24 @@ impl Projector {
     }
 
     pub(crate) fn turn(&self) -> Option<&Arc<str>> {
-        self.place.turn.as_ref()
+        self.scope.turn.as_ref()
     }
 
     pub(crate) fn state(&self) -> TaskState {
-        self.place.state
+        self.scope.state
     }
 
-    /// Whether nothing is under way: a good place to go on from.
+    /// Whether the session is idle: a good point to resume from.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.place.turn.is_none() && self.thought.is_none()
+        self.scope.turn.is_none() && self.thought.is_none()
     }
 
-    /// Whether nothing is half shown: amid a turn as well a place to go on from, of which there is little to remember.
+    /// Whether nothing is shown in part: a point to resume from within a turn that needs little memory.
     pub(crate) fn is_clear(&self) -> bool {
         self.thought.is_none() && self.tools.is_clear()
     }
 
-    /// Lets go of what makes no frames any more. Those that come are the same with it and without.
+    /// Drops what makes no more frames.
     pub(crate) fn forget(&mut self) {
         self.tools.forget();
     }
@@ -154,32 +153,32 @@ impl Projector {
         self.tools.due()
     }
 
-    /// Shows what is due by now.
+    /// Makes the frames that are due by now.
     pub(crate) fn tick(&mut self, now: Timestamp, out: &mut Vec<Frame>) {
         for due in self.tools.take_due(now) {
-            let cursor = due.cursor.unwrap_or_else(|| self.here());
+            let cursor = due.cursor.unwrap_or_else(|| self.next_cursor());
             self.emit(cursor, due.at.unwrap_or(now), Body::Tool(due.view), out);
         }
     }
 
-    /// Closes the calls that a log leaves open whose process is gone.
+    /// Closes the calls that the log of a dead process leaves open.
     pub(crate) fn abandon(&mut self, out: &mut Vec<Frame>) {
         for (at, view) in self.tools.abandon() {
-            self.emit(self.here(), at, Body::Tool(view), out);
+            self.emit(self.next_cursor(), at, Body::Tool(view), out);
         }
     }
 
-    /// Says where the task stands, for those who could not hear how it came there.
+    /// Reports the state of the task to clients that missed how it came about.
     pub(crate) fn tell_state(&mut self, at: Timestamp, out: &mut Vec<Frame>) {
         self.emit(self.last, at, Body::State(StateChange::default()), out);
     }
 
-    /// Takes in the next event.
+    /// Applies the next event.
     pub(crate) fn apply(&mut self, event: &Event, out: &mut Vec<Frame>) {
         self.tick(event.timestamp, out);
         let (seq, at) = (event.seq, event.timestamp);
         self.seq = seq;
-        // What waits to be shown comes first, but for events that show nothing themselves.
+        // Pending frames come first, except before events that make none.
         if !is_quiet(&event.kind) {
             self.think(out);
             self.show_calls(asked_about(&event.kind), out);
@@ -202,7 +201,7 @@ impl Projector {
                     None => self.enter_unprompted(turn_id.as_str()),
                 }
                 let is_asking = self.tools.is_asking();
-                self.here_on().state = if is_asking { TaskState::InputRequired } else { TaskState::Working };
+                self.scope_mut().state = if is_asking { TaskState::InputRequired } else { TaskState::Working };
                 let change = self.folder.take().map(|folder| more("workspacePath", folder.into())).unwrap_or_default();
                 self.emit(first, at, Body::State(change), out);
             }
@@ -215,7 +214,7 @@ impl Projector {
             }
             EventKind::ToolCompleted(done) => {
                 let views = self.tools.completed(done);
-                // Some agents tell only afterwards that they no longer ask.
+                // Some agents withdraw the question only afterwards.
                 self.answered();
                 for (part, view) in views {
                     self.emit(Cursor::new(event.seq, part), at, Body::Tool(view), out);
@@ -223,7 +222,7 @@ impl Projector {
             }
             EventKind::PermissionAsked(question) => {
                 let view = self.tools.asked(question);
-                self.here_on().state = TaskState::InputRequired;
+                self.scope_mut().state = TaskState::InputRequired;
                 self.emit(first, at, Body::Tool(view), out);
                 let told = self.emit(Cursor::new(event.seq, 1), at, Body::State(StateChange::default()), out);
                 told.question = Some(question.question_id.clone());
@@ -249,7 +248,7 @@ impl Projector {
                 self.emit(first, at, Body::State(more("mode", mode)), out);
             }
             EventKind::ModelChanged { model, .. } => {
-                self.here_on().model = Some(model.as_str().into());
+                self.scope_mut().model = Some(model.as_str().into());
                 self.emit(first, at, Body::State(StateChange::default()), out);
             }
             EventKind::Reasoning(piece) => self.reasoned(piece, first, at, out),
@@ -271,7 +270,7 @@ impl Projector {
             }
             EventKind::Capabilities(capabilities) => {
                 if let Some(model) = &capabilities.model {
-                    self.here_on().model = Some(model.as_str().into());
+                    self.scope_mut().model = Some(model.as_str().into());
                 }
             }
             EventKind::NativeSessionChanged { .. }
@@ -292,7 +291,7 @@ impl Projector {
         let config = start.config.as_ref();
         let model = config.and_then(|config| config.model.as_deref());
         if let Some(model) = model {
-            self.here_on().model = Some(model.into());
+            self.scope_mut().model = Some(model.into());
         }
         self.folder = config.and_then(|config| config.working_directory.clone());
     }
@@ -302,7 +301,7 @@ impl Projector {
         if note.subtype == SystemSubtype::ACCOUNT {
             let tier = ["tier", "subscriptionType", "planType", "plan"].into_iter().find_map(text);
             if tier.is_some() {
-                self.here_on().tier = tier;
+                self.scope_mut().tier = tier;
             }
         }
     }
@@ -316,10 +315,10 @@ impl Projector {
         self.in_flight = Some(id.clone());
         self.tools.clear();
         let was_queued = self.queued.remove(id);
-        // No frame says that a queued prompt of a lasting task was handed over: its state changes with the turn's start.
-        // While a question is open, it says so.
+        // No frame reports the start of a queued prompt of a lasting task: the state changes when the turn starts.
+        // While a question is open, the state stays input-required.
         if name::is_own_task(id.as_str()) || !(was_queued || self.tools.is_asking()) {
-            self.here_on().state = TaskState::Submitted;
+            self.scope_mut().state = TaskState::Submitted;
         }
         if !was_queued {
             self.tell_prompt(message, false, cursor, at, out);
@@ -329,12 +328,12 @@ impl Projector {
     fn tell_prompt(&mut self, message: &UserMessage, queued: bool, at: Cursor, when: Timestamp, out: &mut Vec<Frame>) {
         let body = Body::Prompted { message: message.clone(), queued };
         let turn = message.prompt_id.as_ref().map_or("", PromptId::as_str);
-        let (task, turn) = (name::task_of(&self.place.context, turn), Some(turn.into()));
+        let (task, turn) = (name::task_of(&self.scope.context, turn), Some(turn.into()));
         let is_asking = self.tools.is_asking();
-        let place = Place::leave(&mut self.emit(at, when, body, out).place);
-        (place.task, place.turn) = (task, turn);
+        let scope = FrameScope::make_mut(&mut self.emit(at, when, body, out).scope);
+        (scope.task, scope.turn) = (task, turn);
         if queued || !is_asking {
-            place.state = TaskState::Submitted;
+            scope.state = TaskState::Submitted;
         }
         if queued && self.queued.len() < QUEUE {
             self.queued.extend(message.prompt_id.clone());
@@ -343,13 +342,13 @@ impl Projector {
 
     fn withdrawn(&mut self, prompt: &PromptId, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         self.queued.remove(prompt);
-        let (task, own) = (name::task_of(&self.place.context, prompt.as_str()), name::is_own_task(prompt.as_str()));
+        let (task, own) = (name::task_of(&self.scope.context, prompt.as_str()), name::is_own_task(prompt.as_str()));
         let frame = self.emit(cursor, at, Body::State(more("withdrawnPromptId", prompt.as_str().into())), out);
         frame.ends = Some(Ends::Turn);
-        let place = Place::leave(&mut frame.place);
-        (place.task, place.turn) = (task, Some(prompt.as_str().into()));
+        let scope = FrameScope::make_mut(&mut frame.scope);
+        (scope.task, scope.turn) = (task, Some(prompt.as_str().into()));
         if own {
-            place.state = TaskState::Canceled;
+            scope.state = TaskState::Canceled;
         }
     }
 
@@ -360,7 +359,7 @@ impl Projector {
         self.emit(cursor, at, Body::Text { message_id, text: chunk.content.clone(), by_user, parent }, out);
     }
 
-    /// A thought is shown when it is whole.
+    /// A thought is shown when it is complete.
     fn reasoned(&mut self, piece: &Reasoning, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         let goes_on = self.thought.as_ref().is_some_and(|thought| {
             thought.message == piece.message_id && thought.parent == piece.parent_tool_id && piece.is_partial
@@ -378,16 +377,16 @@ impl Projector {
         }
     }
 
-    /// Shows the thought that was being thought.
+    /// Shows the pending thought.
     fn think(&mut self, out: &mut Vec<Frame>) {
         let Some(thought) = self.thought.take().filter(|thought| !thought.text.trim().is_empty()) else { return };
-        // The words that follow may be of the same message to the agent; to clients they are another.
+        // For the agent the text that follows may belong to the same message; for clients it is another.
         let message_id = self.message_id(None, thought.cursor);
         let parent = thought.parent.map(|tool| tool.as_str().into());
         self.emit(thought.cursor, thought.at, Body::Thought { message_id, text: thought.text, parent }, out);
     }
 
-    /// Shows the calls that nobody has seen yet, but the one that is asked about now: that is shown with its question.
+    /// Shows the pending calls, except the one that is asked about now, which is shown with its question.
     fn show_calls(&mut self, asked: Option<&ToolId>, out: &mut Vec<Frame>) {
         for (cursor, at, view) in self.tools.take_pending(asked) {
             self.emit(cursor, at, Body::Tool(view), out);
@@ -395,8 +394,8 @@ impl Projector {
     }
 
     fn answered(&mut self) {
-        if self.place.state == TaskState::InputRequired && !self.tools.is_asking() {
-            self.here_on().state = TaskState::Working;
+        if self.scope.state == TaskState::InputRequired && !self.tools.is_asking() {
+            self.scope_mut().state = TaskState::Working;
         }
     }
 
@@ -406,38 +405,38 @@ impl Projector {
             return;
         }
         self.close_questions(cursor, at, out);
-        self.here_on().state = end_state(end.status);
+        self.scope_mut().state = end_state(end.status);
         let mut change = StateChange { error: end.error.clone(), usage: end.usage, ..StateChange::default() };
         change.message = end.error.clone();
         change.more.extend(end.cost_usd.map(|cost| ("costUsd", json!(cost))));
         change.more.extend(end.structured_output.clone().map(|output| ("structuredOutput", output)));
         self.emit(cursor, at, Body::State(change), out).ends = Some(Ends::Turn);
         self.in_flight = None;
-        self.here_on().turn = None;
+        self.scope_mut().turn = None;
     }
 
     fn ended(&mut self, end: &SessionEnd, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         let Some(error) = &end.error else { return };
         self.close_questions(cursor, at, out);
-        if !self.place.state.is_terminal() {
-            self.here_on().state = TaskState::Failed;
+        if !self.scope.state.is_terminal() {
+            self.scope_mut().state = TaskState::Failed;
         }
         let change = StateChange { error: Some(error.clone()), ..StateChange::default() };
         self.emit(cursor, at, Body::State(change), out).ends = Some(Ends::Turn);
         self.in_flight = None;
-        self.here_on().turn = None;
+        self.scope_mut().turn = None;
     }
 
     fn went_wrong(&mut self, error: &AgentError, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         let change = match error.severity {
             Severity::Error => StateChange { error: Some(error.message.clone()), ..StateChange::default() },
-            // Nothing ends because of it, and nobody should think so.
+            // A warning ends nothing.
             Severity::Warning => more("warning", error.message.as_str().into()),
         };
         self.emit(cursor, at, Body::State(change), out);
     }
 
-    /// Nobody can answer any more what a turn that is over asked.
+    /// Questions end with their turn.
     fn close_questions(&mut self, cursor: Cursor, at: Timestamp, out: &mut Vec<Frame>) {
         for view in self.tools.close_questions() {
             self.emit(cursor, at, Body::Tool(view), out);
@@ -447,38 +446,38 @@ impl Projector {
     /// Enters the turn of a prompt, which may be a task of its own.
     fn enter(&mut self, prompt: &str) {
         self.has_own_tasks = name::is_own_task(prompt);
-        let place = self.here_on();
-        place.task = name::task_of(&place.context, prompt);
-        place.turn = Some(prompt.into());
+        let scope = self.scope_mut();
+        scope.task = name::task_of(&scope.context, prompt);
+        scope.turn = Some(prompt.into());
     }
 
-    /// Enters a turn that the agent began. The agent chose its name, which names no task.
+    /// Enters a turn that the agent began. Its name is the agent's, and no task's.
     fn enter_unprompted(&mut self, turn: &str) {
-        let place = self.here_on();
-        place.task = name::lasting(&place.context).into();
-        place.turn = Some(turn.into());
+        let scope = self.scope_mut();
+        scope.task = name::lasting(&scope.context).into();
+        scope.turn = Some(turn.into());
     }
 
-    /// The next place that no event has taken.
-    fn here(&self) -> Cursor {
+    /// The next free cursor.
+    fn next_cursor(&self) -> Cursor {
         let part = if self.last.seq == self.seq { self.last.part.saturating_add(1) } else { 0 };
         Cursor::new(self.seq, part)
     }
 
-    /// The place as it will be for the frames that come.
-    fn here_on(&mut self) -> &mut Place {
-        Place::leave(&mut self.place)
+    /// Scope of the next frames, for a change.
+    fn scope_mut(&mut self) -> &mut FrameScope {
+        FrameScope::make_mut(&mut self.scope)
     }
 
     fn message_id(&self, given: Option<&MessageId>, cursor: Cursor) -> MessageId {
-        given.cloned().unwrap_or_else(|| format!("{}-{cursor}", self.place.context).into())
+        given.cloned().unwrap_or_else(|| format!("{}-{cursor}", self.scope.context).into())
     }
 
     fn emit<'a>(&mut self, cursor: Cursor, at: Timestamp, body: Body, out: &'a mut Vec<Frame>) -> &'a mut Frame {
-        // What was due while it waited to be shown may have been told meanwhile.
+        // A frame that was due earlier may have taken a later cursor.
         let next = Cursor::new(self.last.seq, self.last.part + 1);
         self.last = if cursor > self.last { cursor } else { next };
-        let mut frame = Frame::new(self.last, at, self.place.clone(), body);
+        let mut frame = Frame::new(self.last, at, self.scope.clone(), body);
         frame.question = self.tools.question_of(&frame.body);
         out.push(frame);
         let last = out.len() - 1;

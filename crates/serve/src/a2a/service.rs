@@ -26,8 +26,8 @@ use super::cursor::Cursor;
 use super::follow::{Follow, Step};
 use super::frame::{Form, Frame};
 use super::keep::TaskKeeper;
-use super::mend;
 use super::past::{MissingFrames, Past};
+use super::repair;
 use super::stage::{Reader, Stage};
 use super::stages::Stages;
 use crate::error;
@@ -79,7 +79,7 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 pub(crate) enum Frames {
     Live(Reader),
-    /// Of a session that is only kept: it has no more than its log.
+    /// Of a stored session: it has only its log.
     Kept {
         past: Past,
         after: Cursor,
@@ -184,18 +184,18 @@ impl Stream {
     }
 }
 
-/// The door's state: the sessions that are on show.
+/// The state of the A2A door.
 #[derive(Debug)]
 pub(crate) struct Service {
     stages: Stages,
-    /// Tasks of a client's own session that showed the shipped spelling.
+    /// Sessions whose clients use the shipped spelling.
     coders: Arc<Coders>,
     /// The commands of the agent that a session would have now.
     listed: Listed,
-    /// What was not granted to sessions that nobody has prompted since.
+    /// What was not granted, by session, until its next prompt.
     notices: Notices,
-    /// Tasks that an earlier process left unfinished were seen to.
-    mended: OnceCell<()>,
+    /// Whether the tasks that earlier processes left unfinished were repaired.
+    repaired: OnceCell<()>,
 }
 
 impl Service {
@@ -205,23 +205,23 @@ impl Service {
             coders: Arc::default(),
             listed: Listed::default(),
             notices: Notices::default(),
-            mended: OnceCell::new(),
+            repaired: OnceCell::new(),
         }
     }
 
-    /// Before kept tasks are looked at: those of earlier processes stand as they should.
-    async fn mend(&self, door: &Shared) {
-        self.mended.get_or_init(|| mend::mend(door.host().journal())).await;
+    /// Repairs the tasks of earlier processes, before any are read.
+    async fn repair_tasks(&self, door: &Shared) {
+        self.repaired.get_or_init(|| repair::repair_tasks(door.host().journal())).await;
     }
 
-    /// The frames of a session, from now on made for everybody.
+    /// The frames of a session, made for all its clients from now on.
     pub(crate) async fn stage(&self, door: &Shared, session: &Session) -> Result<Arc<Stage>, Error> {
         let keep_tasks = |stage| TaskKeeper::new(stage, door.host().journal(), self.coders.clone()).run();
         let stage = self.stages.get(session, keep_tasks, door.tasks(), door.stop()).await;
         stage.map_err(|error| error::from_refusal(&error))
     }
 
-    /// How frames of that session are spelled for this call.
+    /// Form of that session's frames for this call.
     fn form(&self, door: &Shared, call: &Call, session: &SessionId) -> Form {
         let is_shared = door.host().shared().is_some();
         let shown = !is_shared && self.coders.has(session);
@@ -229,10 +229,10 @@ impl Service {
     }
 }
 
-/// A client that counts on being called would wait in vain.
+/// A client that relies on push notifications would wait in vain.
 fn no_push() -> Error {
     Error::new(
         ErrorKind::PushNotSupported,
-        "this agent calls nobody back: subscribe to the task, and come back with Last-Event-ID after a break",
+        "push notifications are not supported: subscribe to the task, and resume with Last-Event-ID",
     )
 }

@@ -16,7 +16,7 @@ use multitap_event::ClientId;
 use multitap_hub::{Feed, FeedEnd, Join, JoinFrom, Session};
 
 use self::switch::Route;
-use self::track::{Came, Over, Tracks};
+use self::track::{Over, TrackEvent, Tracks};
 use super::cursor::Cursor;
 use super::frame::Form;
 use super::name;
@@ -144,9 +144,9 @@ impl Connection {
                 incoming = peer.next() => if let Some(why) = self.act(peer, incoming?).await? {
                     return Ok(why);
                 },
-                came = self.tracks.next() => match came {
-                    Came::Frame(at) => self.carry(peer, at).await?,
-                    Came::Over(over) => {
+                event = self.tracks.next() => match event {
+                    TrackEvent::Frame(at) => self.carry(peer, at).await?,
+                    TrackEvent::Over(over) => {
                         if let Some(why) = self.over(peer, over).await? {
                             return Ok(why);
                         }
@@ -279,7 +279,7 @@ impl Connection {
             What::Prepared(Err(error)) => Err(error),
             What::Begun(stage, begun) => {
                 if let Some(track) = self.tracks.find(&stage) {
-                    track.go_on();
+                    track.unblock();
                     if let Ok(Begun::Stream { after, .. }) = &begun {
                         track.switch.open(&id, *after);
                     } else {

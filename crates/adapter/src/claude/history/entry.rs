@@ -17,7 +17,7 @@ use crate::claude::decode::note;
 use crate::claude::message::user_message;
 use crate::claude::wire::{Assistant, Block, User};
 use crate::codec::{Codec as _, End, Step};
-use crate::history::{Entries, StoredSession, Told};
+use crate::history::{Entries, EntryEvents, StoredSession};
 use crate::line::unrecognized;
 use crate::words::one_line;
 
@@ -37,7 +37,7 @@ const SILENT: [&str; 12] = [
     "content-replacement",
 ];
 
-/// Attachments that tell the model where it is and what it can do.
+/// Attachments that inform the model where it is and what it can do.
 const SURROUNDINGS: [&str; 12] = [
     "environment",
     "model",
@@ -53,7 +53,7 @@ const SURROUNDINGS: [&str; 12] = [
     "mcp_instructions_delta",
 ];
 
-/// What every entry has, and tells nothing.
+/// What every entry has, and reports nothing.
 const FRAME: [&str; 14] = [
     "parentUuid",
     "logicalParentUuid",
@@ -139,13 +139,13 @@ impl Stored {
         self.codec.assistant(Assistant { parent_tool_use_id: parent, ..read }, at, out);
     }
 
-    fn user(&mut self, line: &str, entry: &Entry, parent: Option<String>, at: Timestamp, told: &mut Told) {
+    fn user(&mut self, line: &str, entry: &Entry, parent: Option<String>, at: Timestamp, emitted: &mut EntryEvents) {
         let mut out = Step::default();
         let read: User = match serde_json::from_str(line) {
             Ok(read) => read,
             Err(error) => {
                 out.events.push(unrecognized(line, error.to_string()));
-                return told.own(at, out);
+                return emitted.own(at, out);
             }
         };
         let results = read.message.content.iter().filter_map(|block| block.tool_use_id.clone()).collect::<Vec<_>>();
@@ -157,7 +157,7 @@ impl Stored {
         if parent.is_some() || !results.is_empty() {
             if parent.is_none() {
                 self.begin_turn(at, &mut out);
-                self.turn.at_rest = false;
+                self.turn.is_idle = false;
             }
             if let (Some(launched), [call]) = (&entry.tool_use_result, results.as_slice())
                 && launched.is_async
@@ -172,7 +172,7 @@ impl Stored {
             out.events.push(note("compactSummary", Some("what was said before, in short".to_owned()), data));
         } else if let Some(origin) = entry.origin.as_ref().filter(|origin| !origin.is_user()) {
             // Work in the background reports, and a turn of its own begins.
-            self.next_turn(at, told, &mut out);
+            self.next_turn(at, emitted, &mut out);
             self.turn.origin = Some(origin.kind.clone());
             let text = entry.text();
             if let Some(task) = inside(text.trim(), "task-id") {
@@ -182,13 +182,13 @@ impl Stored {
             let data = Map::from_iter([("content".to_owned(), text.into())]);
             out.events.push(note(&origin.kind, Some(summary), data));
         } else if !entry.is_meta {
-            self.typed(entry, &read.message.content, at, told, &mut out);
+            self.typed(entry, &read.message.content, at, emitted, &mut out);
         }
-        told.own(at, out);
+        emitted.own(at, out);
     }
 
     /// The user typed something.
-    fn typed(&mut self, entry: &Entry, blocks: &[Block], at: Timestamp, told: &mut Told, out: &mut Step) {
+    fn typed(&mut self, entry: &Entry, blocks: &[Block], at: Timestamp, emitted: &mut EntryEvents, out: &mut Step) {
         match typed(&entry.text()) {
             Typed::Stopped => {
                 self.turn.stopped = self.codec.emit.turns.is_open();
@@ -205,7 +205,7 @@ impl Stored {
                     let message = "the conversation goes on from an earlier message".to_owned();
                     out.events.push(note("rewound", Some(message), data));
                 }
-                self.next_turn(at, told, out);
+                self.next_turn(at, emitted, out);
                 self.codec.session.mode_is(entry.permission_mode.clone(), out);
                 if let Some(EventKind::UserMessage(mut message)) = user_message(blocks, entry.uuid.clone()) {
                     if let Typed::Prompt(text) = typed {
@@ -220,7 +220,7 @@ impl Stored {
     /// What a command printed is the answer to it.
     fn printed(&mut self, text: String, at: Timestamp, out: &mut Step) {
         self.begin_turn(at, out);
-        self.turn.at_rest = true;
+        self.turn.is_idle = true;
         if text.is_empty() {
             return;
         }
@@ -275,7 +275,7 @@ impl Stored {
         if attachment.kind == "queued_command" && by_user && !prompt.is_empty() {
             // It joined the turn that ran, and waits for an answer.
             self.begin_turn(at, out);
-            self.turn.at_rest = false;
+            self.turn.is_idle = false;
             out.events.extend(user_message(&[Block::text(prompt)], entry.uuid.clone()));
             return;
         }
@@ -305,17 +305,17 @@ enum Whose {
 }
 
 impl Entries for Stored {
-    fn begin(&mut self, at: Timestamp, told: &mut Told) {
+    fn begin(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
         let mut out = Step::default();
         self.codec.session.stored(&self.session, &mut out);
-        told.own(at, out);
+        emitted.own(at, out);
     }
 
-    fn entry(&mut self, line: &str, file: usize, at: Timestamp, told: &mut Told) {
+    fn entry(&mut self, line: &str, file: usize, at: Timestamp, emitted: &mut EntryEvents) {
         let mut out = Step::default();
         let entry: Entry = match serde_json::from_str(line) {
             Ok(entry) => entry,
-            Err(_) => return told.own(at, self.codec.decode(line, at)),
+            Err(_) => return emitted.own(at, self.codec.decode(line, at)),
         };
         let parent = match (self.whose(&entry, file), entry.kind.as_str()) {
             (Whose::Main, _) => None,
@@ -323,14 +323,14 @@ impl Entries for Stored {
             (Whose::Unknown, "user" | "assistant") => {
                 // Nobody is known to have begun this sub-agent.
                 out.events.push(note("sidechain", None, without_frame(line)));
-                return told.own(at, out);
+                return emitted.own(at, out);
             }
             (Whose::Unknown, _) => None,
         };
         let main = parent.is_none() && file == 0;
         match entry.kind.as_str() {
             "assistant" => self.assistant(line, &entry, parent, at, &mut out),
-            "user" if entry.message.is_some() => self.user(line, &entry, parent, at, told),
+            "user" if entry.message.is_some() => self.user(line, &entry, parent, at, emitted),
             // A line as it stands in the stream, where it begins a turn.
             "system" if entry.subtype.as_deref() == Some("init") => {
                 self.codec.session.init(serde_json::from_str(line).unwrap_or_default(), &mut out);
@@ -350,12 +350,12 @@ impl Entries for Stored {
             // The names of what Claude notes about a conversation have a hyphen; those of its stream have none.
             kind if kind.contains('-') => out.events.push(note(kind, None, without_frame(line))),
             "message" if prompt_of(&entry).is_some() => {
-                self.next_turn(at, told, &mut out);
+                self.next_turn(at, emitted, &mut out);
                 out.events.extend(user_message(&[Block::text(entry.text())], entry.uuid.clone()));
             }
             "message" | "tool_use" | "tool_result" => {
                 self.begin_turn(at, &mut out);
-                self.turn.at_rest = entry.kind == "message";
+                self.turn.is_idle = entry.kind == "message";
                 out.events.extend(self.codec.decode(line, at).events);
             }
             // Lines as they stand in the stream.
@@ -365,13 +365,13 @@ impl Entries for Stored {
             self.seen.insert(uuid.clone());
             self.last = Some(uuid);
         }
-        told.own(at, out);
+        emitted.own(at, out);
     }
 
-    fn end(&mut self, at: Timestamp, told: &mut Told) {
+    fn end(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
         if let Some((at, step)) = self.end_turn(at) {
-            told.before(at, step);
+            emitted.before(at, step);
         }
-        told.own(at, self.codec.end(End::InputEnded, at));
+        emitted.own(at, self.codec.end(End::InputEnded, at));
     }
 }

@@ -7,9 +7,9 @@ use super::wire::Entry;
 use crate::claude::turn::tokens;
 use crate::claude::wire::Block;
 use crate::codec::Step;
-use crate::history::Told;
+use crate::history::EntryEvents;
 
-/// The turn under way.
+/// The running turn.
 #[derive(Default)]
 pub(super) struct Turn {
     began: Option<Timestamp>,
@@ -21,7 +21,7 @@ pub(super) struct Turn {
     /// What was said last.
     pub(super) words: Option<String>,
     /// What the agent said or did last leaves nothing to wait for.
-    pub(super) at_rest: bool,
+    pub(super) is_idle: bool,
     pub(super) stopped: bool,
     /// What began it, if the user did not.
     pub(super) origin: Option<String>,
@@ -37,7 +37,7 @@ impl Stored {
         self.turn.at = Some(at);
     }
 
-    /// Tells the end of the turn, at the time of the last that belonged to it.
+    /// Emits the end of the turn, at the time of the last that belonged to it.
     pub(super) fn end_turn(&mut self, at: Timestamp) -> Option<(Timestamp, Step)> {
         if !self.codec.emit.turns.is_open() {
             return None;
@@ -49,7 +49,7 @@ impl Stored {
         let status = match &error {
             _ if turn.stopped => TurnStatus::Cancelled,
             Some(_) => TurnStatus::Failed,
-            None if turn.at_rest && !self.codec.emit.tools.any_of_main() => TurnStatus::Completed,
+            None if turn.is_idle && !self.codec.emit.tools.any_of_main() => TurnStatus::Completed,
             None => TurnStatus::Interrupted,
         };
         let (cost_usd, total_cost_usd) = self.codec.turn.cost(self.cost.take(), None);
@@ -69,9 +69,9 @@ impl Stored {
     }
 
     /// Another turn begins; the one that runs is over.
-    pub(super) fn next_turn(&mut self, at: Timestamp, told: &mut Told, out: &mut Step) {
+    pub(super) fn next_turn(&mut self, at: Timestamp, emitted: &mut EntryEvents, out: &mut Step) {
         if let Some((at, step)) = self.end_turn(at) {
-            told.before(at, step);
+            emitted.before(at, step);
         }
         self.begin_turn(at, out);
     }
@@ -88,11 +88,11 @@ impl Turn {
             }
             self.message = Some((id, tokens(usage)));
         }
-        self.at_rest = !entry.is_aborted_mid_stream;
+        self.is_idle = !entry.is_aborted_mid_stream;
         for block in blocks {
             match block.kind.as_str() {
                 "text" => self.words = block.text.clone().filter(|text| !text.is_empty()),
-                "tool_use" => (self.words, self.at_rest) = (None, false),
+                "tool_use" => (self.words, self.is_idle) = (None, false),
                 _ => {}
             }
         }

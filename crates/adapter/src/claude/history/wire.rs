@@ -41,7 +41,7 @@ pub(super) struct Entry {
     #[serde(deserialize_with = "soft")]
     pub(super) is_aborted_mid_stream: bool,
     #[serde(deserialize_with = "soft")]
-    pub(super) message: Option<Said>,
+    pub(super) message: Option<StoredMessage>,
     #[serde(deserialize_with = "soft")]
     pub(super) model: Option<String>,
     /// Of messages that stand on their own, as in older descriptions.
@@ -56,7 +56,7 @@ pub(super) struct Entry {
     #[serde(deserialize_with = "soft")]
     pub(super) permission_decision: Option<Decision>,
     #[serde(deserialize_with = "soft")]
-    pub(super) tool_use_result: Option<Launched>,
+    pub(super) tool_use_result: Option<StartedAgent>,
     /// Who spoke, when it was not the user.
     #[serde(deserialize_with = "soft")]
     pub(super) origin: Option<Origin>,
@@ -74,7 +74,7 @@ pub(super) struct Entry {
 /// A message, of which the model's carry more.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Said {
+pub(super) struct StoredMessage {
     #[serde(deserialize_with = "soft")]
     pub(super) id: Option<String>,
     #[serde(deserialize_with = "soft")]
@@ -118,10 +118,10 @@ pub(super) struct Decision {
     pub(super) decision: String,
 }
 
-/// What a call tells that began a sub-agent and went on without it.
+/// What a call reports that began a sub-agent and went on without it.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Launched {
+pub(super) struct StartedAgent {
     #[serde(deserialize_with = "soft")]
     pub(super) is_async: bool,
     #[serde(deserialize_with = "soft")]

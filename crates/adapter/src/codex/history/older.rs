@@ -54,7 +54,7 @@ fn is_response_item(kind: &str) -> bool {
     )
 }
 
-/// What a client asked, or an event was told.
+/// What a client asked, or an event.
 fn of_call(method: &str, written: &Fields) -> Option<Fields> {
     let params = written.fields("params");
     if method.starts_with("codex/event/") {
@@ -64,7 +64,7 @@ fn of_call(method: &str, written: &Fields) -> Option<Fields> {
     match method {
         "newConversation" | "resumeConversation" | "createThread" | "resumeThread" => {
             let mut about = params.0;
-            // Of a conversation that is taken up: its id is the same.
+            // Of a conversation that is resumed: its id is the same.
             let id = ["conversationId", "conversation_id", "threadId", "thread_id"].into_iter();
             let id = id.filter_map(|key| about.shift_remove(key)).next();
             about.extend(id.map(|id| ("id".to_owned(), id)));
@@ -89,9 +89,9 @@ fn of_call(method: &str, written: &Fields) -> Option<Fields> {
         "execCommandApproval" | "applyPatchApproval" => None,
         _ if method.contains('/') => None,
         other => {
-            let mut told = Map::from_iter([("type".to_owned(), other.into())]);
-            told.extend(params.0);
-            Some(of("event_msg", written, told))
+            let mut emitted = Map::from_iter([("type".to_owned(), other.into())]);
+            emitted.extend(params.0);
+            Some(of("event_msg", written, emitted))
         }
     }
 }
@@ -104,7 +104,7 @@ fn of_reply(written: &Fields) -> Option<Fields> {
     Some(of("session_meta", written, about))
 }
 
-/// The folder, where only what Codex said to the model tells it.
+/// The folder, where only what Codex said to the model reports it.
 pub(super) fn folder_told(entry: &Fields) -> Option<String> {
     let payload = entry.fields("payload");
     let mut parts = payload.list("content").iter().filter_map(|part| part.get("text")?.as_str());

@@ -1,7 +1,7 @@
 //! The records of one conversation to events.
 //!
 //! A message may be written again with more in it, and all of them at once when Gemini puts its history in order:
-//! what was told of a message is not told again. No record ends a turn: it is over when the user speaks again or
+//! what was emitted of a message is not emitted again. No record ends a turn: it is over when the user speaks again or
 //! nothing follows.
 
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,7 @@ use super::wire::{Record, ToolCall, text_of};
 use crate::codec::{End, Step};
 use crate::emit::{DENIED, Emitter, EndFacts, NoEnd, SessionFacts, Voice, note, report_model};
 use crate::history::file::Lines;
-use crate::history::{Entries, StoredSession, Told};
+use crate::history::{Entries, EntryEvents, StoredSession};
 use crate::line::unrecognized;
 
 /// Why a call has no end.
@@ -28,16 +28,16 @@ const NO_END: NoEnd<'_> = NoEnd { why: "the agent did not tell how this call end
 pub(crate) struct Stored {
     session: StoredSession,
     pub(super) emit: Emitter,
-    /// What was told of each message.
+    /// What was emitted of each message.
     messages: HashMap<String, Known>,
-    /// Calls whose end was told.
+    /// Calls whose end was reported.
     pub(super) ended: HashSet<String>,
     nameless: u64,
     model: Option<String>,
     pub(super) turn: Turn,
 }
 
-/// What was told of a message.
+/// What was emitted of a message.
 #[derive(Default)]
 struct Known {
     text: String,
@@ -45,7 +45,7 @@ struct Known {
     counted: bool,
 }
 
-/// The turn under way.
+/// The running turn.
 #[derive(Default)]
 pub(super) struct Turn {
     /// When the last of it was written.
@@ -53,7 +53,7 @@ pub(super) struct Turn {
     used: Option<TokenUsage>,
     pub(super) words: Option<String>,
     /// The model has answered, and nothing is waited for.
-    pub(super) at_rest: bool,
+    pub(super) is_idle: bool,
     error: Option<String>,
 }
 
@@ -78,8 +78,8 @@ impl Stored {
         self.turn.at = Some(at);
     }
 
-    /// Tells the end of the turn, at the time of the last that belonged to it.
-    fn end_turn(&mut self, told: &mut Vec<Draft>) {
+    /// Emits the end of the turn, at the time of the last that belonged to it.
+    fn end_turn(&mut self, emitted: &mut Vec<Draft>) {
         if !self.emit.turns.is_open() {
             return;
         }
@@ -90,7 +90,7 @@ impl Stored {
         self.emit.tools.close(|_| true, NO_END, Some(at), &mut out);
         let status = match &turn.error {
             Some(_) => TurnStatus::Failed,
-            None if turn.at_rest && !open => TurnStatus::Completed,
+            None if turn.is_idle && !open => TurnStatus::Completed,
             None => TurnStatus::Interrupted,
         };
         let end = TurnEnd {
@@ -101,28 +101,28 @@ impl Stored {
             ..TurnEnd::of(status)
         };
         self.emit.turns.complete(end, Some(at), &mut out);
-        told.extend(out.events.into_iter().map(|kind| Draft::new(at, kind)));
+        emitted.extend(out.events.into_iter().map(|kind| Draft::new(at, kind)));
     }
 
-    fn record(&mut self, record: &Record, at: Timestamp, told: &mut Told) {
+    fn record(&mut self, record: &Record, at: Timestamp, emitted: &mut EntryEvents) {
         for message in record.messages.iter().flatten() {
-            self.message(message, at, told);
+            self.message(message, at, emitted);
         }
         if let Some(set) = &record.set {
-            self.record(set, at, told);
+            self.record(set, at, emitted);
         }
         if let Some(id) = &record.rewind_to {
-            self.end_turn(&mut told.before);
+            self.end_turn(&mut emitted.before);
             let data = Map::from_iter([("messageId".to_owned(), id.as_str().into())]);
             let message = "the conversation goes on from before this message".to_owned();
-            told.own.push(Draft::new(at, note("rewound", Some(message), data)));
+            emitted.own.push(Draft::new(at, note("rewound", Some(message), data)));
         }
         if record.speaker.is_some() {
-            self.message(record, at, told);
+            self.message(record, at, emitted);
         }
     }
 
-    fn message(&mut self, message: &Record, at: Timestamp, told: &mut Told) {
+    fn message(&mut self, message: &Record, at: Timestamp, emitted: &mut EntryEvents) {
         let own = message.timestamp.as_deref().and_then(Timestamp::parse);
         // What is written again keeps its first time, but is news only now.
         let is_known = message.id.as_ref().is_some_and(|id| self.messages.contains_key(id));
@@ -133,7 +133,7 @@ impl Stored {
         });
         let mut out = Step::default();
         match message.speaker.as_deref() {
-            Some("user") => self.user(message, &id, at, told, &mut out),
+            Some("user") => self.user(message, &id, at, emitted, &mut out),
             Some("gemini" | "model" | "assistant") => self.gemini(message, &id, at, &mut out),
             Some("error") => {
                 self.messages.entry(id).or_default();
@@ -150,10 +150,10 @@ impl Stored {
             }
             _ => {}
         }
-        told.own(at, out);
+        emitted.own(at, out);
     }
 
-    fn user(&mut self, message: &Record, id: &str, at: Timestamp, told: &mut Told, out: &mut Step) {
+    fn user(&mut self, message: &Record, id: &str, at: Timestamp, emitted: &mut EntryEvents, out: &mut Step) {
         for answer in message.parts("functionResponse") {
             self.answered(answer, at, out);
         }
@@ -164,11 +164,11 @@ impl Stored {
         if !message.is_prompt() {
             return;
         }
-        if told.own.is_empty() {
-            self.end_turn(&mut told.before);
+        if emitted.own.is_empty() {
+            self.end_turn(&mut emitted.before);
         } else {
             // All in one document: what came before is in the same record.
-            self.end_turn(&mut told.own);
+            self.end_turn(&mut emitted.own);
         }
         self.begin_turn(at, out);
         let images = message.parts("inlineData").into_iter().filter_map(image).collect();
@@ -209,7 +209,7 @@ impl Stored {
             self.turn.words = Some(text.clone());
         }
         if is_news {
-            self.turn.at_rest = !text.is_empty() && calls.is_empty();
+            self.turn.is_idle = !text.is_empty() && calls.is_empty();
         }
         if let Some(tokens) = message.tokens.as_ref().filter(|_| !known.counted) {
             let sum = TokenUsage::of(tokens.input, tokens.output);
@@ -246,7 +246,7 @@ impl Entries for Stored {
         super::lines(path)
     }
 
-    fn begin(&mut self, at: Timestamp, told: &mut Told) {
+    fn begin(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
         let session = &self.session;
         let mut facts = SessionFacts {
             native_id: Some(session.id.clone()),
@@ -254,7 +254,7 @@ impl Entries for Stored {
             model: session.model.clone(),
             ..SessionFacts::stored(AgentType::Gemini)
         };
-        told.own(
+        emitted.own(
             at,
             Step::of(|out| {
                 facts.start(out);
@@ -262,20 +262,20 @@ impl Entries for Stored {
         );
     }
 
-    fn entry(&mut self, line: &str, _file: usize, at: Timestamp, told: &mut Told) {
+    fn entry(&mut self, line: &str, _file: usize, at: Timestamp, emitted: &mut EntryEvents) {
         match serde_json::from_str::<Record>(line) {
-            Ok(record) if record.is_known() => self.record(&record, at, told),
-            Ok(_) => told.own(at, Step::event(unrecognized(line, "a record of no known kind"))),
-            Err(error) => told.own(at, Step::event(unrecognized(line, error.to_string()))),
+            Ok(record) if record.is_known() => self.record(&record, at, emitted),
+            Ok(_) => emitted.own(at, Step::event(unrecognized(line, "a record of no known kind"))),
+            Err(error) => emitted.own(at, Step::event(unrecognized(line, error.to_string()))),
         }
     }
 
-    fn end(&mut self, at: Timestamp, told: &mut Told) {
-        self.end_turn(&mut told.before);
+    fn end(&mut self, at: Timestamp, emitted: &mut EntryEvents) {
+        self.end_turn(&mut emitted.before);
         let mut out = Step::default();
         self.emit.tools.close(|_| true, NO_END, Some(at), &mut out);
         self.emit.turns.end(End::InputEnded, EndFacts::default(), Some(at), &mut out);
-        told.own(at, out);
+        emitted.own(at, out);
     }
 }
 

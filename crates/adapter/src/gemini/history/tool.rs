@@ -18,7 +18,7 @@ impl Stored {
             return;
         }
         self.begin_turn(at, out);
-        (self.turn.words, self.turn.at_rest) = (None, false);
+        (self.turn.words, self.turn.is_idle) = (None, false);
         let title = name::title(&call.name, &call.args);
         let title = Some(call.description.clone().filter(|title| !title.is_empty()).unwrap_or(title));
         let tool = OpenTool { title, arguments: call.args.clone(), ..open_tool(&call.id, &call.name, at) };

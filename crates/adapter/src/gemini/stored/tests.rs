@@ -61,7 +61,7 @@ fn what_is_taken_up_gets_a_name_that_gemini_does_not_clean_up() {
     place.write(REAL, &format!("{HEAD}{SAID}"));
     for resume in [session(ID), Resume::Latest, session("1")] {
         let mut config = place.config(resume);
-        take_up(&mut config).unwrap().unwrap();
+        prepare_resume(&mut config).unwrap().unwrap();
         assert_eq!(config.resume, session(ID));
         assert_eq!(place.files(), [APART]);
     }
@@ -72,7 +72,7 @@ fn another_file_is_not_overwritten() {
     let place = Place::new();
     place.write(REAL, &format!("{HEAD}{SAID}"));
     place.write(APART, &format!("{HEAD}{SAID}"));
-    let error = take_up(&mut place.config(session(ID))).unwrap_err();
+    let error = prepare_resume(&mut place.config(session(ID))).unwrap_err();
     assert!(error.message.contains("is there already"), "{error}");
     assert_eq!(place.files(), [APART, REAL]);
 }
@@ -81,7 +81,7 @@ fn another_file_is_not_overwritten() {
 fn the_empty_record_beside_it_goes_when_the_start_is_over() {
     let place = Place::new();
     place.write(REAL, &format!("{HEAD}{SAID}"));
-    let stored = take_up(&mut place.config(session("1"))).unwrap().unwrap();
+    let stored = prepare_resume(&mut place.config(session("1"))).unwrap().unwrap();
     // In the very minute, as Gemini would.
     place.write(REAL, HEAD);
     place.write("session-2026-11-15T09-40-f546f7be.jsonl", HEAD);
@@ -108,7 +108,7 @@ fn a_conversation_without_a_word_is_none_to_take_up() {
     let place = Place::new();
     place.write("session-2026-11-15T09-16-f546f7be.jsonl", HEAD);
     for resume in [Resume::Latest, session(ID), session("1")] {
-        let error = take_up(&mut place.config(resume)).unwrap_err();
+        let error = prepare_resume(&mut place.config(resume)).unwrap_err();
         assert_eq!(error.kind, AgentErrorKind::SessionNotFound);
     }
     assert_eq!(place.files().len(), 1);
@@ -123,7 +123,7 @@ fn older_files_are_read_too() {
     });
     place.write("session-2025-12-03T10-00-abc123-d.json", &old.to_string());
     let mut config = place.config(Resume::Latest);
-    take_up(&mut config).unwrap().unwrap();
+    prepare_resume(&mut config).unwrap().unwrap();
     assert_eq!(config.resume, session("abc123-def456-7890"));
 }
 

@@ -8,7 +8,7 @@ use multitap_event::{
 use tokio::sync::mpsc::{self, OwnedPermit, error::TrySendError};
 use tokio::time::Instant;
 
-use super::{DRAFTS, FIRST_READER, Linger, SessionTask, gone_without_a_word};
+use super::{DRAFTS, FIRST_READER, FirstReader, Linger, Phase, Restart, SessionTask, gone_without_a_word};
 use crate::launch::Launching;
 use crate::protocol::Refusal;
 use crate::session::outbox::Effect;
@@ -168,7 +168,7 @@ impl SessionTask {
             Ok(AgentLink { events, commands, steers, reviews }) => {
                 let (commands, when_up) = (Some(commands), Some(when_up));
                 self.agent = Agent::Up { events, commands, steers, reviews, ended: false, when_up };
-                self.wanted = false;
+                self.restart = Restart::No;
             }
             Err(error) => {
                 // Others look on: they have to know as well.
@@ -183,8 +183,8 @@ impl SessionTask {
     fn on_gone(&mut self) {
         let agent = std::mem::replace(&mut self.agent, Agent::Gone);
         self.pending.clear();
-        if !self.joined {
-            self.unheard = Some(Instant::now() + FIRST_READER);
+        if self.first_reader != FirstReader::Joined {
+            self.first_reader = FirstReader::AwaitedUntil(Instant::now() + FIRST_READER);
         }
         if let Agent::Up { ended: false, when_up, .. } = agent {
             if let Some(when_up) = when_up {
@@ -194,8 +194,12 @@ impl SessionTask {
             let end = gone_without_a_word(&self.state);
             self.tell(EventKind::SessionEnded(end));
         }
-        let wanted = std::mem::take(&mut self.wanted) && self.linger == Linger::UntilClosed && !self.closing;
-        if std::mem::take(&mut self.renew) || wanted {
+        let restarts = match std::mem::replace(&mut self.restart, Restart::No) {
+            Restart::No => false,
+            Restart::WhenGone => self.linger == Linger::UntilClosed && self.phase != Phase::Closing,
+            Restart::WhenIdle => true,
+        };
+        if restarts {
             self.start_again(Box::new(|_| {}));
         }
     }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::agent::{Agent, WhenUp};
 use super::hand_over::spoken;
-use super::{Linger, SWEEP, SessionTask};
+use super::{FirstReader, Linger, Phase, Restart, SWEEP, SessionTask};
 use crate::feed::Feed;
 use crate::protocol::{ClientsReply, PromptReply, Refusal, RulesReply, SessionCall, SessionReply, SnapshotReply};
 use crate::session::ask::{Ask, Reply};
@@ -33,7 +33,7 @@ impl SessionTask {
             }
             Ask::Restart { config, reply } => self.restart(config, reply),
             Ask::Finish { reply } => {
-                self.finishing = true;
+                self.drain();
                 self.reply(reply, Ok(()));
             }
             Ask::Stop { reply } => {
@@ -80,9 +80,10 @@ impl SessionTask {
             return self.reply(reply, Err(Refusal::TooManyClients));
         }
         let Join { mut client, from, patience, announce } = join;
-        self.joined = true;
         // Nothing comes after the end of a session that ends with its agent.
-        let announce = announce && self.unheard.take().is_none();
+        let was_awaited = matches!(self.first_reader, FirstReader::AwaitedUntil(_));
+        let announce = announce && !was_awaited;
+        self.first_reader = FirstReader::Joined;
         let client_id = client.client_id.get_or_insert_with(ClientId::fresh).clone();
         let before = self.state.seq;
         if announce {
@@ -102,11 +103,10 @@ impl SessionTask {
 
     fn prompt(&mut self, mut prompt: Prompt, when_busy: WhenBusy, from: ClientRef) -> Result<PromptId, Refusal> {
         self.rights.may_act(&from)?;
-        if self.closing {
-            return Err(Refusal::SessionEnded);
-        }
-        if self.finishing {
-            return Err(Refusal::Draining);
+        match self.phase {
+            Phase::Running => {}
+            Phase::Draining => return Err(Refusal::Draining),
+            Phase::Closing => return Err(Refusal::SessionEnded),
         }
         self.room()?;
         let id = prompt.prompt_id.get_or_insert_with(PromptId::fresh).clone();
@@ -116,16 +116,16 @@ impl SessionTask {
         if self.state.agent != Presence::Here {
             return self.prompt_without_agent(prompt, from).map(|()| id);
         }
-        if self.state.is_at_rest() && self.first.is_none() && !self.renew {
+        if self.state.is_at_rest() && self.first.is_none() && self.restart != Restart::WhenIdle {
             let permit = self.agent.permit()?;
             self.hand_over(permit, prompt, from);
             return Ok(id);
         }
         // A command for the shell is no part of a turn, nor takes it anything in.
-        let is_line = prompt.shell_line().is_some() && from.is_owner();
+        let is_shell_command = prompt.shell_line().is_some() && from.is_owner();
         match when_busy {
             WhenBusy::Queue => self.queue(prompt, from, false)?,
-            WhenBusy::Steer if is_line || self.runs_line() => self.queue(prompt, from, false)?,
+            WhenBusy::Steer if is_shell_command || self.runs_shell_command() => self.queue(prompt, from, false)?,
             WhenBusy::Steer if !self.agent.steers() => return Err(Refusal::CannotSteer),
             WhenBusy::Steer if self.state.turn.is_some() => {
                 let permit = self.agent.permit()?;
@@ -160,9 +160,13 @@ impl SessionTask {
         let lingers = self.linger == Linger::UntilClosed;
         match self.agent {
             Agent::Starting { .. } => self.queue(prompt, from, false),
-            Agent::Up { .. } if lingers || self.renew || self.state.agent == Presence::NotYet => {
+            Agent::Up { .. }
+                if lingers || self.restart == Restart::WhenIdle || self.state.agent == Presence::NotYet =>
+            {
                 // If it is about to go, it is started again.
-                self.wanted = true;
+                if self.restart == Restart::No {
+                    self.restart = Restart::WhenGone;
+                }
                 self.queue(prompt, from, false)
             }
             Agent::Gone if lingers => {
@@ -207,7 +211,7 @@ impl SessionTask {
     }
 
     fn stop_turn(&mut self) {
-        self.finishing = true;
+        self.drain();
         self.first = None;
         self.take_back();
         // Without a turn the end comes at once; an agent that takes no command is ended by `end`.
@@ -243,7 +247,9 @@ impl SessionTask {
             return Err(Refusal::SavedRule { rule_id });
         }
         self.tell(EventKind::RuleRevoked(rule));
-        self.renew = matches!(self.agent, Agent::Up { .. });
+        if matches!(self.agent, Agent::Up { .. }) && self.phase != Phase::Closing {
+            self.restart = Restart::WhenIdle;
+        }
         Ok(())
     }
 

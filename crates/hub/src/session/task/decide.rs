@@ -138,8 +138,8 @@ impl SessionTask {
         let permit = self.agent.permit()?;
         let rule = self.state.questions.question(&decide.question_id).and_then(|asked| Rule::of(asked, &ruling));
         self.deadlines.retain(|(question, _)| *question != decide.question_id);
-        // What follows is what was answered, whoever began it.
-        self.said = None;
+        // What follows comes from this answer, whoever sent the command.
+        self.forget_slash_command();
         self.tell(EventKind::PermissionSettled(ruling.clone()));
         if let Some(rule) = rule {
             self.tell(EventKind::RuleAdded(rule));

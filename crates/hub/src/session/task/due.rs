@@ -5,16 +5,20 @@ use std::sync::atomic::Ordering;
 use multitap_event::{Command, Decide, EventKind, QuestionId};
 use tokio::time::Instant;
 
-use super::{SWEEP, SessionTask, host};
+use super::{FirstReader, SWEEP, SessionTask, host};
 
 impl SessionTask {
     /// When something is next to be done, if nothing happens before.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let questions = self.deadlines.iter().map(|(_, due)| *due).min();
-        questions.into_iter().chain(self.next_sweep).chain(self.unheard).min()
+        let first_reader = match self.first_reader {
+            FirstReader::AwaitedUntil(due) => Some(due),
+            FirstReader::NotYet | FirstReader::Joined => None,
+        };
+        questions.into_iter().chain(self.next_sweep).chain(first_reader).min()
     }
 
-    /// Does what is due: unanswered questions, clients that do not read, a session nobody heard of.
+    /// Does what is due: unanswered questions, clients that do not read, a session that nobody joined.
     pub(super) fn on_due(&mut self) {
         let now = Instant::now();
         let due: Vec<QuestionId> =
@@ -22,7 +26,9 @@ impl SessionTask {
         for question in due {
             self.deny(&question);
         }
-        self.unheard = self.unheard.filter(|due| *due > now);
+        if matches!(self.first_reader, FirstReader::AwaitedUntil(due) if due <= now) {
+            self.first_reader = FirstReader::NotYet;
+        }
         if self.next_sweep.is_some_and(|due| due <= now) {
             self.next_sweep = Some(now + SWEEP);
             self.sweep();

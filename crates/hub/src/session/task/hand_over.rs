@@ -5,13 +5,13 @@ use std::mem;
 use multitap_event::{ClientRef, Command, EventKind, Prompt, PromptId, UserMessage};
 use tokio::sync::mpsc;
 
-use super::SessionTask;
+use super::{LastPrompt, Restart, SessionTask};
 use crate::state::Presence;
 
 impl SessionTask {
     pub(super) fn can_hand_over(&self) -> bool {
         let waits = self.first.is_some() || !self.state.queue.is_empty();
-        waits && self.state.agent == Presence::Here && !self.state.is_busy() && !self.renew
+        waits && self.state.agent == Presence::Here && !self.state.is_busy() && self.restart != Restart::WhenIdle
     }
 
     /// Hands over the prompt whose turn it is. If the agent cannot take it now, a later round will.
@@ -21,8 +21,8 @@ impl SessionTask {
         }
         let Ok(permit) = self.agent.permit() else { return };
         let front = self.state.queue.front().and_then(|queued| queued.prompt.prompt_id.as_ref());
-        let has_waited = front.is_some_and(|id| self.waited.contains(id));
-        if let Some(prompt) = self.first.take_if(|_| !has_waited) {
+        let is_recovered = front.is_some_and(|id| self.recovered_prompts.contains(id));
+        if let Some(prompt) = self.first.take_if(|_| !is_recovered) {
             let by = self.by.clone();
             self.hand_over(permit, prompt, by);
         } else if let Some(queued) = self.state.queue.front().cloned() {
@@ -34,8 +34,13 @@ impl SessionTask {
     pub(super) fn hand_over(&mut self, permit: mpsc::OwnedPermit<Command>, mut prompt: Prompt, from: ClientRef) {
         prompt.within = self.rights.within(&from);
         prompt.account.clone_from(&from.account);
-        self.is_line = prompt.within.is_none() && prompt.shell_line().is_some();
-        self.said = prompt.text.trim_start().starts_with('/').then(|| from.clone());
+        self.last_prompt = if prompt.within.is_none() && prompt.shell_line().is_some() {
+            LastPrompt::ShellCommand
+        } else if prompt.text.trim_start().starts_with('/') {
+            LastPrompt::SlashCommand(from.clone())
+        } else {
+            LastPrompt::Message
+        };
         let message = spoken(&mut prompt, from);
         self.tell(EventKind::UserMessage(message));
         for notice in mem::take(&mut prompt.notices) {
@@ -44,9 +49,9 @@ impl SessionTask {
         self.hand(permit, Command::Prompt(prompt));
     }
 
-    /// Whether what runs is a command for the shell that somebody typed.
-    pub(super) fn runs_line(&self) -> bool {
-        self.is_line && self.state.in_flight.is_some()
+    /// Whether a shell command that somebody typed is running.
+    pub(super) fn runs_shell_command(&self) -> bool {
+        matches!(self.last_prompt, LastPrompt::ShellCommand) && self.state.in_flight.is_some()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::a2a::cursor::Cursor;
 use crate::a2a::encode::OURS;
 use crate::a2a::follow::{Follow, Step};
 use crate::a2a::frame::Form;
-use crate::a2a::history::{Log, Stretch, standing};
+use crate::a2a::history::{Log, TaskRange, last_state};
 use crate::a2a::past::Past;
 use crate::a2a::project::Projector;
 use crate::a2a::stage::{Now, Stage};
@@ -43,7 +43,7 @@ impl Service {
     }
 
     async fn known(&self, door: &Shared, task: &str) -> Result<Known, Error> {
-        self.mend(door).await;
+        self.repair_tasks(door).await;
         let host = door.host();
         let shared = host.shared().map(|session| session.id().clone());
         let belongs = |session: &SessionId| shared.as_ref().is_none_or(|shared| shared == session);
@@ -103,7 +103,7 @@ impl Service {
     }
 
     pub(super) async fn list(&self, door: &Shared, call: &Call, list: ListTasks) -> Result<TaskList, Error> {
-        self.mend(door).await;
+        self.repair_tasks(door).await;
         if let Some(session) = door.host().shared() {
             // Its turns may all have been begun elsewhere, such as at the terminal, or none yet.
             let stage = self.stage(door, &session).await?;
@@ -185,7 +185,7 @@ impl Service {
             // What becomes of the task is in the snapshot below, whether or not its frames can be read.
             while let Ok(Some(frame)) = reader.next().await {
                 // A question that is withdrawn on the way does not end it.
-                if follow.step(&frame) == Step::Last && frame.place.state.is_terminal() {
+                if follow.step(&frame) == Step::Last && frame.scope.state.is_terminal() {
                     break;
                 }
             }
@@ -303,14 +303,14 @@ async fn task(
     let last = record.and_then(|record| record.last_seq);
     let last = [last, now.map(|now| now.seq)].into_iter().flatten().min();
     let is_over = now.is_none() && recorded.is_terminal();
-    let stretch = Stretch { log, task: id.into(), first, last, is_over };
+    let stretch = TaskRange { log, task: id.into(), first, last, is_over };
     // Its row may be late, and its end some way before the end of the log.
     let is_late = now.is_none() && !recorded.is_terminal() && name::is_own_task(id);
     let messages = history.filter(|_| !is_late);
     let mut told = stretch.read(messages, spelling).await.map_err(|error| error::from_journal(&error))?;
     let surplus = history.map_or(0, |limit| told.history.len().saturating_sub(limit as usize));
     told.history.drain(..surplus);
-    let seen = standing(recorded, told.end, now.is_some());
+    let seen = last_state(recorded, told.end, now.is_some());
     let current = now.filter(|now| *now.task == *id).map(|now| now.state);
     let state = current.or(seen.map(|end| end.state)).unwrap_or(recorded);
     let since = seen.map(|end| end.at).or(record.map(|record| record.updated));

@@ -74,7 +74,7 @@ fn the_example_of_the_specification() {
 #[test]
 fn every_frame_says_where_it_belongs_and_what_it_is() {
     for (name, frames, json) in all() {
-        let context = frames[0].place.context.to_string();
+        let context = frames[0].scope.context.to_string();
         assert!(frames.windows(2).all(|pair| pair[0].cursor < pair[1].cursor), "{name}");
         for (frame, json) in frames.iter().zip(&json) {
             assert_eq!(json["contextId"], context, "{name}: {json}");

@@ -13,7 +13,7 @@ use super::FORMS;
 use super::property::logs;
 use crate::a2a::encode::{self, OURS};
 use crate::a2a::frame::{Form, Frame};
-use crate::a2a::history::{Told, standing};
+use crate::a2a::history::{TaskHistory, last_state};
 use crate::a2a::name;
 use crate::a2a::project::Projector;
 
@@ -154,7 +154,7 @@ impl Folded {
 
 /// The tasks that a log has frames of.
 fn tasks(frames: &[Frame]) -> Vec<String> {
-    let mut tasks: Vec<String> = frames.iter().map(|frame| frame.place.task.to_string()).collect();
+    let mut tasks: Vec<String> = frames.iter().map(|frame| frame.scope.task.to_string()).collect();
     tasks.sort();
     tasks.dedup();
     tasks
@@ -162,7 +162,7 @@ fn tasks(frames: &[Frame]) -> Vec<String> {
 
 fn fold(frames: &[Frame], task: &str, form: Form) -> Folded {
     let mut folded = Folded::default();
-    for frame in frames.iter().filter(|frame| *frame.place.task == *task) {
+    for frame in frames.iter().filter(|frame| *frame.scope.task == *task) {
         let json: Value = serde_json::from_str(frame.json(form)).unwrap();
         folded.take(form.dialect.read_update(&json).unwrap(), name::is_own_task(task));
     }
@@ -178,7 +178,7 @@ fn check(log: &[Event], form: Form) -> Result<(), String> {
         projector.apply(event, &mut frames);
         for id in tasks(&frames) {
             let folded = fold(&frames, &id, form);
-            let told = Told::of(session.as_str(), log[..=at].iter(), &id, form.spelling, false);
+            let told = TaskHistory::of(session.as_str(), log[..=at].iter(), &id, form.spelling, false);
             let Some(end) = told.end else { continue };
             if **projector.task() == *id && folded.since.is_some() {
                 let (live, seen) = (encode::state(projector.state(), form.spelling), folded.state);
@@ -215,7 +215,7 @@ fn a_question_of_a_killed_host_is_cancelled() {
         for at in 1..=log.len() {
             for (title, form) in FORMS {
                 let id = name::lasting(log[0].session_id.as_str());
-                let told = Told::of(log[0].session_id.as_str(), log[..at].iter(), &id, form.spelling, true);
+                let told = TaskHistory::of(log[0].session_id.as_str(), log[..at].iter(), &id, form.spelling, true);
                 asked += usize::from(told.end.is_some_and(|end| end.state == TaskState::InputRequired));
                 let task = told.into_task(&id, &log[0].session_id, TaskState::Failed, None, form.spelling);
                 let shown = task.status.message.iter().chain(&task.history).filter_map(call);
@@ -243,17 +243,17 @@ proptest! {
     fn a_task_that_ended_is_not_shown_as_its_late_row_has_it(log in logs()) {
         let frames = super::frames(&log);
         for (at, last) in frames.iter().enumerate() {
-            let task = &*last.place.task;
-            let is_last = frames[at + 1..].iter().all(|frame| *frame.place.task != *task);
-            if !is_last || !last.place.state.is_terminal() {
+            let task = &*last.scope.task;
+            let is_last = frames[at + 1..].iter().all(|frame| *frame.scope.task != *task);
+            if !is_last || !last.scope.state.is_terminal() {
                 continue;
             }
             let session = log[0].session_id.as_str();
-            let told = Told::of(session, log.iter(), task, Spelling::Specified, false);
-            for late in frames[..=at].iter().filter(|frame| *frame.place.task == *task) {
-                let recorded = late.place.state;
-                let shown = standing(recorded, told.end, false).map_or(recorded, |end| end.state);
-                prop_assert_eq!(shown, last.place.state, "the row has {:?}", recorded);
+            let told = TaskHistory::of(session, log.iter(), task, Spelling::Specified, false);
+            for late in frames[..=at].iter().filter(|frame| *frame.scope.task == *task) {
+                let recorded = late.scope.state;
+                let shown = last_state(recorded, told.end, false).map_or(recorded, |end| end.state);
+                prop_assert_eq!(shown, last.scope.state, "the row has {:?}", recorded);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The sessions of one connection: one way through the frames of each, one frame at hand at a time.
+//! The sessions of one connection: one reader for each, with at most one pending frame.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -25,11 +25,11 @@ pub(super) struct Tracks {
 pub(super) struct Track {
     stage: Arc<Stage>,
     pub(super) switch: Switch,
-    /// Frames that belong to no stream are told all the same.
+    /// Frames that belong to no stream are sent as well.
     pub(super) is_listened_to: bool,
-    way: Way,
-    /// The frame at hand cannot go on yet.
-    waits: bool,
+    state: ReaderState,
+    /// The stream of the pending frame is not known yet.
+    is_blocked: bool,
     /// Why it is over before its session.
     missing: Option<MissingFrames>,
 }
@@ -37,25 +37,26 @@ pub(super) struct Track {
 /// A reader, and what it read.
 type Next = (Reader, Result<Option<Arc<Frame>>, MissingFrames>);
 
-enum Way {
-    /// A frame is at hand.
-    Here(Reader, Arc<Frame>),
-    /// More may be.
-    Going(Reader),
-    /// None is, for now.
+/// Where the reader of a track stands.
+enum ReaderState {
+    /// A frame is pending.
+    Pending(Reader, Arc<Frame>),
+    /// It may have more frames in memory.
+    Ready(Reader),
+    /// It waits for the next frame.
     Waiting(Pin<Box<dyn Future<Output = Next> + Send>>),
     Over,
 }
 
-/// What happens next in one of the sessions.
+/// The next event of any track.
 #[derive(Debug)]
-pub(super) enum Came {
-    /// There is a frame at hand on this track.
+pub(super) enum TrackEvent {
+    /// This track has a frame to send.
     Frame(usize),
     Over(Over),
 }
 
-/// What is left of a track when the session is over and everything was read, or frames are missing.
+/// A track whose session is over and read to its end, or whose frames are missing.
 #[derive(Debug)]
 pub(super) struct Over {
     /// The streams that are open, and the dialect of each.
@@ -65,22 +66,22 @@ pub(super) struct Over {
 }
 
 impl Tracks {
-    /// Follows a session from some place on.
+    /// Follows a session after that cursor.
     pub(super) fn add(&mut self, stage: Arc<Stage>, after: Cursor) -> &mut Track {
-        let way = Way::Going(stage.read(after));
+        let state = ReaderState::Ready(stage.read(after));
         let at = self.all.len();
         self.all.push(Track {
             stage,
             switch: Switch::default(),
             is_listened_to: false,
-            way,
-            waits: false,
+            state,
+            is_blocked: false,
             missing: None,
         });
         &mut self.all[at]
     }
 
-    /// The track of that session; one from that place on, if there is none.
+    /// The track of that session; a new one after that cursor, if there is none.
     pub(super) fn of(&mut self, stage: &Arc<Stage>, after: Cursor) -> &mut Track {
         match self.position(stage) {
             Some(at) => &mut self.all[at],
@@ -111,14 +112,14 @@ impl Tracks {
         closed
     }
 
-    /// Forgets sessions of which this connection wants nothing any more.
+    /// Drops sessions that this connection no longer follows.
     pub(super) fn tidy(&mut self) {
         self.all.retain(|track| track.is_listened_to || !track.switch.is_empty());
     }
 
-    /// Comes back when there is a frame at hand that can go on, or a session is over. Cancel safe.
-    pub(super) async fn next(&mut self) -> Came {
-        // Nobody is always first.
+    /// Returns when a track has a frame to send, or has ended. Cancel safe.
+    pub(super) async fn next(&mut self) -> TrackEvent {
+        // No track always comes first.
         let more = usize::from(self.all.len() > 1);
         self.all.rotate_left(more);
         let (at, over) = poll_fn(|context| {
@@ -131,77 +132,77 @@ impl Tracks {
         })
         .await;
         if !over {
-            return Came::Frame(at);
+            return TrackEvent::Frame(at);
         }
         let Track { switch, missing, is_listened_to, .. } = self.all.remove(at);
-        Came::Over(Over { streams: switch.dialects(), missing, is_listened_to })
+        TrackEvent::Over(Over { streams: switch.dialects(), missing, is_listened_to })
     }
 }
 
 impl Track {
-    /// Ready once there is a frame that can go on, or nothing more comes: then with true.
+    /// Ready with `false` when there may be a frame to send, with `true` when the track has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<bool> {
-        match &mut self.way {
-            Way::Here(..) if self.waits => Poll::Pending,
-            Way::Here(..) | Way::Going(_) => Poll::Ready(false),
-            Way::Over => Poll::Ready(true),
-            Way::Waiting(next) => {
+        match &mut self.state {
+            ReaderState::Pending(..) if self.is_blocked => Poll::Pending,
+            ReaderState::Pending(..) | ReaderState::Ready(_) => Poll::Ready(false),
+            ReaderState::Over => Poll::Ready(true),
+            ReaderState::Waiting(next) => {
                 let Poll::Ready((reader, frame)) = next.as_mut().poll(context) else { return Poll::Pending };
                 let frame = frame.unwrap_or_else(|missing| {
                     self.missing = Some(missing);
                     None
                 });
                 let is_over = frame.is_none();
-                self.way = frame.map_or(Way::Over, |frame| Way::Here(reader, frame));
+                self.state = frame.map_or(ReaderState::Over, |frame| ReaderState::Pending(reader, frame));
                 Poll::Ready(is_over)
             }
         }
     }
 
-    /// The next frame, if it is at hand.
+    /// The next frame, if it is in memory.
     pub(super) fn take(&mut self) -> Option<Arc<Frame>> {
-        match std::mem::replace(&mut self.way, Way::Over) {
-            Way::Here(reader, frame) => {
-                self.way = Way::Going(reader);
+        match std::mem::replace(&mut self.state, ReaderState::Over) {
+            ReaderState::Pending(reader, frame) => {
+                self.state = ReaderState::Ready(reader);
                 Some(frame)
             }
-            Way::Going(mut reader) => {
+            ReaderState::Ready(mut reader) => {
                 if let Some(frame) = reader.try_next() {
-                    self.way = Way::Going(reader);
+                    self.state = ReaderState::Ready(reader);
                     return Some(frame);
                 }
-                self.way = Way::Waiting(Box::pin(async move {
+                self.state = ReaderState::Waiting(Box::pin(async move {
                     let frame = reader.next().await;
                     (reader, frame)
                 }));
                 None
             }
-            way @ (Way::Waiting(_) | Way::Over) => {
-                self.way = way;
+            state @ (ReaderState::Waiting(_) | ReaderState::Over) => {
+                self.state = state;
                 None
             }
         }
     }
 
-    /// Where that frame goes is not clear yet: it waits.
+    /// The stream of that frame is not known yet: it stays pending.
     pub(super) fn put_back(&mut self, frame: Arc<Frame>) {
-        match std::mem::replace(&mut self.way, Way::Over) {
-            Way::Going(reader) => (self.way, self.waits) = (Way::Here(reader, frame), true),
-            way @ (Way::Here(..) | Way::Waiting(_) | Way::Over) => self.way = way,
+        match std::mem::replace(&mut self.state, ReaderState::Over) {
+            ReaderState::Ready(reader) => (self.state, self.is_blocked) = (ReaderState::Pending(reader, frame), true),
+            state @ (ReaderState::Pending(..) | ReaderState::Waiting(_) | ReaderState::Over) => self.state = state,
         }
     }
 
-    /// It may be clear now.
-    pub(super) fn go_on(&mut self) {
-        self.waits = false;
+    /// The stream of the pending frame may be known now.
+    pub(super) fn unblock(&mut self) {
+        self.is_blocked = false;
     }
 }
 
-impl std::fmt::Debug for Way {
+impl std::fmt::Debug for ReaderState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Here(..) => "Here",
-            Self::Going(_) => "Going",
+            Self::Pending(..) => "Pending",
+            Self::Ready(_) => "Ready",
             Self::Waiting(_) => "Waiting",
             Self::Over => "Over",
         })

@@ -1,4 +1,4 @@
-//! Tasks that a process left unfinished when it ended, however it ended: they stand where their logs say.
+//! Repairs the rows of tasks that a process left unfinished when it ended: their state is read from the log.
 
 use std::sync::Arc;
 
@@ -6,49 +6,49 @@ use multitap_a2a::TaskState;
 use multitap_a2a::devtool::Spelling;
 use multitap_hub::{Journal, JournalError, TaskFilter, TaskRecord};
 
-use super::history::{End, Log, Stretch};
+use super::history::{LastState, Log, TaskRange};
 use super::name;
 
-/// How many are looked at at a time.
+/// Number of tasks per page.
 const AT_A_TIME: usize = 100;
 
-/// Sees to those that no living process has.
-pub(super) async fn mend(journal: Arc<dyn Journal>) {
+/// Repairs those that no running process has.
+pub(super) async fn repair_tasks(journal: Arc<dyn Journal>) {
     for state in [TaskState::Submitted, TaskState::Working, TaskState::InputRequired] {
-        if let Err(error) = mend_those(&journal, state).await {
-            tracing::warn!(%error, "cannot see to tasks that were left unfinished");
+        if let Err(error) = repair_in_state(&journal, state).await {
+            tracing::warn!(%error, "cannot repair unfinished tasks");
         }
     }
 }
 
-async fn mend_those(journal: &Arc<dyn Journal>, state: TaskState) -> Result<(), JournalError> {
+async fn repair_in_state(journal: &Arc<dyn Journal>, state: TaskState) -> Result<(), JournalError> {
     let mut filter = TaskFilter { state: Some(state.word().to_owned()), limit: AT_A_TIME, ..TaskFilter::default() };
     loop {
         let page = journal.tasks(filter.clone()).await?;
         let Some(last) = page.tasks.last() else { return Ok(()) };
         filter.before = Some((last.updated, last.id.clone()));
         for task in page.tasks {
-            mend_one(journal, task, state).await?;
+            repair_one(journal, task, state).await?;
         }
     }
 }
 
-async fn mend_one(journal: &Arc<dyn Journal>, task: TaskRecord, kept: TaskState) -> Result<(), JournalError> {
+async fn repair_one(journal: &Arc<dyn Journal>, task: TaskRecord, kept: TaskState) -> Result<(), JournalError> {
     let found = journal.find(task.session.to_string()).await?;
     let Some(session) = found.into_iter().find(|record| record.id == task.session) else { return Ok(()) };
-    // Whoever has it keeps its tasks.
+    // Its owner writes its tasks.
     if session.live.is_some() {
         return Ok(());
     }
     let log = Log::Kept { journal: journal.clone(), session: task.session.clone() };
-    let stretch = Stretch { log, task: task.id.as_str().into(), first: task.first_seq, last: None, is_over: false };
-    // Where one that lasts stands is said at the end of the log; a turn's own task may be some way before it.
+    let stretch = TaskRange { log, task: task.id.as_str().into(), first: task.first_seq, last: None, is_over: false };
+    // The state of a lasting task is at the end of the log; that of a turn's own task may be earlier.
     let messages = (!name::is_own_task(&task.id)).then_some(1);
     let end = stretch.read(messages, Spelling::Specified).await?.end;
-    // What still runs by its log runs nowhere; what the log does not know was never begun.
-    let over = End { state: TaskState::Failed, seq: session.last_seq, at: session.updated };
-    let runs = |end: &End| matches!(end.state, TaskState::Working | TaskState::InputRequired);
-    let End { state, seq, at } = end.filter(|end| !runs(end)).unwrap_or(over);
+    // A task that runs by its log was interrupted; one that the log does not know never began.
+    let over = LastState { state: TaskState::Failed, seq: session.last_seq, at: session.updated };
+    let runs = |end: &LastState| matches!(end.state, TaskState::Working | TaskState::InputRequired);
+    let LastState { state, seq, at } = end.filter(|end| !runs(end)).unwrap_or(over);
     if state == kept {
         return Ok(());
     }

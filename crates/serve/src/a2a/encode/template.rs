@@ -1,7 +1,7 @@
-//! Words as agents stream them: what the frames of one place have in common is written once, and the rest put between.
+//! Templates for streamed text: the parts that the frames of one scope have in common are written once.
 //!
-//! The encoder itself writes the common parts, around marks in the place of what differs; so nothing here knows how a
-//! frame looks, and nothing can come to look otherwise. Must not come in: names of fields.
+//! The encoder itself writes the template, with marks instead of the parts that differ, so a rendered frame cannot differ
+//! from an encoded one. Must not come in: names of fields.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use multitap_event::Timestamp;
 use serde::Serialize;
 
 use super::super::cursor::Cursor;
-use super::super::frame::{Body, Form, Frame, Place};
+use super::super::frame::{Body, Form, Frame, FrameScope};
 
-/// What stands for a message's id, and for its text.
+/// Marks for a message's id and its text.
 const ID: &str = "\u{f0001}id";
 const TEXT: &str = "\u{f0001}text";
-/// A place that no log has.
+/// Mark for the cursor: no log is that long.
 const CURSOR: Cursor = Cursor { seq: u64::MAX, part: u32::MAX };
 
-/// The frames of one place in one form, when the agent says something.
+/// JSON of the frames of one scope in one form that hold only text of the agent.
 #[derive(Debug)]
-pub(in crate::a2a) struct Mould {
-    /// What comes before each part that differs.
+pub(in crate::a2a) struct TextTemplate {
+    /// The parts that differ, each with the JSON before it.
     parts: [(Box<str>, Part); 4],
     end: Box<str>,
 }
 
-/// What differs.
+/// A part that differs.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Id,
@@ -35,12 +35,12 @@ enum Part {
     Cursor,
 }
 
-impl Mould {
-    /// Nothing, if something of the place could be taken for a mark.
-    pub(in crate::a2a) fn cast(place: &Arc<Place>, form: Form) -> Option<Self> {
+impl TextTemplate {
+    /// `None` if something in the scope could be mistaken for a mark.
+    pub(in crate::a2a) fn compile(scope: &Arc<FrameScope>, form: Form) -> Option<Self> {
         let body = Body::Text { message_id: ID.into(), text: TEXT.to_owned(), by_user: false, parent: None };
         let at = Timestamp::from_millis(0);
-        let json = super::json(&Frame::new(CURSOR, at, place.clone(), body), form);
+        let json = super::json(&Frame::new(CURSOR, at, scope.clone(), body), form);
         let marks = [
             (Part::Id, ID.to_owned()),
             (Part::Text, TEXT.to_owned()),
@@ -63,14 +63,14 @@ impl Mould {
         Some(Self { parts: parts.try_into().ok()?, end: json[from..].into() })
     }
 
-    /// Whether a frame tells that the agent says something, and nothing else.
-    pub(in crate::a2a) fn fits(frame: &Frame) -> bool {
-        let says = matches!(&frame.body, Body::Text { by_user: false, parent: None, .. });
-        says && frame.ends.is_none() && frame.question.is_none()
+    /// Whether a frame holds only text of the agent.
+    pub(in crate::a2a) fn matches(frame: &Frame) -> bool {
+        let is_text = matches!(&frame.body, Body::Text { by_user: false, parent: None, .. });
+        is_text && frame.ends.is_none() && frame.question.is_none()
     }
 
-    /// The frame as JSON, if it fits.
-    pub(in crate::a2a) fn pour(&self, frame: &Frame) -> Option<String> {
+    /// The frame as JSON, if it matches.
+    pub(in crate::a2a) fn render(&self, frame: &Frame) -> Option<String> {
         let Body::Text { message_id, text, .. } = &frame.body else { return None };
         let own = message_id.as_str().len() + text.len() + text.len() / 8 + 64;
         let common = self.parts.iter().map(|(before, _)| before.len()).sum::<usize>() + self.end.len();
@@ -103,21 +103,21 @@ mod tests {
     const FORM: Form = Form { dialect: Dialect::V1_0, spelling: Spelling::Specified };
 
     #[test]
-    fn words_are_poured_as_the_encoder_writes_them() {
-        let place = Arc::new(Place::first("session"));
-        let mould = Mould::cast(&place, FORM).unwrap();
+    fn text_is_rendered_as_the_encoder_writes_it() {
+        let scope = Arc::new(FrameScope::first("session"));
+        let template = TextTemplate::compile(&scope, FORM).unwrap();
         for text in ["", "plain", "\"quoted\"\n\\ \u{1} ü", TEXT, ID] {
             let body = Body::Text { message_id: text.into(), text: text.to_owned(), by_user: false, parent: None };
-            let frame = Frame::new(Cursor::new(7, 1), Timestamp::from_millis(1_800_000_000_123), place.clone(), body);
-            assert!(Mould::fits(&frame));
-            assert_eq!(mould.pour(&frame), Some(super::super::json(&frame, FORM)));
+            let frame = Frame::new(Cursor::new(7, 1), Timestamp::from_millis(1_800_000_000_123), scope.clone(), body);
+            assert!(TextTemplate::matches(&frame));
+            assert_eq!(template.render(&frame), Some(super::super::json(&frame, FORM)));
         }
     }
 
     #[test]
     fn a_place_that_could_be_taken_for_a_mark_has_no_mould() {
-        let mut place = Arc::new(Place::first("session"));
-        Place::leave(&mut place).model = Some(ID.into());
-        assert!(Mould::cast(&place, FORM).is_none());
+        let mut scope = Arc::new(FrameScope::first("session"));
+        FrameScope::make_mut(&mut scope).model = Some(ID.into());
+        assert!(TextTemplate::compile(&scope, FORM).is_none());
     }
 }
