@@ -30,7 +30,7 @@ impl Endpoint {
 
     /// A client that follows no redirects, sends no referrer, and goes past proxies to this machine.
     pub fn client(self) -> Result<ClientBuilder, BuildError> {
-        let tls = if self.is_secure { tls::config() } else { tls::trusts_nobody() };
+        let tls = if self.is_secure { tls::tls_config() } else { tls::trust_nobody() };
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls?)
             .user_agent(concat!("multitap/", env!("CARGO_PKG_VERSION")))

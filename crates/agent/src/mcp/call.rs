@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use multitap_outbound::error_chain;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, InputRequest, InputRequiredResult, InputResponses,
     ServerResult,
@@ -12,7 +13,7 @@ use rmcp::{RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tokio::time::{sleep, timeout};
 
-use super::connect::{Line, chain, shown};
+use super::connect::{Line, shown};
 use super::elicit::Asker;
 use super::handler::elicitation;
 use super::http;
@@ -147,7 +148,7 @@ impl Server {
                 self.wishes.try_send(Wish::GiveUp(why.clone())).ok(); // others have said so
                 Outcome::failed(format!("the MCP server {name} cannot be reached: {why}"))
             }
-            other => Outcome::failed(cut(format!("{name}: {}", chain(&other)))),
+            other => Outcome::failed(cut(format!("{name}: {}", error_chain(&other)))),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::error::Error;
 use std::pin::Pin;
 use std::time::Duration;
 
 use multitap_event::{McpReach, McpServer};
+use multitap_outbound::error_chain;
 use multitap_process::{Exit, Program, StdinMode, spawn};
 use rmcp::model::{ErrorCode, PaginatedRequestParams, ProtocolVersion, Tool};
 use rmcp::service::{
@@ -144,7 +144,7 @@ async fn connect_by(
                 cwd: Some(cwd.as_ref().map_or_else(|| place.folder.clone(), |cwd| place.folder.join(cwd))),
                 stdin: StdinMode::Piped,
             };
-            let child = spawn(program, &place.keeper).await.map_err(|error| NoLink::Other(chain(&error)))?;
+            let child = spawn(program, &place.keeper).await.map_err(|error| NoLink::Other(error_chain(&error)))?;
             let (ours, theirs) = tokio::io::duplex(PIPE);
             let noise = Noise::default();
             let task = tasks.spawn(pipe::carry(child, theirs, noise.clone()));
@@ -177,7 +177,7 @@ where
         Ok(Err(ClientInitializeError::TransportError { error, .. })) => {
             Err(NoLink::Other(http::words(error.error.as_ref())))
         }
-        Ok(Err(error)) => Err(NoLink::Other(chain(&error))),
+        Ok(Err(error)) => Err(NoLink::Other(error_chain(&error))),
     }
 }
 
@@ -253,7 +253,7 @@ pub(super) async fn tools(peer: &Peer<RoleClient>, limit: Option<Duration>) -> R
         let page = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
         let listed = timeout(limit, peer.list_tools(page)).await;
         let listed = listed.map_err(|_| format!("it did not list its tools within {}", shown(limit)))?;
-        let listed = listed.map_err(|error| format!("it did not list its tools: {}", chain(&error)))?;
+        let listed = listed.map_err(|error| format!("it did not list its tools: {}", error_chain(&error)))?;
         tools.add(listed.tools);
         cursor = listed.next_cursor;
         if cursor.is_none() || tools.is_full() {
@@ -289,62 +289,11 @@ pub(super) fn shown(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
 }
 
-/// How HTTP errors name an address.
-const ADDRESS: &str = " for url (";
-
-/// An error with its causes, each once, and without addresses.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        source = cause.source();
-    }
-    without_addresses(&text)
-}
-
-/// The text without the addresses in it, which may hold a secret.
-fn without_addresses(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, address)) = rest.split_once(ADDRESS)
-        && let Some((_, after)) = address.split_once(')')
-    {
-        kept.push_str(before);
-        rest = after;
-    }
-    kept + rest
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn addresses_are_left_out() {
-        for (text, expected) in [
-            ("error for url (http://a/?key=1): timed out", "error: timed out"),
-            (" for url (a) for url (b)", ""),
-            ("none for url (open", "none for url (open"),
-            ("plain", "plain"),
-        ] {
-            assert_eq!(without_addresses(text), expected);
-        }
-    }
-
-    /// The message of a server's error was once searched and moved again for each address in it.
-    #[test]
-    fn very_many_addresses_are_left_out_in_linear_time() {
-        let text = without_addresses(&format!("a{ADDRESS})").repeat(500_000));
-        assert_eq!(text.len(), 500_000);
-        assert_eq!(without_addresses(&ADDRESS.repeat(500_000)).len(), ADDRESS.len() * 500_000);
-    }
 
     #[test]
     fn a_tool_is_listed_once_and_no_more_than_are_taken() {

@@ -28,7 +28,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("multitap-client", &["multitap-adapter", "multitap-agent", "multitap-event", "multitap-hub"]),
     ("multitap-hub", &["multitap-event"]),
     ("multitap-store", &["multitap-event", "multitap-hub"]),
-    ("multitap-remote", &["multitap-event", "multitap-hub"]),
+    ("multitap-remote", &["multitap-event", "multitap-hub", "multitap-outbound"]),
     ("multitap-serve", &["multitap-a2a", "multitap-event", "multitap-hub"]),
     ("multitap-tui", &["multitap-diff", "multitap-event", "multitap-hub"]),
     ("multitap-a2a", &["multitap-outbound"]),
@@ -39,7 +39,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("multitap-process", &[]),
     ("multitap-outbound", &[]),
     ("multitap-event", &[]),
-    ("multitap-testkit", &[]),
+    ("multitap-testkit", &["multitap-event", "multitap-hub"]),
     ("xtask", &[]),
 ];
 
@@ -59,6 +59,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("grep-searcher", &["multitap-agent"]),
     ("process-wrap", &["multitap-process"]),
     ("reqwest", &["multitap-a2a", "multitap-agent", "multitap-bridge", "multitap-outbound"]),
+    ("rustls-platform-verifier", &["multitap-outbound"]),
     ("landlock", &["multitap-agent"]),
     ("nix", &["multitap-agent", "multitap-process"]),
     ("anyhow", &["multitap", "multitap-testkit", "xtask"]),

@@ -1,11 +1,10 @@
 //! What went wrong, for people and for whoever decides whether to try again. Keys never come through.
 
 use std::error::Error as StdError;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use genai::webc::StreamTimeout;
-use jiff::Timestamp;
-use reqwest::header::HeaderMap;
+use multitap_outbound::retry_after;
 use serde_json::Value;
 
 use crate::model::choice::Target;
@@ -34,7 +33,7 @@ pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) ->
         genai::Error::HttpError { status, body, headers, .. } => {
             let body = serde_json::from_str(body).unwrap_or_else(|_| Value::String(body.clone()));
             let mut account = account(&body);
-            account.retry_after = retry_after(headers, Timestamp::now()).or(account.retry_after);
+            account.retry_after = retry_after(headers, SystemTime::now()).or(account.retry_after);
             said(target, &account, Some(status.as_u16()))
         }
         genai::Error::ChatResponse { body, .. } => said(target, &account(body), None),
@@ -216,21 +215,6 @@ fn account(body: &Value) -> Account {
 
 fn text(value: Option<&Value>) -> Option<&str> {
     value.and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty())
-}
-
-/// How long the provider wants us to wait: in milliseconds, in seconds, or until a date.
-fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok();
-    if let Some(millis) = text("retry-after-ms").and_then(number) {
-        return Duration::try_from_secs_f64(millis / 1000.0).ok();
-    }
-    let wait = text("retry-after")?;
-    if let Some(seconds) = number(wait) {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let until = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(wait).ok()?;
-    Some(Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO))
 }
 
 #[cfg(test)]
