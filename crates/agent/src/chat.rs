@@ -1,7 +1,7 @@
-//! Conversations on disk: one file of lines each, so that they can be taken up again.
+//! Conversations on disk: one file of JSON lines each, so that they can be resumed.
 //!
-//! A line is a message, or the model that answers from there on, or says that what stood before it no longer counts. A
-//! line that was cut off in the middle does not count; what is said later begins on a line of its own.
+//! A line is a message, the model that answers from there on, or a mark that all earlier lines no longer count. A
+//! truncated line is ignored; the next message begins on a line of its own.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,16 +13,16 @@ use tokio::io::AsyncWriteExt as _;
 
 use crate::conversation::{Conversation, Message};
 
-/// Where the chats are, below the agent's own folder.
+/// Folder of the automatically stored chats, below the agent's own folder.
 const CHATS: &str = "chats";
-/// Where those are that were saved by name.
+/// Folder of the chats saved by name.
 const SAVED: &str = "saved";
 
 /// One line of a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 enum Line {
-    /// The first.
+    /// The first line.
     Chat {
         folder: PathBuf,
         began: Timestamp,
@@ -30,18 +30,18 @@ enum Line {
     Message {
         message: Message,
     },
-    /// What stands before is no longer part of it.
+    /// Everything before this line is no longer part of the conversation.
     Afresh,
-    /// Who answers from here on.
+    /// The model that answers from here on.
     Model {
         name: String,
     },
-    /// Something a later version wrote.
+    /// Written by a later version.
     #[serde(other)]
     Unknown,
 }
 
-/// A conversation that cannot be taken up or kept.
+/// A conversation could not be resumed or stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ChatError {
     #[error("there is no conversation '{0}' of the built-in agent")]
@@ -52,21 +52,21 @@ pub(crate) enum ChatError {
     Io { path: PathBuf, source: io::Error },
 }
 
-/// Where conversations are kept.
+/// Where conversations are stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Shelf {
-    /// Nothing is kept without one.
+    /// Without it, nothing is stored.
     home: Option<PathBuf>,
 }
 
-/// Whose named chats are meant. Nobody lists, resumes or deletes those of somebody else.
+/// Whose named chats are meant. Nobody lists, resumes or deletes those of another owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChatOwner {
     /// The user whose program this is, or an owner without a name.
     User,
-    /// Whoever came with a token of that name.
+    /// A client whose token has that name.
     Account(String),
-    /// Everybody who is no owner and has no name.
+    /// Clients that are not owners and have no name.
     Guests,
 }
 
@@ -88,7 +88,7 @@ impl ChatOwner {
     }
 }
 
-/// The file of the conversation that runs.
+/// The file of the current conversation.
 #[derive(Debug)]
 pub(crate) struct Chat {
     pub(crate) id: String,
@@ -96,9 +96,9 @@ pub(crate) struct Chat {
     folder: PathBuf,
     began: Timestamp,
     begun: bool,
-    /// Its last line was cut off.
+    /// The last line is truncated.
     torn: bool,
-    /// Who answers.
+    /// The model that answers.
     model: Option<String>,
 }
 
@@ -111,13 +111,13 @@ impl Shelf {
         Some(self.home.as_ref()?.join(CHATS).join(format!("{id}.jsonl")))
     }
 
-    /// A new conversation; nothing is written before something is said.
+    /// A new conversation; its file is created with the first message.
     pub(crate) fn begin(&self, folder: &Path, began: Timestamp) -> Chat {
         let id = uuid::Uuid::now_v7().to_string();
         Chat { path: self.path(&id), id, folder: folder.to_owned(), began, begun: false, torn: false, model: None }
     }
 
-    /// Takes one up.
+    /// Opens a stored conversation to resume it.
     pub(crate) async fn open(&self, id: &str) -> Result<(Chat, Conversation), ChatError> {
         let not_found = || ChatError::NotFound(id.to_owned());
         if !is_name(id) {
@@ -130,11 +130,11 @@ impl Shelf {
         Ok((chat, Conversation::new(messages)))
     }
 
-    /// The newest of that folder.
+    /// The newest conversation of that folder.
     pub(crate) async fn latest(&self, folder: &Path) -> Result<Option<String>, ChatError> {
         let Some(home) = &self.home else { return Ok(None) };
         let mut names = names(&home.join(CHATS)).await?;
-        // They are named by the time they began.
+        // Files are named by the time the conversation began.
         names.sort_unstable_by(|one, other| other.cmp(one));
         for name in names {
             let Some(path) = self.path(&name) else { continue };
@@ -176,7 +176,7 @@ impl Shelf {
     pub(crate) async fn list(&self, owner: &ChatOwner, root: &Path) -> Result<Vec<String>, ChatError> {
         let Some(home) = &self.home else { return Ok(Vec::new()) };
         let mut names = names(&drawer(home, owner, root)).await?;
-        // Folders below this one have a mark that no name has.
+        // Names of folders below this one begin with `+`, which no chat name does.
         names.retain(|name| is_name(name));
         names.sort_unstable();
         Ok(names)
@@ -222,7 +222,7 @@ enum Mode {
 }
 
 impl Chat {
-    /// Makes sure that it can be taken up, also if the model was never asked.
+    /// Makes sure that the conversation can be resumed, even if the model was never asked.
     pub(crate) async fn ensure(&mut self) -> Result<(), ChatError> {
         if !self.begun {
             self.put(String::new(), Mode::Append).await?;
@@ -231,18 +231,18 @@ impl Chat {
         Ok(())
     }
 
-    /// Who answered last.
+    /// The model that answered last.
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// Who answers from now on.
+    /// Records the model that answers from now on.
     pub(crate) async fn answered_by(&mut self, model: &str) -> Result<(), ChatError> {
         if self.model() == Some(model) {
             return Ok(());
         }
         self.model = Some(model.to_owned());
-        // One that has not begun begins with it.
+        // A new file begins with it.
         if self.begun {
             self.put(line(&Line::Model { name: model.to_owned() }), Mode::Append).await?;
             self.torn = false;
@@ -250,20 +250,20 @@ impl Chat {
         Ok(())
     }
 
-    /// Adds what was said last.
+    /// Appends the latest message.
     pub(crate) async fn add(&mut self, message: &Message) -> Result<(), ChatError> {
         let written = self.write(std::slice::from_ref(message), Mode::Append).await;
         self.went(written)
     }
 
-    /// A line that could not be written may stand there in part: the next begins on one of its own.
+    /// A failed write may leave half a line: the next write begins on a new one.
     fn went(&mut self, written: Result<(), ChatError>) -> Result<(), ChatError> {
         self.torn = written.is_err();
         self.begun |= written.is_ok();
         written
     }
 
-    /// The conversation is another one now.
+    /// Replaces the whole conversation.
     pub(crate) async fn replace(&mut self, talk: &Conversation) -> Result<(), ChatError> {
         let mut lines = line(&Line::Afresh);
         for message in talk.messages() {
@@ -284,7 +284,7 @@ impl Chat {
             let model = self.model.clone().map(|name| line(&Line::Model { name })).unwrap_or_default();
             lines.insert_str(0, &(line(&Line::Chat { folder: self.folder.clone(), began: self.began }) + &model));
         }
-        // What was not begun has nothing to keep: a first line that was cut off would be all of it.
+        // A new file has nothing to preserve, and a truncated first line would make it unreadable: overwrite it.
         let mode = if self.begun { mode } else { Mode::Over };
         if self.torn && self.begun {
             lines.insert(0, '\n');
@@ -293,7 +293,7 @@ impl Chat {
             if let Some(parent) = path.parent() {
                 let mut folders = tokio::fs::DirBuilder::new();
                 folders.recursive(true);
-                // What is said concerns nobody else, nor when it was.
+                // Only the user may read conversations, or see when they took place.
                 #[cfg(unix)]
                 folders.mode(0o700);
                 folders.create(parent).await?;
@@ -328,9 +328,9 @@ struct Read {
     model: Option<String>,
 }
 
-/// A file's conversation; nothing if there is none.
+/// Reads a conversation; `None` if there is no such file.
 async fn read(path: &Path) -> Result<Option<Read>, ChatError> {
-    // Not as text: a line may have been cut off within a character.
+    // Bytes, not text: a truncated line may end inside a character.
     let bytes = match tokio::fs::read(path).await {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -364,7 +364,7 @@ async fn names(folder: &Path) -> Result<Vec<String>, ChatError> {
     Ok(names)
 }
 
-/// A name that cannot lead anywhere else.
+/// Whether the name stays inside the folder.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }

@@ -36,21 +36,21 @@ const ASKS: usize = 32;
 /// What the agent needs beside the session's own configuration.
 #[derive(Clone)]
 pub struct Setup {
-    /// Who keeps the programs that tools start.
+    /// How the programs that tools start are supervised.
     pub keeper: Keeper,
-    /// Variables that no tool may see.
+    /// Variables hidden from every tool.
     pub hidden_env: Vec<String>,
-    /// Folders that no command in a sandbox may see, where the system can hide them.
+    /// Folders hidden from sandboxed commands, where the system can hide them.
     pub hidden_folders: Vec<PathBuf>,
-    /// Where conversations are kept; nothing is kept without it.
+    /// Where conversations are stored; without it, nothing is stored.
     pub data: Option<PathBuf>,
-    /// The user's settings folder: memory and commands of their own.
+    /// The user's settings folder: memory and custom commands.
     pub config: Option<PathBuf>,
     /// Variables that name keys and addresses of models.
     pub env: BTreeMap<String, String>,
-    /// Whether the folder's own files may be run as git runs them, without asking.
+    /// Whether programs that the folder's Git configuration names may run without asking.
     pub trusted: bool,
-    /// Whether `web_fetch` may reach this machine and the network around it.
+    /// Whether `web_fetch` may reach this machine and its network.
     pub private_addresses: bool,
     /// Writes a rule to the user's settings; without it, rules last for the session.
     pub save: Option<Save>,
@@ -58,11 +58,11 @@ pub struct Setup {
     pub pipes: BTreeMap<String, McpPipe>,
 }
 
-/// Keeps a rule that allows something; says why it could not.
+/// Stores a rule that allows something; on failure, says why.
 pub type Save = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
 impl fmt::Debug for Setup {
-    /// Variables may be keys.
+    /// Values are omitted: variables may be keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Setup")
             .field("keeper", &self.keeper)
@@ -73,14 +73,14 @@ impl fmt::Debug for Setup {
     }
 }
 
-/// Starts the agent. It ends when its commands end, and is then gone from `tasks`.
+/// Starts the agent. It ends when its command channel closes, and then leaves `tasks`.
 pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
     check(&config)?;
     let folder = folder(&config)?;
     let shelf = Shelf::new(setup.data.clone());
     let (chat, talk) = take_up(&shelf, &config, &folder).await?;
     let policy = policy(&config, &setup)?;
-    // A conversation goes on with the model it had, unless another is said.
+    // A resumed conversation keeps its model, unless another is given.
     let model = choose(config.model.as_deref().or(chat.model()), &setup)?;
     let home = setup.env.get("HOME").map(PathBuf::from);
     let workspace =
@@ -139,7 +139,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     Ok(agent_link)
 }
 
-/// Who may do what, as the session is configured.
+/// The policy of the session's configuration.
 fn policy(config: &SessionConfig, setup: &Setup) -> Result<Policy, Unsupported> {
     let mode = match &config.mode {
         Some(Mode::Unified(mode)) => *mode,
@@ -156,7 +156,7 @@ fn policy(config: &SessionConfig, setup: &Setup) -> Result<Policy, Unsupported> 
     Ok(if config.sandbox == Some(SandboxMode::ReadOnly) { policy.reading_only() } else { policy })
 }
 
-/// The sandbox that was asked for. What cannot be enforced stops the start, unless less is accepted.
+/// The requested sandbox. What cannot be enforced fails the start, unless best effort is accepted.
 async fn sandbox(config: &SessionConfig, folders: &[PathBuf], keeper: &Keeper) -> Result<Option<Sandbox>, LaunchError> {
     let Some(mode) = config.sandbox else { return Ok(None) };
     let effort = if config.sandbox_best_effort { Effort::Best } else { Effort::Full };
@@ -172,7 +172,7 @@ pub(crate) fn choose(name: Option<&str>, setup: &Setup) -> Result<Model, Unsuppo
     chosen.map(Model::from).map_err(|error| unsupported("--model", &error.to_string()))
 }
 
-/// The model that a session begins with if nobody names one, by these variables; or what is wrong with them.
+/// The default model for these variables, or what is wrong with them.
 pub fn default_model(env: &BTreeMap<String, String>) -> Result<String, String> {
     providers(env)
         .and_then(|providers| providers.choose(None))
@@ -180,7 +180,7 @@ pub fn default_model(env: &BTreeMap<String, String>) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// What the environment says of those who run models.
+/// What the environment says about model providers.
 pub(crate) fn providers(env: &BTreeMap<String, String>) -> Result<Providers, ChoiceError> {
     Providers::from_env(|name| env.get(name).cloned())
 }
@@ -189,7 +189,7 @@ fn unsupported(setting: &str, why: &str) -> Unsupported {
     Unsupported { agent: AgentType::Builtin, setting: setting.to_owned(), why: why.to_owned() }
 }
 
-/// What it cannot honour is refused by name before anything starts.
+/// Refuses unsupported settings before anything starts.
 fn check(config: &SessionConfig) -> Result<(), Unsupported> {
     let at_a_message = matches!(&config.resume, Resume::Session { at: Some(_), .. });
     for (asked, setting, why) in [

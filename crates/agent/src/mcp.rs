@@ -1,8 +1,8 @@
-//! MCP servers: programs and addresses that bring tools of their own.
+//! MCP servers: programs and addresses that provide tools.
 //!
-//! Each server has a task that owns its connection (`server`); whoever wants to call goes by the handle here. All
-//! begin at once, one that dies or hangs is told and hurts no other, and one that is gone is tried again when somebody
-//! calls it. Must not come in: turns, models, who may call what.
+//! Each server has a task that owns its connection (`server`); callers use the handle here. All start at once. One
+//! that dies or hangs is reported and affects no other; the next call to a lost server reconnects. Must not come in:
+//! turns, models, permissions.
 
 mod call;
 mod connect;
@@ -34,7 +34,7 @@ pub(crate) use self::server::{State, Status};
 use crate::tool::{Doing, Outcome, Spec};
 use crate::tools::mcp::Mcp;
 
-/// How many changes may wait to be told; servers wait then.
+/// How many changes may be queued; servers wait then.
 const CHANGES: usize = 64;
 
 /// The servers of a session. Dropping all handles ends them.
@@ -45,11 +45,11 @@ pub(crate) struct Servers {
     stop: CancellationToken,
 }
 
-/// Where servers run.
+/// What servers are started with.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) keeper: Keeper,
-    /// Variables that no server may see.
+    /// Variables hidden from every server.
     pub(crate) hidden_env: Vec<String>,
     /// The folder of the session.
     pub(crate) folder: PathBuf,
@@ -61,14 +61,14 @@ pub(crate) struct Place {
     pub(crate) asks: mpsc::Sender<Asked>,
 }
 
-/// How a server is now, for people.
+/// The status of a server, for people.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub(crate) name: String,
     pub(crate) state: State,
 }
 
-/// A tool by the name that the model knows.
+/// A tool by the name the model uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) server: String,
@@ -77,7 +77,7 @@ pub(crate) struct Found {
 }
 
 impl Servers {
-    /// Begins with all of them. What becomes of each comes out at the other end.
+    /// Starts all of them. Status changes come out of the receiver.
     pub(crate) fn start(servers: &BTreeMap<String, McpServer>, place: &Place) -> (Self, mpsc::Receiver<Change>) {
         let (changes, told) = mpsc::channel(CHANGES);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -87,12 +87,12 @@ impl Servers {
         (Self { all: servers.iter().map(start).collect(), tasks, stop }, told)
     }
 
-    /// The tools that are there now.
+    /// The tools available now.
     pub(crate) fn specs(&self) -> Vec<Spec> {
         self.all.iter().flat_map(|server| server.state().specs()).collect()
     }
 
-    /// The tool that the model knows by that name.
+    /// The tool with that name for the model.
     pub(crate) fn find(&self, name: &str) -> Option<Found> {
         self.all.iter().find_map(|server| {
             let tool = server.state().native(name)?;
@@ -100,19 +100,19 @@ impl Servers {
         })
     }
 
-    /// How each of them is.
+    /// The status of each server.
     pub(crate) fn changes(&self) -> Vec<Change> {
         self.all.iter().map(|server| Change { name: server.name.clone(), state: server.state() }).collect()
     }
 
-    /// Waits until none is just starting. Whoever waits sets the limit.
+    /// Waits until no server is starting any more. The caller sets the limit.
     pub(crate) async fn settled(&self) {
         for server in self.all.iter() {
             server.settled().await;
         }
     }
 
-    /// Calls a tool, which has been allowed.
+    /// Calls a tool that has been allowed.
     pub(crate) async fn call(&self, job: Mcp, doing: Doing) -> Outcome {
         match self.all.iter().find(|server| server.name == job.server) {
             Some(server) => server.call(&job.tool, job.arguments, doing).await,
@@ -120,7 +120,7 @@ impl Servers {
         }
     }
 
-    /// Ends them all; afterwards nothing of them is left.
+    /// Closes all connections and ends all programs.
     pub(crate) async fn close(&self) {
         self.stop.cancel();
         self.tasks.close();
@@ -129,7 +129,7 @@ impl Servers {
 }
 
 impl Change {
-    /// As it stands in an event, and in the answer to who asks.
+    /// As it appears in an event, and in the answer to a query.
     pub(crate) fn data(&self) -> Map<String, Value> {
         let mut data = Map::new();
         data.insert("name".to_owned(), self.name.as_str().into());
@@ -143,7 +143,7 @@ impl Change {
         data
     }
 
-    /// What people read of it.
+    /// The status in words.
     pub(crate) fn words(&self) -> String {
         let Self { name, state } = self;
         let words = match (state.status, state.tool_names().len()) {

@@ -1,7 +1,7 @@
-//! Carries out what the turn machine says: asks the model, makes calls ready, runs them, keeps the conversation.
+//! Carries out the effects of the turn machine: asks the model, prepares calls, runs them, stores the conversation.
 //!
-//! One task owns everything; what takes time runs in workers that report back. Must not come in: what happens next
-//! in a turn, which `turn` alone decides.
+//! One task owns everything; long work runs in workers that report back. Must not come in: decisions about the turn,
+//! which `turn` alone makes.
 
 mod command;
 mod expand;
@@ -37,9 +37,9 @@ use crate::slash::Own;
 use crate::tools::Toolbox;
 use crate::turn::{Effect, Input, Keep, Limits, Machine, Now};
 
-/// How many reports may wait; workers wait then.
+/// Most queued reports; workers wait then.
 const REPORTS: usize = 64;
-/// How many prompts may wait for the running turn to end; one more is refused.
+/// Most prompts that may wait for the running turn to end; one more is refused.
 const WAITING: usize = COMMAND_QUEUE;
 /// How long tools may take to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
@@ -58,15 +58,15 @@ pub(crate) struct Parts {
     pub(crate) model: Model,
     pub(crate) policy: Policy,
     pub(crate) toolbox: Toolbox,
-    /// How MCP servers get on.
+    /// Status changes of MCP servers.
     pub(crate) servers: mpsc::Receiver<Change>,
     /// What MCP servers ask the user for.
     pub(crate) asks: mpsc::Receiver<Asked>,
     pub(crate) own: Vec<Own>,
     pub(crate) memory: Memory,
-    /// A folder of the session's own, gone with it.
+    /// A temporary folder of the session.
     pub(crate) private: TempDir,
-    /// What the sandbox keeps commands from.
+    /// What the sandbox enforces.
     pub(crate) enforced: Option<Enforced>,
 }
 
@@ -94,25 +94,25 @@ pub(crate) struct Runner {
     reports: mpsc::Receiver<Report>,
     to_us: mpsc::Sender<Report>,
     workers: JoinSet<()>,
-    /// Tells the tools of the running turn to stop.
+    /// Stops the tools of the running turn.
     stop: CancellationToken,
-    /// What comes from an earlier question to the model does not count.
+    /// Number of the current model request; results of earlier ones are ignored.
     asking: u64,
     asked: Option<tokio::task::AbortHandle>,
-    /// When tools that were told to stop have had their time.
+    /// Deadline of tools that were told to stop.
     patience: Option<Instant>,
     /// The user runs the call that is being prepared, so it is not asked about.
     by_user: bool,
-    /// The conversation could not be kept when it was last tried.
+    /// The last attempt to store the conversation failed.
     unkept: bool,
-    /// Prompts that came while a turn ran: words that came too late to steer one turn begin another, which whoever sent
-    /// the prompt has not heard of.
+    /// Prompts that arrived during a turn and came too late to steer it: each begins a turn of its own, which its
+    /// sender does not know yet.
     waiting: VecDeque<Prompt>,
     last: Option<TurnStatus>,
     usage: Option<TokenUsage>,
-    /// What each model has used so far.
+    /// Usage of each model so far.
     spent: BTreeMap<String, ModelUsage>,
-    /// The model that was asked last, and how much it holds.
+    /// The model that was asked last, and its context window.
     answering: (String, Option<u64>),
     over: bool,
 }
@@ -164,7 +164,7 @@ impl Runner {
         }
     }
 
-    /// Runs until its commands end, or nobody listens.
+    /// Runs until its command channel or its event channel closes.
     pub(crate) async fn run(mut self) {
         if self.converse().await.is_ok() {
             self.close().await.ok(); // nobody is left to tell
@@ -198,7 +198,7 @@ impl Runner {
                 Some(ended) = self.workers.join_next() => {
                     if let Err(error) = ended && error.is_panic() {
                         tracing::error!(%error, "a worker of the built-in agent failed");
-                        // Whatever it was to do will not be said to be done: the turn must not wait for it.
+                        // Its result will never be reported: the turn must not wait for it.
                         self.warn("a part of the built-in agent failed; the turn is stopped").await?;
                         self.step(Input::Cancel).await?;
                     }
@@ -218,7 +218,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Says that the session is there and what it can do.
+    /// Reports that the session started and what it can do.
     async fn begin(&mut self) -> Result<(), Gone> {
         let mut stated = self.config.stated();
         stated.model = Some(self.model.name().to_owned());
@@ -247,7 +247,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Waits a while for MCP servers, so that the first turn has their tools. Those that take longer join later.
+    /// Waits a while for MCP servers, so that the first turn has their tools. Slower ones join later.
     async fn meet_servers(&mut self) -> Result<(), Gone> {
         let mcp = self.toolbox.mcp.clone();
         let met = tokio::time::timeout(SERVER_PATIENCE, mcp.settled());
@@ -262,7 +262,7 @@ impl Runner {
         }
     }
 
-    /// Ends what is under way and says that the session is over.
+    /// Ends what is running and reports the end of the session.
     async fn close(&mut self) -> Result<(), Gone> {
         self.step(Input::Cancel).await?;
         let deadline = Instant::now() + STOP_PATIENCE;
@@ -360,13 +360,13 @@ impl Runner {
         self.tell(EventKind::System(SystemNote { subtype: subtype.to_owned(), message, data })).await
     }
 
-    /// Something is not as it should be, and the session goes on.
+    /// Reports a problem that does not end the session.
     async fn warn(&mut self, message: impl Into<String>) -> Result<(), Gone> {
         let error = AgentError::new(AgentErrorKind::Unknown, message).of(AgentType::Builtin).warning();
         self.tell(EventKind::Error(error)).await
     }
 
-    /// Notes who answers, so that the conversation is taken up with the same model. A rehearsal is over when it is over.
+    /// Records the model, so that the conversation resumes with the same one. A rehearsal is not recorded.
     async fn keep_model(&mut self) -> Result<(), Gone> {
         let kept = match &self.model {
             Model::Live(live) => self.chat.answered_by(live.name()).await,
@@ -383,12 +383,12 @@ impl Runner {
         self.kept(kept).await
     }
 
-    /// A conversation that cannot be kept goes on, and that is said once: on a full disk short lines still fit, and
-    /// longer ones do not.
+    /// If the conversation cannot be stored, the session goes on and says so once: on a full disk short lines may
+    /// still fit where longer ones do not.
     async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), Gone> {
         match kept {
             Err(error) if !std::mem::replace(&mut self.unkept, true) => {
-                self.warn(format!("the conversation is not kept for later: {error}")).await
+                self.warn(format!("the conversation cannot be stored: {error}")).await
             }
             Ok(()) | Err(_) => Ok(()),
         }

@@ -1,11 +1,11 @@
-//! What a command may touch, kept by the system and not by good manners (Linux).
+//! Restricts what a command may touch, enforced by the system (Linux).
 //!
-//! A command is started through our own binary as `BINARY __sandboxed …`, which gives up its rights and then becomes the
-//! command: files by Landlock, the network by a network namespace of its own or, where that is not to be had, by
-//! Landlock's rights for TCP. What can be enforced here is tried out before the session begins; a command is then
-//! started with exactly that, or not at all.
+//! A command is started through our own binary as `BINARY __sandboxed …`, which restricts itself and then becomes the
+//! command: files by Landlock, the network by a network namespace or, where none is available, by Landlock's TCP
+//! rights. What can be enforced here is tried before the session begins; a command then starts with exactly that, or
+//! not at all.
 //!
-//! Must not come in: who may run what. The sandbox is there for what was allowed.
+//! Must not come in: who may run what. The sandbox confines what was allowed.
 
 #[cfg(target_os = "linux")]
 mod enter;
@@ -20,10 +20,10 @@ use multitap_process::{Child, Keeper, Patience, Program, SpawnError, StdinMode, 
 use serde::Serialize;
 use tokio::time::{Duration, timeout};
 
-/// The first argument of a binary that is to become a command in a sandbox.
+/// The first argument of a binary that becomes a sandboxed command.
 pub const SANDBOXED: &str = "__sandboxed";
 
-/// How long trying out may take. It takes milliseconds, or it is stuck.
+/// Time limit of a trial, which normally takes milliseconds.
 const TRIAL: Duration = Duration::from_secs(10);
 
 /// What is enforced, and how.
@@ -41,7 +41,7 @@ pub enum Files {
     Open,
     /// Everything can be read, nothing written.
     ReadOnly,
-    /// Everything can be read; written are the workspace and the folder for temporary files.
+    /// Everything can be read; only the workspace and the folder for temporary files can be written.
     WorkspaceWrite,
 }
 
@@ -50,22 +50,22 @@ pub enum Files {
 pub enum Network {
     /// Nothing is enforced.
     Open,
-    /// No TCP; other protocols, such as DNS over UDP, are not kept back.
+    /// No TCP; other protocols, such as DNS over UDP, are not restricted.
     NoTcp,
-    /// A network of its own, with nothing in it. Unix sockets that have a path, such as Docker's, are no part of it.
+    /// An empty network namespace. Unix sockets with a path, such as Docker's, are not part of it.
     Nothing,
 }
 
 impl fmt::Display for Enforced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.files {
-            Files::Open => "files: not kept back",
+            Files::Open => "files: unrestricted",
             Files::ReadOnly => "files: nothing is written (Landlock)",
             Files::WorkspaceWrite => "files: only the workspace and the temporary folder are written (Landlock)",
         })?;
         f.write_str(match self.network {
-            Network::Open => "; network: not kept back",
-            Network::NoTcp => "; network: no TCP, other protocols are not kept back (Landlock)",
+            Network::Open => "; network: unrestricted",
+            Network::NoTcp => "; network: no TCP, other protocols unrestricted (Landlock)",
             Network::Nothing => "; network: none but sockets in the file system (a network namespace of its own)",
         })
     }
@@ -94,13 +94,13 @@ impl Network {
 /// How much has to be enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// All that was asked for.
+    /// Everything that was requested.
     Full,
-    /// What is to be had.
+    /// As much as the system supports.
     Best,
 }
 
-/// A sandbox that was asked for cannot be had.
+/// A requested sandbox is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error("the sandbox needs Linux")]
@@ -115,7 +115,7 @@ pub enum SandboxError {
     Trial(#[source] SpawnError),
 }
 
-/// A sandbox that was tried out.
+/// A sandbox that has been tried.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     enforced: Enforced,
@@ -125,7 +125,7 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// Finds out what can be enforced. Nothing if nothing is asked for.
+    /// Finds out what can be enforced. `None` if nothing is requested.
     pub async fn set_up(
         mode: SandboxMode,
         folders: &[PathBuf],
@@ -171,8 +171,8 @@ impl Sandbox {
         }
     }
 
-    /// The same sandbox, in which nothing of these folders is seen. Needs a mount namespace, which comes with
-    /// [`Network::Nothing`]; without one they are seen as before.
+    /// Hides these folders from sandboxed commands. Needs a mount namespace, which comes with [`Network::Nothing`];
+    /// without one they stay visible.
     #[must_use]
     pub fn hiding(self, hidden: Vec<PathBuf>) -> Self {
         Self { hidden, ..self }
@@ -202,7 +202,7 @@ impl Sandbox {
         Program { program: self.binary.clone(), args, ..program }
     }
 
-    /// Tries it out; why it does not work, if it does not.
+    /// Tries the sandbox; on failure, why it does not work.
     async fn works(&self, enforced: Enforced, keeper: &Keeper) -> Result<Result<(), String>, SandboxError> {
         let nothing = Program {
             program: "sh".into(),
@@ -227,7 +227,7 @@ impl Sandbox {
 
 /// Enters the sandbox and becomes the command. `args` is what follows [`SANDBOXED`] on the command line.
 ///
-/// To be called first in `main`, before threads or a runtime. It returns only if the command cannot be started so.
+/// Call it first in `main`, before threads or a runtime. It returns only if the command cannot be started this way.
 pub fn sandboxed(args: impl Iterator<Item = OsString>) -> ExitCode {
     use std::io::Write as _;
     let why = enter(args);
@@ -235,7 +235,7 @@ pub fn sandboxed(args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::from(NOT_STARTED)
 }
 
-/// What a shell says for a program that it cannot start.
+/// A shell's exit code for a program that it cannot start.
 const NOT_STARTED: u8 = 126;
 
 #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
-//! The tools: one file each, the same three parts in each: its spec, how a call becomes a job, how the job runs.
+//! The tools: one file each, with the same three parts: its spec, how a call becomes a job, how the job runs.
 //!
-//! Must not come in: models, turns, who may do what. A tool runs only what the policy has approved.
+//! Must not come in: models, turns, permissions. A tool runs only what the policy has approved.
 
 mod argument;
 pub(crate) mod ask;
@@ -39,7 +39,7 @@ use crate::mcp::Servers;
 use crate::policy::Approved;
 use crate::tool::{Doing, Outcome, Spec};
 
-/// What our own tools are called.
+/// The names of our own tools.
 pub(crate) const NAMES: [&str; 12] = [
     read::NAME,
     read_many::NAME,
@@ -55,7 +55,7 @@ pub(crate) const NAMES: [&str; 12] = [
     ask::NAME,
 ];
 
-/// All tools of a session. A part that is not there has no tools.
+/// All tools of a session. A missing part has no tools.
 #[derive(Debug, Clone)]
 pub(crate) struct Toolbox {
     pub(crate) files: Files,
@@ -63,11 +63,11 @@ pub(crate) struct Toolbox {
     pub(crate) web: Option<multitap_outbound::Screen>,
     /// The user's own memory file.
     pub(crate) memory: Option<PathBuf>,
-    /// Those of MCP servers.
+    /// The MCP servers.
     pub(crate) mcp: Servers,
 }
 
-/// A call that cannot be run; the model is told why.
+/// A call that cannot run; the model is told why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadCall(pub(crate) String);
@@ -78,7 +78,7 @@ impl Toolbox {
         Self { files, shell: None, web: None, memory: None, mcp: Servers::default() }
     }
 
-    /// What the model is told it can do.
+    /// The tools as they are described to the model.
     pub(crate) fn specs(&self) -> Vec<Spec> {
         let own = [
             read::spec(),
@@ -102,7 +102,7 @@ impl Toolbox {
         self.specs().into_iter().find(|spec| spec.name == name)
     }
 
-    /// Checks a call and works out what it would do.
+    /// Checks a call and computes what it would do.
     pub(crate) async fn prepare(&self, call: &Call) -> Result<Job, BadCall> {
         let files = &self.files;
         match call.name.as_str() {
@@ -138,7 +138,7 @@ impl Toolbox {
         BadCall(format!("there is no tool '{}': there are {known}", call.name))
     }
 
-    /// Does it.
+    /// Runs a job.
     pub(crate) async fn run(&self, job: Approved<Job>, doing: Doing) -> Outcome {
         match job.into_inner() {
             Job::Look(look) => self.files.run(look, &doing, Look::run).await,
@@ -153,14 +153,14 @@ impl Toolbox {
                 None => Outcome::failed("this session has no web"),
             },
             Job::Remember(remember) => remember.run().await,
-            // Answered by the ruling; nothing is left to do.
+            // The decision answered it already; nothing is left to do.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),
             Job::Mcp(call) => self.mcp.call(call, doing).await,
         }
     }
 }
 
-/// The arguments of a call as the tool wants them.
+/// Deserializes the arguments of a call.
 fn arguments<T: DeserializeOwned>(call: &Call) -> Result<T, BadCall> {
     if !call.arguments.is_object() {
         let name = &call.name;

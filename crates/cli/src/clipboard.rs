@@ -1,7 +1,7 @@
-//! What lies in the clipboard of the desktop: a picture, or else text.
+//! Reads the desktop's clipboard: a picture, or else text.
 //!
-//! Terminals hand over text only, so the programs are asked that every desktop has for this. Each is given a limit in
-//! bytes and in time, and ends with it.
+//! Terminals only pass on text, so the clipboard programs of each desktop are run. Each has a size limit and a time
+//! limit.
 
 #[cfg(test)]
 #[cfg(unix)]
@@ -16,31 +16,31 @@ use std::time::Duration;
 use multitap_process::{Keeper, Patience, Program, StdinMode, spawn};
 use multitap_tui::{ClipboardContent, LARGEST_PICTURE, ReadClipboard};
 
-/// How long reading it may take in all. PowerShell alone may take seconds to start.
+/// Time limit for reading. PowerShell alone may take seconds to start.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a program may take to end that took too long.
+/// How long a stopped program may take to end.
 const ENDING: Patience = Patience {
     after_eof: Duration::ZERO,
     after_interrupt: Duration::ZERO,
     after_terminate: Duration::from_millis(200),
 };
-/// The most that is read: a picture in hexadecimal digits, and words around it.
+/// Size limit: a picture in hexadecimal, and words around it.
 const MOST: usize = 2 * LARGEST_PICTURE + 1024;
-/// The pictures that agents take, the best first.
+/// Picture types that agents accept, best first.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
-/// Text, by the names it goes under.
+/// Text, by its type names.
 const TEXTS: [&str; 5] = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "STRING", "TEXT"];
-/// What these programs say when there is nothing, or nothing of that kind; both are errors to them.
+/// Error messages that mean an empty clipboard, or no content of that type.
 const NOTHING: [&str; 4] = ["Nothing is copied", "No selection", "not available", "-1700"];
-/// What prints the clipboard of Windows: a line that says what it is, then the bytes.
+/// Prints the clipboard of Windows: a line with its type, then the bytes.
 const POWERSHELL: &str = "Add-Type -AssemblyName System.Windows.Forms,System.Drawing; \
-    $image = [Windows.Forms.ReadClipboard]::GetImage(); $kept = New-Object IO.MemoryStream; \
+    $image = [Windows.Forms.Clipboard]::GetImage(); $kept = New-Object IO.MemoryStream; \
     if ($image) { $what = 'picture'; $image.Save($kept, [Drawing.Imaging.ImageFormat]::Png); $bytes = $kept.ToArray() } \
-    else { $what = 'text'; $bytes = [Text.Encoding]::UTF8.GetBytes([Windows.Forms.ReadClipboard]::GetText()) }; \
+    else { $what = 'text'; $bytes = [Text.Encoding]::UTF8.GetBytes([Windows.Forms.Clipboard]::GetText()) }; \
     $line = [Text.Encoding]::UTF8.GetBytes($what + \"`n\"); $out = [Console]::OpenStandardOutput(); \
     $out.Write($line, 0, $line.Length); $out.Write($bytes, 0, $bytes.Length); $out.Flush()";
 
-/// The clipboard of whoever sits at this terminal.
+/// The clipboard of the user at this terminal.
 pub(crate) fn clipboard() -> ReadClipboard {
     Arc::new(|| {
         Box::pin(async {
@@ -65,7 +65,7 @@ enum ClipError {
     Failed { program: Way, why: String },
 }
 
-/// A program that reads it.
+/// A program that reads the clipboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     WlPaste,
@@ -96,9 +96,9 @@ impl Way {
     }
 }
 
-/// The desktop around this terminal, as far as its environment tells.
+/// The desktop of this terminal, as far as the environment tells.
 struct Desk {
-    /// The programs it could be read by, the best first.
+    /// The programs to try, best first.
     ways: Vec<Way>,
     path: Option<OsString>,
     keeper: Keeper,
@@ -110,7 +110,7 @@ impl Desk {
         let mut ways = Vec::new();
         let mut add = |way: Way, is_there: bool| ways.extend(is_there.then_some(way));
         add(Way::Osascript, cfg!(target_os = "macos"));
-        // Windows' own clipboard is the one that people copy to, also within its Linux.
+        // The Windows clipboard is the one people copy to, also within WSL.
         add(Way::PowerShell, cfg!(windows) || is_set("WSL_DISTRO_NAME"));
         add(Way::WlPaste, is_set("WAYLAND_DISPLAY"));
         add(Way::Xclip, is_set("DISPLAY"));
@@ -139,7 +139,7 @@ impl Desk {
     }
 }
 
-/// One look into the clipboard, by one program that may have to be run more than once.
+/// One read of the clipboard by one program, which may have to run more than once.
 struct Ask<'a> {
     way: Way,
     program: PathBuf,
@@ -149,7 +149,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// First what it can be had as, then the best of that.
+    /// Lists the available types, then reads the best one.
     async fn by_type(&self, list: &[&str], take: &[&str]) -> Result<ClipboardContent, ClipError> {
         let Some(types) = self.look(list).await? else { return Ok(ClipboardContent::Nothing) };
         let types = String::from_utf8_lossy(&types).into_owned();
@@ -181,7 +181,7 @@ impl Ask<'_> {
         }
     }
 
-    /// The same as `run`; nothing if there is nothing of that kind.
+    /// Like `run`; `None` if there is nothing of that type.
     async fn look(&self, args: &[&str]) -> Result<Option<Vec<u8>>, ClipError> {
         match self.run(args).await {
             Err(ClipError::Failed { why, .. }) if NOTHING.iter().any(|words| why.contains(words)) => Ok(None),
@@ -189,7 +189,7 @@ impl Ask<'_> {
         }
     }
 
-    /// What the program prints.
+    /// Returns what the program prints.
     async fn run(&self, args: &[&str]) -> Result<Vec<u8>, ClipError> {
         let failed = |why: String| ClipError::Failed { program: self.way, why };
         let program = Program {
@@ -234,7 +234,7 @@ fn words(text: &[u8]) -> ClipboardContent {
     if text.is_empty() { ClipboardContent::Nothing } else { ClipboardContent::Text(text.into_owned()) }
 }
 
-/// The bytes in `«data PNGf8950…»`, as macOS prints them.
+/// Decodes `«data PNGf8950…»`, as macOS prints it.
 fn hexadecimal(told: &[u8]) -> Option<Vec<u8>> {
     let told = std::str::from_utf8(told).ok()?;
     let digits = told.trim().strip_prefix("«data PNGf")?.strip_suffix('»')?;

@@ -1,4 +1,4 @@
-//! Signals that ask us to end.
+//! Signals that end the program.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,11 +19,11 @@ pub(crate) struct Signals {
     pub(crate) at_editor: AtEditor,
 }
 
-/// How long after its end an editor may have been meant: the Ctrl+C that ended it is heard by us as well, and maybe
-/// later. At the screen itself Ctrl+C is a key and no signal.
+/// How long after its end Ctrl+C may have been meant for the editor: we receive the same signal, and maybe later. In
+/// the terminal UI Ctrl+C is a key and no signal.
 const AFTER_EDITOR: Duration = Duration::from_secs(2);
 
-/// Whether the user's editor has the terminal: then Ctrl+C is meant for that.
+/// Whether the user's editor has the terminal: then Ctrl+C is meant for it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AtEditor(Arc<Mutex<Use>>);
 
@@ -35,7 +35,7 @@ enum Use {
     Before(Instant),
 }
 
-/// For as long as it has.
+/// The editor has the terminal until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Editing(AtEditor);
 
@@ -65,7 +65,7 @@ impl Drop for Editing {
     }
 }
 
-/// What a signal asks for.
+/// Kinds of signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     End,
@@ -88,8 +88,8 @@ impl Signals {
         })
     }
 
-    /// Lets go of the terminal as soon as it is gone, or this is to end, whatever the screen is doing: whoever reads
-    /// keys may never come to an end with a terminal that is gone. Until what it gives back is dropped.
+    /// Restores the terminal as soon as it is gone, or the program is to end, whatever the UI is doing: reading keys
+    /// from a closed terminal may never return. Runs until the result is dropped.
     pub(crate) fn let_go_in_time() -> Result<JoinSet<()>, Problem> {
         let (mut signals, mut watch) = (Self::new()?, JoinSet::new());
         watch.spawn(async move {
@@ -104,12 +104,12 @@ impl Signals {
         Ok(watch)
     }
 
-    /// The next one. Cancel safe.
+    /// The next signal. Cancel safe.
     pub(crate) async fn next(&mut self) {
         self.next_kind().await;
     }
 
-    /// The next one, and what it asks for. Cancel safe.
+    /// The next signal and its kind. Cancel safe.
     pub(crate) async fn next_kind(&mut self) -> Signal {
         loop {
             tokio::select! {
@@ -135,18 +135,18 @@ impl Signals {
         Ok(Self { at_editor: AtEditor::default() })
     }
 
-    /// A console that is gone ends its programs.
+    /// A closed console ends its programs.
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
     pub(crate) fn let_go_in_time() -> Result<JoinSet<()>, Problem> {
         Ok(JoinSet::new())
     }
 
-    /// The next one. Cancel safe.
+    /// The next signal. Cancel safe.
     pub(crate) async fn next(&mut self) {
         self.next_kind().await;
     }
 
-    /// The next one, and what it asks for. Cancel safe.
+    /// The next signal and its kind. Cancel safe.
     pub(crate) async fn next_kind(&mut self) -> Signal {
         if tokio::signal::ctrl_c().await.context("listen to Ctrl-C").is_err() {
             std::future::pending::<()>().await;

@@ -1,7 +1,7 @@
-//! Whether a folder may act: what it brings, the question on the terminal, and where the answer is stored.
+//! Trust in a folder: what it contains that can act, the question in the terminal, and where the answer is stored.
 //!
-//! Who is asked nothing (`-p`, `serve`) has `--trust`, or an earlier yes. What an agent leaves out in a folder that is
-//! not trusted is the adapter's business.
+//! Without a terminal (`-p`, `serve`) there is `--trust`, or a stored answer. The adapter decides what an agent
+//! leaves out in an untrusted folder.
 
 use std::path::{Path, PathBuf};
 
@@ -13,22 +13,22 @@ use crate::exit::{Exit, Problem};
 use crate::out;
 use crate::settings::{self, Settings};
 
-/// How many lines the list of files may take.
+/// Most files listed.
 const SHOWN: usize = 12;
 /// The key of a project's own settings that acts whichever agent runs: the others are about the built-in agent.
 const FOR_ALL: &str = "a2aServers";
 
-/// What somebody said about a folder.
+/// The answer about a folder.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Trusted,
     NotTrusted,
-    /// Nobody wants to start any more.
+    /// The user does not want to start.
     Left,
 }
 
-/// Asks whether the folder of a session is trusted, if that makes a difference to its agent. `declined` has the folders
-/// about which somebody said no in this run: that is not asked twice.
+/// Asks whether the session's folder is trusted, if that makes a difference to its agent. `declined` holds the
+/// folders declined in this run, which are not asked about again.
 pub(crate) async fn ask(
     lease: &mut TerminalLease,
     config: &SessionConfig,
@@ -54,7 +54,7 @@ pub(crate) async fn ask(
     ask_with(lease, agent, settings, folder, lines, declined).await
 }
 
-/// Asks whether a folder that is added to the session is trusted, if that makes a difference to the session's agent.
+/// Asks whether an added folder is trusted, if that makes a difference to the session's agent.
 pub(crate) async fn ask_about_added(
     lease: &mut TerminalLease,
     config: &SessionConfig,
@@ -72,7 +72,7 @@ pub(crate) async fn ask_about_added(
     ask_with(lease, agent, settings, folder, lines, declined).await
 }
 
-/// Asks about a folder, which has what `lines` say, and stores a yes.
+/// Asks about a folder with these contents, and stores a yes.
 async fn ask_with(
     lease: &mut TerminalLease,
     agent: AgentType,
@@ -122,7 +122,7 @@ async fn ask_with(
     Ok(Answer::Trusted)
 }
 
-/// What the folder brings, for people. The answer holds for all agents, so the files of all are listed.
+/// The contents of a folder that can act, for people. The answer is for all agents, so the files of all are listed.
 fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settings: &Settings) -> Vec<String> {
     let mut found: Vec<String> = AgentInfo::programs()
         .flat_map(|(info, _)| acting_files(info.agent, folder, env))
@@ -147,7 +147,7 @@ fn lines(folder: &Path, env: &std::collections::BTreeMap<String, String>, settin
     lines
 }
 
-/// The folder above, if it may be trusted as a whole: neither the user's home nor the root of the machine.
+/// The parent folder, unless it is the user's home or the root.
 fn parent(folder: &Path) -> Option<PathBuf> {
     let parent = folder.parent().filter(|parent| parent.parent().is_some())?;
     (!settings::holds_home(parent)).then(|| parent.to_owned())

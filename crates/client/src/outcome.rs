@@ -1,4 +1,4 @@
-//! What came of a session: the answer, what it cost, what it touched.
+//! The outcome of a session: the answer, what it cost, what it changed.
 
 use multitap_event::{
     AgentError, AgentErrorKind, Denial, Event, EventKind, FileChangeType, MessageId, Role, SessionId, Severity,
@@ -7,12 +7,12 @@ use multitap_event::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The `system` event that takes text back.
+/// The `system` event that retracts text.
 const DISCARDED: &str = "discarded";
-/// What stands between two messages.
+/// Separator of messages.
 const BETWEEN: &str = "\n\n";
 
-/// What came of a session, gathered from its events. With several turns, text and status are those of the last.
+/// The outcome of a session, collected from its events. With several turns, text and status are those of the last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
@@ -22,7 +22,7 @@ pub struct Outcome {
     pub status: Option<TurnStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// What [`AgentClient::resume`](crate::AgentClient::resume) wants.
+    /// The id that [`AgentClient::resume`](crate::AgentClient::resume) takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub native_session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,9 +31,9 @@ pub struct Outcome {
     pub cost_usd: Option<f64>,
     pub tools: Vec<ToolUse>,
     pub files: Vec<TouchedFile>,
-    /// Calls that were refused.
+    /// Calls that were denied.
     pub denials: Vec<Denial>,
-    /// The answer as the output schema wanted it.
+    /// The answer according to the output schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Value>,
     /// Why the last turn failed.
@@ -42,7 +42,7 @@ pub struct Outcome {
     /// Everything that happened. Filled by [`AgentClient::prompt_once`](crate::AgentClient::prompt_once).
     #[serde(skip)]
     pub events: Vec<Event>,
-    /// The messages of this turn that `text` is made of.
+    /// The messages of this turn that make up `text`.
     #[serde(skip)]
     said: Vec<Said>,
 }
@@ -63,7 +63,7 @@ pub struct ToolUse {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub arguments: Map<String, Value>,
-    /// Absent: it never came to an end.
+    /// Absent if the call never ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<ToolOutcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub struct TouchedFile {
 }
 
 impl Outcome {
-    /// Takes in the next event.
+    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
             EventKind::SessionStarted(start) => {
@@ -177,7 +177,7 @@ impl Outcome {
         self.text.push_str(&chunk.content);
     }
 
-    /// The agent was cut off in these messages and says them again.
+    /// The agent retracted these messages and sends them again.
     fn take_back(&mut self, void: &[Value]) {
         let is_void = |id: &MessageId| void.iter().any(|void| void == id.as_str());
         self.said.retain(|said| !said.message.as_ref().is_some_and(is_void));

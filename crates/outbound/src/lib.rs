@@ -1,8 +1,9 @@
-//! HTTP that leaves the machine: how a client is built, whom TLS trusts, and which addresses may be reached.
+//! HTTP that leaves the machine: the client builder, TLS roots, and address screening.
 //!
 //! Every HTTP client of Multitap begins with [`Endpoint::client`]. Addresses that a model or a remote agent names are
-//! checked by a [`Screen`]: as they are written, and again by where their names lead when the client connects. Whoever
-//! speaks TLS without HTTP takes its settings from [`tls_config`].
+//! checked by a [`Screen`]: as written, and again after name resolution when the client connects. TLS without HTTP
+//! uses [`tls_config`].
+//!
 //! Must not come in: what requests mean, credentials, retries.
 
 mod cause;

@@ -1,14 +1,14 @@
-//! Ends what killed hosts left behind. When a host and both supervisors are killed at once, nobody is left to end what
+//! Ends what killed hosts left behind. If a host and both supervisors are killed at once, nobody is left to end what
 //! they started; the next host does it.
 //!
-//! A process is left over if one of its marks names a host that is dead, and the process can only have the mark from that
-//! host (`is_left`). Where a supervisor outlived its host, that supervisor ends its own processes; somebody may have
-//! stopped it, so it is continued. Linux only: other systems do not show marks.
+//! A process is a leftover if one of its marks names a dead host, and it can only have got the mark from that host
+//! (`is_left`). A supervisor that outlived its host ends its processes itself; it is continued in case somebody
+//! stopped it. Linux only: other systems do not show marks.
 
 #[cfg(target_os = "linux")]
 pub use self::linux::end_leftovers;
 
-/// Other systems do not show the environment of a process in a form that can be trusted.
+/// Other systems do not reliably show the environment of a process.
 #[cfg(not(target_os = "linux"))]
 pub async fn end_leftovers() -> usize {
     std::future::ready(0).await
@@ -31,8 +31,8 @@ mod linux {
     const GIVE_UP: Duration = Duration::from_secs(10);
     const POLL: Duration = Duration::from_millis(20);
 
-    /// Ends the processes that killed hosts of this user left behind, and waits until they are gone, or cannot be ended.
-    /// Returns how many were ended. Cancel safe.
+    /// Ends the leftovers of this user's killed hosts, and waits until they are gone, or cannot be ended. Returns how
+    /// many were ended. Cancel safe.
     pub async fn end_leftovers() -> usize {
         let begun = Instant::now();
         let mut ended = HashSet::new();
@@ -63,14 +63,14 @@ mod linux {
         }
 
         fn find() -> Self {
-            // Without them the process ids of marks cannot be compared with ours.
+            // Without them the process ids in marks cannot be compared with ours.
             let Some(here) = namespaces() else { return Self::default() };
             let everyone = everyone();
             let marked: Vec<Marked> = everyone.iter().filter_map(Marked::read).collect();
             let ours: HashSet<Mark> = our_marks().into_iter().collect();
             let mut living = HashMap::new();
             let Self { supervisors, processes } = judge(&marked, |mark| {
-                // Whoever started us, alive or not, is not ours to clear away.
+                // Our own ancestors, alive or not, are not ours to end.
                 let origin = mark.origin().filter(|origin| origin.namespaces == here && !ours.contains(mark));
                 origin.is_some_and(|origin| !*living.entry(origin.host).or_insert_with(|| origin.host.may_be_alive()))
             });
@@ -88,7 +88,7 @@ mod linux {
     #[derive(Debug)]
     struct Marked {
         process: Process,
-        /// The outermost first: the last is its own supervisor's.
+        /// Outermost first: the last is its own supervisor's.
         marks: Vec<Mark>,
         is_supervisor: bool,
         /// Its control group, as in marks.
@@ -125,7 +125,7 @@ mod linux {
             processes: others.into_iter().filter(|marked| is_left(marked)).map(|marked| marked.process).collect(),
         }
     }
-    /// Whether a process can only have the mark of that dead host because the host started it. An environment also
+    /// Whether a process can only have got the mark of that dead host by being started by it. An environment also
     /// spreads in other ways: `at` stores it, a service manager imports it. But those run in a control group of their
     /// own, and a process is never older than its host.
     fn is_left(marked: &Marked, origin: &Origin) -> bool {
@@ -136,14 +136,14 @@ mod linux {
         let parents: HashMap<Pid, Pid> = everyone.iter().map(|kin| (kin.process.pid, kin.parent)).collect();
         let mut found = HashSet::new();
         let mut next = Some(pid);
-        // A list that was read in mid-change may have circles.
+        // An inconsistent process list may contain loops.
         while let Some(pid) = next.filter(|pid| found.insert(*pid)) {
             next = parents.get(&pid).copied();
         }
         found
     }
 
-    /// Whether a process has our user in every respect.
+    /// Whether all user ids of a process are ours.
     fn is_of_same_user(pid: Pid) -> bool {
         let us = rustix::process::geteuid().as_raw();
         let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What a supervisor and the process it works for say to each other.
+//! The protocol between a supervisor and the process that started it.
 //!
-//! The life line is a pair of Unix sockets; the supervisor has its end as stdin. First the ends of the program's own
-//! stdio go down on it. Then reports come up and orders go down, a line each. That it closes means that
-//! the other side is gone.
+//! The life line is a pair of Unix sockets; the supervisor has its end as stdin. First the program's stdio
+//! descriptors are sent down. Then reports come up and orders go down, one per line. A closed line means that the
+//! other side is gone.
 //!
 //! Must not come in: what either side does about it.
 
@@ -19,17 +19,17 @@ use rustix::net::{
 
 use crate::kept::{Commands, Ending, Order};
 
-/// What the supervisor tells.
+/// A report of the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// The program runs, under that process id.
+    /// The program runs, with that process id.
     Started(i32),
-    /// The program could not be started; that is the system's error number.
+    /// The program could not be started; that is the errno.
     Failed(i32),
     Ended(Ending),
     /// That many processes could not be ended.
     Left(i32),
-    /// The processes of commands are gone, but for so many.
+    /// The processes of commands are gone, except for that many.
     CommandsEnded(i32),
 }
 
@@ -92,7 +92,7 @@ impl Order {
 /// The program's ends of its stdin, stdout and stderr.
 pub(crate) type Stdio = [OwnedFd; 3];
 
-/// Sends a program's stdio down the line. Ours may be closed afterwards: the line holds its own.
+/// Sends a program's stdio down the line. Ours may be closed afterwards: the line holds duplicates.
 pub(crate) fn hand_over(line: impl AsFd, stdio: &Stdio) -> io::Result<()> {
     let stdio = stdio.each_ref().map(AsFd::as_fd);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
@@ -102,7 +102,7 @@ pub(crate) fn hand_over(line: impl AsFd, stdio: &Stdio) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a program's stdio from the line. It is not inherited by programs we start, but for the one it is given to.
+/// Receives a program's stdio from the line. No other program inherits it.
 pub(crate) fn take_over(line: impl AsFd) -> io::Result<Stdio> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

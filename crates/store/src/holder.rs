@@ -1,25 +1,25 @@
-//! Which process has a session, and whether that process is still there.
+//! Which process has a session open, and whether that process is still alive.
 //!
-//! A process is known by its pid, the namespace that pid counts in, when it began, and the run of the machine it began
-//! in; so neither a pid that was given away again, nor a restart, nor a container with pids of its own misleads us.
-//! Where a process cannot be looked at, the time until which it took the lease decides.
+//! A process is identified by its pid, the pid namespace, its start time, and the boot id of its machine; so neither
+//! a reused pid, nor a restart, nor a container with pids of its own misleads us. For a process that is not visible,
+//! the expiry of its lease decides.
 
 use multitap_event::Timestamp;
 
-/// A process that has, or had, a session.
+/// A process that has, or had, a session open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
-    /// Which run of which machine. Empty: not known.
+    /// Boot id of its machine. Empty: unknown.
     pub(crate) boot: String,
-    /// In which its pid counts. Empty: not known.
+    /// Namespace of its pid. Empty: unknown.
     pub(crate) namespace: String,
-    /// When it began, in the system's own count. 0: not known.
+    /// Its start time in the system's own count. 0: unknown.
     pub(crate) started: u64,
 }
 
 impl Process {
-    /// The one we are in.
+    /// The current process.
     pub(crate) fn this() -> Self {
         let pid = std::process::id();
         let started = match look(pid) {
@@ -29,9 +29,9 @@ impl Process {
         Self { pid, boot: boot(), namespace: namespace(), started }
     }
 
-    /// Whether `other`, which took a lease until then, is still there, as far as can be told from here.
+    /// Whether `other`, whose lease expires then, is still alive, as far as is visible from here.
     ///
-    /// A process that can be looked at keeps its lease however long it was stopped or asleep.
+    /// A visible process keeps its lease however long it was stopped or suspended.
     pub(crate) fn sees(&self, other: &Self, until: Timestamp, now: Timestamp) -> bool {
         self.judges(other, look, now < until)
     }
@@ -46,18 +46,18 @@ impl Process {
         match look(other.pid) {
             Look::Gone => false,
             Look::Runs { started } if started != 0 && other.started != 0 => started == other.started,
-            // Somebody has that pid; whether it is the one we mean, only its lease can tell.
+            // Some process has that pid; only the lease can tell whether it is the same one.
             Look::Runs { .. } | Look::Unknown => in_time,
         }
     }
 
-    /// Whether what `other` wrote before it was gone may be missing, because the machine itself may have stopped.
+    /// Whether the last writes of `other` may be missing, because the machine itself may have stopped.
     pub(crate) fn may_have_lost(&self, other: &Self) -> bool {
         self.boot.is_empty() || self.boot != other.boot
     }
 }
 
-/// What is seen at a pid.
+/// What is visible at a pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Gone,
@@ -70,19 +70,19 @@ fn look(pid: u32) -> Look {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat_line(&stat),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Look::Gone,
-        // It ended while we looked.
+        // It ended meanwhile.
         Err(error) if error.raw_os_error() == Some(3) => Look::Gone,
         Err(_) => Look::Unknown,
     }
 }
 
-/// `PID (NAME) STATE …`: the name may hold anything, so fields are counted from its last parenthesis.
+/// `PID (NAME) STATE …`: the name may contain anything, so fields are counted from its last parenthesis.
 #[cfg(any(target_os = "linux", test))]
 fn stat_line(stat: &str) -> Look {
     let Some((_, rest)) = stat.rsplit_once(')') else { return Look::Unknown };
     let mut fields = rest.split_ascii_whitespace();
     match fields.next() {
-        // Dead, and only not collected yet by its parent.
+        // A zombie.
         Some("Z" | "X" | "x") => return Look::Gone,
         Some(_) => {}
         None => return Look::Unknown,

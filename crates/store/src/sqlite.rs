@@ -1,6 +1,6 @@
-//! The log in an SQLite file: one thread that writes, a few connections that read, one thread that keeps house.
+//! The log in an SQLite file: one thread that writes, a few connections that read, one thread for housekeeping.
 //!
-//! Here they are put together and stand as the hub's [`Journal`]; several processes may have the same file open.
+//! This module combines them into the hub's [`Journal`]; several processes may have the same file open.
 
 mod append;
 mod error;
@@ -32,21 +32,22 @@ use self::reader::Readers;
 use self::writer::{Message, QUEUE, Work, Writer};
 use crate::holder::Process;
 
-/// The logs of all sessions, in one file. Cheap to clone; the last one to go ends the writing, in its own time.
+/// The logs of all sessions, in one file. Cheap to clone; dropping the last clone ends the writer after the queued
+/// work.
 #[derive(Debug, Clone)]
 pub struct Store {
     writer: mpsc::Sender<Message>,
     readers: Arc<Readers>,
 }
 
-/// What the file may take up.
+/// Limits of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// At this size the log counts as full, as if the disk were.
+    /// At this size the log counts as full, as on a full disk.
     pub bytes: Option<u64>,
 }
 
-/// The file cannot be used as a log.
+/// The file cannot be used as a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot open {}", .path.display())]
 pub struct OpenError {
@@ -56,13 +57,13 @@ pub struct OpenError {
 }
 
 impl Store {
-    /// Opens the log, and makes it if there is none: a folder and a file for their user alone. Waits for the disk, and
-    /// up to two seconds for another program that has the file locked.
+    /// Opens the store, and creates it if missing: a folder and a file for their user alone. Blocks on the disk, and
+    /// up to two seconds on another program that has the file locked.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
         Self::open_within(path, Limits::default())
     }
 
-    /// The same, with a limit.
+    /// The same, with limits.
     pub fn open_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self, OpenError> {
         let path = path.into();
         Self::start(&path, limits).map_err(|reason| OpenError { path, reason })
@@ -86,11 +87,11 @@ impl Store {
         Ok(Self { writer: tx, readers: Arc::new(Readers::new(path.to_owned(), this)) })
     }
 
-    /// Comes back when all that was handed in is written, the leases are given back, and the writing has ended.
+    /// Returns when everything queued is written, the leases are released, and the writer has ended.
     pub async fn close(&self) {
         let (reply, closed) = oneshot::channel();
         if self.writer.send(Message::Close(reply)).await.is_ok() {
-            // No answer: it had ended before it came to this.
+            // No answer: the writer had already ended.
             closed.await.ok();
         }
     }

@@ -1,4 +1,4 @@
-//! One call: it waits for its server, tells how it gets on, and ends when it is answered, stopped or too late.
+//! One call: it waits for its server, reports progress, and ends when it is answered, stopped or timed out.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::outcome::{cut, outcome};
 use super::server::{Server, Status, Wish};
 use crate::tool::{Doing, Outcome};
 
-/// How long a call may take, where nothing else is set.
+/// Default time limit of a call.
 const CALL_LIMIT: Duration = Duration::from_secs(600);
 /// How often a server may answer that it needs more from the user first.
 const MOST_ROUNDS: usize = 16;
@@ -45,7 +45,7 @@ impl Server {
         }
     }
 
-    /// The connection. A server that is gone is tried once more.
+    /// The connection. A lost one is reestablished once.
     async fn line(&self) -> Result<Line, String> {
         let mut state = self.state.clone();
         let gone = || "it has ended".to_owned();
@@ -134,7 +134,7 @@ impl Server {
         let name = &self.name;
         match error {
             ServiceError::McpError(error) => Outcome::failed(cut(format!("{name}: {}", error.message))),
-            // It may have been done or not, so it is not tried again; the next call finds a new connection.
+            // The call may or may not have run, so it is not repeated; the next call reconnects.
             ServiceError::TransportClosed => {
                 let mut state = self.state.clone();
                 let gone = state.wait_for(|state| state.status != Status::Connected);

@@ -1,7 +1,8 @@
-//! From what is set for a server to a connection with it, and the list of its tools.
+//! Connects to a server and lists its tools.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::error::Error;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -26,17 +27,17 @@ use super::handler::{Board, Handler};
 use super::http;
 use super::pipe::{self, McpPipe, Noise, PIPE};
 
-/// How long a server may take to come up, where its own limit is not shorter.
+/// Default limit for a server to start.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
-/// How long a page of tools may take, where its own limit is not shorter.
+/// Default limit for a page of tools.
 const LIST_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take to end.
+/// How long a connection may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// How long it may take until the end of a server shows.
 const END_SHOWS: Duration = Duration::from_millis(500);
-/// How many tools of a server are taken.
+/// Most tools accepted from a server.
 const MOST_TOOLS: usize = 512;
-/// How many pages of tools are read.
+/// Most pages of tools that are read.
 const MOST_PAGES: usize = 64;
 
 /// Where calls go, where it is told how they get on, and where what a server asks goes.
@@ -56,14 +57,14 @@ pub(super) struct Link {
     program: Option<Carried>,
 }
 
-/// What a server does by itself.
+/// What a server does unasked.
 pub(super) enum News {
     Ended,
-    /// Its tools are others now.
+    /// Its list of tools changed.
     Tools,
 }
 
-/// A program whose lines are carried.
+/// A program whose lines are carried through a pipe.
 struct Carried {
     task: JoinHandle<Exit>,
     noise: Noise,
@@ -71,9 +72,9 @@ struct Carried {
 
 /// Why there is no connection.
 enum NoLink {
-    /// It knows nothing of `initialize`, as servers of the newest revision may.
+    /// It does not know `initialize`, as servers of the newest revision may not.
     NoInitialize,
-    /// It ended it.
+    /// The server closed it.
     Closed,
     Other(String),
 }
@@ -86,14 +87,14 @@ enum Transport<'a> {
     Reach(&'a McpReach),
 }
 
-/// When a server has to be up.
+/// When a server has to be ready.
 #[derive(Clone, Copy)]
 struct Limit {
     at: Instant,
     after: Duration,
 }
 
-/// Connects in the way that nearly all servers know, and in the newest if that is not known.
+/// Connects with `initialize`, which nearly all servers know, or else as the newest revision does.
 pub(super) async fn connect(
     name: &str,
     config: &McpServer,
@@ -182,14 +183,15 @@ where
 }
 
 impl Carried {
-    /// Waits for the program's end, which is near since nobody holds its pipe any more, and adds what it said last.
+    /// Waits for the program's exit, which is near since nobody holds its pipe any more, and adds the end of its
+    /// stderr.
     async fn last_words(self, why: NoLink) -> NoLink {
         let noise = self.noise.words();
         let exit = self.task.await.unwrap_or_default();
         match why {
             NoLink::NoInitialize => NoLink::NoInitialize,
             NoLink::Closed => NoLink::Other(format!("{}{noise}", pipe::ended(&exit))),
-            // How it ended is our doing, and no news.
+            // We ended it ourselves, so its exit says nothing.
             NoLink::Other(why) if exit.stderr_tail.is_empty() => NoLink::Other(format!("{why}{noise}")),
             NoLink::Other(why) => NoLink::Other(format!("{why}{noise}; on its stderr: {}", pipe::last_words(&exit))),
         }
@@ -204,7 +206,7 @@ impl Link {
         Self { line, changed, service: Box::pin(served.waiting()), stop, program }
     }
 
-    /// Waits until the server does something by itself. Cancel safe.
+    /// Waits for something the server does unasked. Cancel safe.
     pub(super) async fn news(&mut self) -> News {
         tokio::select! {
             _ = &mut self.service => News::Ended,
@@ -225,7 +227,7 @@ impl Link {
         }
     }
 
-    /// Ends it because it is of no use, and says why: the server's own end says more than what came of it.
+    /// Closes a connection that is of no use and says why: the server's own exit says more than the failed request.
     pub(super) async fn failed(mut self, why: String) -> String {
         if let Ok(News::Ended) = timeout(END_SHOWS, self.news()).await {
             return self.why().await;
@@ -234,7 +236,7 @@ impl Link {
         why
     }
 
-    /// Ends it, and the program with all it started.
+    /// Closes it, and ends the program with all it started.
     pub(super) async fn close(self) {
         self.stop.cancel();
         timeout(CLOSE_LIMIT, self.service).await.ok(); // a program is ended all the same
@@ -244,7 +246,7 @@ impl Link {
     }
 }
 
-/// All tools of a server, each once.
+/// All tools of a server, without duplicates.
 pub(super) async fn tools(peer: &Peer<RoleClient>, limit: Option<Duration>) -> Result<Vec<Tool>, String> {
     let limit = limit.map_or(LIST_LIMIT, |limit| limit.min(LIST_LIMIT));
     let mut tools = Tools::default();
@@ -284,7 +286,7 @@ impl Tools {
     }
 }
 
-/// A time as people write it.
+/// A duration in words.
 pub(super) fn shown(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
 }

@@ -1,4 +1,4 @@
-//! A server that is an address: streamable HTTP.
+//! Servers reached over streamable HTTP.
 
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
@@ -10,10 +10,10 @@ use reqwest::{Client, Url};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 
-/// How often a server may send us elsewhere.
+/// Most redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
 
-/// The way to an address.
+/// The transport to an address.
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -29,7 +29,7 @@ fn client(url: &Url) -> Result<Client, String> {
     http.build().map_err(causes)
 }
 
-/// Headers may be secrets, which are for this server and no other.
+/// Follows redirects within the origin only: headers may be secrets meant for this server.
 fn stay(at: Url) -> Policy {
     Policy::custom(move |attempt| {
         let same = attempt.url().origin() == at.origin();
@@ -46,7 +46,7 @@ fn header((name, value): (&String, &String)) -> Result<(HeaderName, HeaderValue)
     Ok((key, value))
 }
 
-/// What went wrong on the way, with its causes.
+/// The error with its causes.
 pub(super) fn words(error: &(dyn Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => error_chain(error),

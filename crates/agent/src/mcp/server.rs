@@ -1,4 +1,4 @@
-//! One server: the task that owns its connection, and the handle by which it is seen and called.
+//! One server: the task that owns its connection, and the handle through which it is seen and called.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use super::connect::{self, Line, Link, News};
 use super::{Change, Place, name};
 use crate::tool::Spec;
 
-/// How many wishes may wait; those who wish wait then.
+/// Most queued requests to the owner; senders wait then.
 const WISHES: usize = 8;
-/// How long the description of a tool may be.
+/// Longest description of a tool.
 const LONGEST_DESCRIPTION: usize = 8 * 1024;
 
 /// A server, as others see it.
@@ -27,22 +27,22 @@ pub(super) struct Server {
     pub(super) wishes: mpsc::Sender<Wish>,
 }
 
-/// What the owner of a connection is asked for.
+/// A request to the owner of the connection.
 #[derive(Debug)]
 pub(super) enum Wish {
     /// Connect, if there is no connection.
     Connect,
-    /// Give the connection up: what was sent on it did not arrive.
+    /// Drop the connection: what was sent on it did not arrive.
     GiveUp(String),
 }
 
-/// How a server is.
+/// The state of a server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     pub(crate) status: Status,
     /// Why it is not connected.
     pub(crate) error: Option<String>,
-    /// Those it had, if it is gone: a call to one brings it back.
+    /// The last known tools if it is gone: a call to one reconnects.
     tools: Arc<[Offered]>,
     pub(super) line: Option<Line>,
 }
@@ -52,9 +52,9 @@ pub(crate) enum Status {
     #[default]
     Starting,
     Connected,
-    /// It did not come up.
+    /// It did not start.
     Failed,
-    /// It was there and is gone.
+    /// It was connected and is gone.
     Disconnected,
 }
 
@@ -81,7 +81,7 @@ impl State {
         self.tools.iter().map(|tool| tool.spec.clone()).collect()
     }
 
-    /// The server's own name of the tool that the model knows by that one.
+    /// The server's own name of the tool that the model knows by that name.
     pub(super) fn native(&self, name: &str) -> Option<String> {
         self.tools.iter().find(|tool| tool.spec.name == name).map(|tool| tool.native.clone())
     }
@@ -93,7 +93,7 @@ impl State {
 }
 
 impl Server {
-    /// Begins to connect. The task ends when it is told to stop, or when nobody holds a handle any more.
+    /// Starts to connect. The task ends when it is told to, or when the last handle is dropped.
     pub(super) fn start(
         name: &str,
         config: McpServer,
@@ -127,9 +127,9 @@ impl Server {
         self.config.trust
     }
 
-    /// Waits while it is just starting.
+    /// Waits while it is starting.
     pub(super) async fn settled(&self) {
-        // An owner that is gone settles nothing more.
+        // Without an owner the state changes no more.
         self.state.clone().wait_for(|state| state.status != Status::Starting).await.ok();
     }
 }
@@ -146,7 +146,7 @@ struct Owner {
     stop: CancellationToken,
 }
 
-/// Whether a server goes on.
+/// Whether the task continues.
 enum Goes {
     On,
     Out,
@@ -184,7 +184,7 @@ impl Owner {
         }
     }
 
-    /// Stays with a connection until it ends.
+    /// Serves a connection until it ends.
     async fn keep(&mut self, mut link: Link) -> Goes {
         let stop = self.stop.clone();
         loop {
@@ -220,7 +220,7 @@ impl Owner {
         }
     }
 
-    /// Waits until somebody wants a server that is gone.
+    /// Waits until somebody needs a server that is gone.
     async fn wait(&mut self) -> Goes {
         let stop = self.stop.clone();
         loop {
@@ -247,7 +247,7 @@ impl Owner {
         self.set(State { status, error, tools, line: None }).await;
     }
 
-    /// It is told first: who sees that a server has settled finds the word about it.
+    /// Reports the change first: whoever sees the new state finds the message about it.
     async fn set(&self, state: State) {
         let change = Change { name: self.name.clone(), state: state.clone() };
         tokio::select! {
@@ -258,7 +258,7 @@ impl Owner {
     }
 }
 
-/// A server's tools as the model is told of them.
+/// A server's tools as they are offered to the model.
 fn offer(server: &str, tools: &[Tool]) -> Arc<[Offered]> {
     let natives: Vec<_> = tools.iter().map(|tool| tool.name.as_ref()).collect();
     let names = name::names(server, &natives);
@@ -270,7 +270,7 @@ fn offer(server: &str, tools: &[Tool]) -> Arc<[Offered]> {
             parameters: parameters(tool),
             kind: ToolKind::Mcp,
             server: Some(server.to_owned()),
-            // What a server says about its tools lets none of them run unasked, nor together with others.
+            // A server's hints about its tools let none of them run unasked, or in parallel.
             looks: false,
         };
         Offered { native: tool.name.to_string(), spec }
@@ -278,7 +278,7 @@ fn offer(server: &str, tools: &[Tool]) -> Arc<[Offered]> {
     offered.collect()
 }
 
-/// The schema of a tool's arguments, without what models' providers stumble over.
+/// The schema of a tool's arguments, without what model providers reject.
 fn parameters(tool: &Tool) -> Value {
     let mut schema = tool.input_schema.as_ref().clone();
     schema.remove("$schema");

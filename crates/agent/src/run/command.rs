@@ -1,4 +1,4 @@
-//! What clients ask: prompts, answers, cancel, mode, model, questions about the agent itself.
+//! Handles commands of clients: prompts, answers, cancel, mode, model, queries.
 
 use multitap_event::{
     AgentError, AgentErrorKind, AgentType, ApprovalMode, Command, EventKind, Mode, Prompt, Query, Setting,
@@ -52,7 +52,7 @@ impl Runner {
         }
     }
 
-    /// A setting stays as it is.
+    /// Reports that a setting stays as it is.
     async fn refuse(&mut self, setting: Setting, value: String, why: String) -> Result<(), Gone> {
         let error = AgentError::new(AgentErrorKind::ProtocolError, why).of(AgentType::Builtin).warning();
         self.tell(EventKind::Error(error.refusing(setting, value))).await
@@ -62,7 +62,7 @@ impl Runner {
         if let Some(command) = prompt.shell_line() {
             let arguments = json!({ "command": command });
             let name = shell::NAME.to_owned();
-            // Whoever may go only so far is asked, as the agent would have to ask them.
+            // A client with limited rights is asked, as the agent would have to ask it.
             self.by_user = prompt.within.is_none();
             return self.step(Input::Do(Call { id: "user".to_owned(), name, arguments, signature: None })).await;
         }
@@ -83,7 +83,7 @@ impl Runner {
         }
     }
 
-    /// Whoever asks for it may go as far as `within`.
+    /// `within` limits how far the requester may go.
     async fn set_mode(
         &mut self,
         word: &str,
@@ -161,7 +161,7 @@ impl Runner {
                 Ok(self.remembered())
             }
             Slash::MemoryAdd(fact) => {
-                // It is kept for every session of the user, so whoever may go only so far is asked.
+                // It is stored for every session of the user, so a client with limited rights is asked.
                 self.by_user = within.is_none();
                 let (name, arguments) = ("save_memory".to_owned(), json!({ "fact": fact }));
                 let call = Call { id: "user".to_owned(), name, arguments, signature: None };
@@ -209,13 +209,13 @@ impl Runner {
                 self.over = true;
                 Ok("Goodbye.\n".to_owned())
             }
-            // A prompt is not for us.
+            // A prompt is not ours to handle.
             Slash::Prompt(text) => Ok(text),
         };
         self.step(Input::Say(words)).await
     }
 
-    /// Goes on with another conversation in the same session.
+    /// Continues with another conversation in the same session.
     async fn take(&mut self, talk: Conversation) -> Result<(), Gone> {
         self.machine.talk = talk.clone();
         self.machine.used = None;
@@ -229,7 +229,7 @@ impl Runner {
         }
     }
 
-    /// Reads the memory files as they are now.
+    /// Rereads the memory files.
     pub(super) fn remember_again(&mut self) {
         let home = self.setup.env.get("HOME").map(std::path::PathBuf::from);
         self.memory = Memory::load(self.setup.config.as_deref(), home.as_deref(), &self.folder);
@@ -260,7 +260,7 @@ impl Runner {
     async fn chats(&self, owner: &ChatOwner) -> Result<String, String> {
         let names = self.shelf.list(owner, &self.folder).await.map_err(|error| error.to_string())?;
         if names.is_empty() {
-            return Ok("No conversations are kept by name.\n".to_owned());
+            return Ok("There are no saved conversations.\n".to_owned());
         }
         Ok(names.iter().map(|name| format!("  {name}\n")).collect())
     }

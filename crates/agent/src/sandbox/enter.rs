@@ -1,4 +1,4 @@
-//! The way into the sandbox, walked by the process that becomes the command. It has one thread.
+//! Enters the sandbox, in the process that becomes the command. It has one thread.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,16 +14,16 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::{Files, Network};
 
-/// The first that also keeps files from being cut short.
+/// The first ABI that also restricts truncation.
 const FILES: ABI = ABI::V3;
-/// The first with rights for TCP.
+/// The first ABI with TCP rights.
 const TCP: ABI = ABI::V4;
-/// What every program may write to, since nothing is kept there.
+/// Devices that every program may write to, since nothing is stored there.
 const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
-/// Memory that programs share with their own.
+/// Shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What stands on the command line.
+/// The parsed command line.
 struct Orders {
     files: Files,
     network: Network,
@@ -32,7 +32,7 @@ struct Orders {
     program: OsString,
 }
 
-/// Becomes the command; why it could not.
+/// Becomes the command; returns why it could not.
 pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
     let entered = Orders::read(&mut args).and_then(|orders| {
         orders.apply()?;
@@ -79,7 +79,7 @@ impl Orders {
         Err("no program was named".to_owned())
     }
 
-    /// Gives up what is to be given up. The namespace comes first: afterwards there are no rights to make one.
+    /// Applies the restrictions. The namespaces come first: afterwards there is no right to create them.
     fn apply(&self) -> Result<(), String> {
         if self.network == Network::Nothing {
             // Sockets are listed for the network that we are about to leave.
@@ -96,8 +96,8 @@ impl Orders {
         Ok(())
     }
 
-    /// The sockets in the file system on which programs listen now, but for those in the workspace. Landlock does not
-    /// control connections to them, and some of these programs start others: tmux, the user's service manager, Docker.
+    /// Unix sockets on which programs listen now, except those in the workspace. Landlock does not restrict
+    /// connections to them, and some of these programs start others: tmux, the user's service manager, Docker.
     fn sockets_of_others(&self) -> BTreeSet<PathBuf> {
         let table = fs::read("/proc/net/unix").unwrap_or_default();
         let table = String::from_utf8_lossy(&table);
@@ -118,8 +118,8 @@ impl Orders {
         if self.network == Network::NoTcp {
             rules = rules.handle_access(AccessNet::from_all(TCP))?;
         }
-        // Where the kernel can, commands do not signal what is outside, such as whoever sees to it that they end.
-        // Nor do they connect to abstract sockets there, such as that of an X server.
+        // Where the kernel supports it, commands cannot signal processes outside, such as their supervisor, nor
+        // connect to abstract sockets there, such as that of an X server.
         rules = rules.set_compatibility(CompatLevel::BestEffort).scope(Scope::Signal | Scope::AbstractUnixSocket)?;
         let mut rules = rules.create()?.set_compatibility(CompatLevel::HardRequirement);
         if self.files != Files::Open {
@@ -138,7 +138,7 @@ impl Orders {
     }
 }
 
-/// Moves into a network with nothing in it, and a list of mounts of our own where that is to be had. Stays who we are.
+/// Enters an empty network namespace, and a mount namespace where available, as the same user.
 fn own_namespaces() -> Result<(), String> {
     let (user, group) = (nix::unistd::getuid(), nix::unistd::getgid());
     let flags = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET;
@@ -154,13 +154,13 @@ fn own_namespaces() -> Result<(), String> {
     write("gid_map", format!("{group} {group} 1"))
 }
 
-/// Puts an empty folder in the place of each folder, and an empty file in that of each socket. Landlock, which comes
-/// next, lets nobody take it away again.
+/// Mounts an empty folder over each folder and an empty file over each socket. Landlock, which is applied next,
+/// prevents unmounting.
 ///
-/// Best effort: some systems give namespaces and forbid mounts. Hosts refuse connections from commands either way.
+/// Best effort: some systems allow namespaces and forbid mounts. Hosts refuse connections from commands either way.
 fn hide(folders: &[PathBuf], sockets: &BTreeSet<PathBuf>) {
     let nothing = None::<&str>;
-    // Nothing of ours shows outside.
+    // Our mounts must not show outside.
     if mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).is_err() {
         return;
     }

@@ -188,7 +188,7 @@ fn what_is_enforced_is_said_in_plain_words() {
     assert_eq!(
         enforced.to_string(),
         "files: only the workspace and the temporary folder are written (Landlock); \
-         network: no TCP, other protocols are not kept back (Landlock)"
+         network: no TCP, other protocols unrestricted (Landlock)"
     );
     let value = serde_json::to_value(enforced).unwrap();
     assert_eq!(value, serde_json::json!({ "files": "workspaceWrite", "network": "noTcp" }));

@@ -1,4 +1,4 @@
-//! One line while it runs, and what is told of it: the turn and the tool call that the built-in agent would tell.
+//! A running shell command and its events: the same turn and tool call as the built-in agent's.
 
 use std::future::{pending, ready};
 use std::pin::Pin;
@@ -16,13 +16,13 @@ use crate::policy::{Consent, Policy};
 use crate::tool::{Doing, Outcome, Progress};
 use crate::tools::shell::{NAME, Shell};
 
-/// How many pieces of output may wait.
+/// Most queued pieces of output.
 const PIECES: usize = 64;
 
-/// A line that runs. Only whoever asks for [`news`] lets it go on.
+/// A running shell command. It only makes progress while [`news`] is polled.
 pub(super) struct Line {
     pub(super) command: String,
-    /// How its turn will have ended.
+    /// The status its turn will end with.
     pub(super) status: TurnStatus,
     turn_id: TurnId,
     tool_id: ToolId,
@@ -32,13 +32,13 @@ pub(super) struct Line {
     run: Pin<Box<dyn Future<Output = Outcome> + Send>>,
 }
 
-/// How a line gets on.
+/// What a running shell command reports.
 pub(super) enum News {
     Told(EventKind),
     Done(Outcome),
 }
 
-/// What comes next of the line, if one runs. Cancel safe.
+/// The next report, if a command runs. Cancel safe.
 pub(super) async fn news(line: &mut Option<Line>) -> News {
     let Some(line) = line else { return pending().await };
     tokio::select! {
@@ -99,7 +99,7 @@ impl Line {
         })
     }
 
-    /// Tells it to stop, for the first reason that there is. It still says how far it was.
+    /// Stops the command; the first reason wins. Its output so far is still reported.
     pub(super) fn stop(&mut self, status: TurnStatus) {
         if self.status == TurnStatus::Completed {
             self.status = status;
@@ -107,10 +107,10 @@ impl Line {
         }
     }
 
-    /// It is over: what is told last.
+    /// The final events.
     pub(super) fn end(mut self, outcome: Outcome) -> Vec<EventKind> {
         let mut told = Vec::new();
-        // What it wrote last may have come with its end.
+        // The last output may have come with the end.
         while let Ok(progress) = self.progress.try_recv() {
             told.push(self.told(progress));
         }
@@ -136,7 +136,7 @@ impl Line {
         told
     }
 
-    /// Nobody listens: waits until nothing of it is left.
+    /// Nobody receives its events: waits until nothing of it is left.
     pub(super) async fn abandon(self) {
         drop(self.progress);
         self.stop.cancel();

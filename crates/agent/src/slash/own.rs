@@ -1,21 +1,21 @@
-//! Commands of the user's own: `commands/NAME.md` in the settings folder, and in `.multitap` of the project.
+//! Custom commands: `commands/NAME.md` in the settings folder, and in `.multitap` of the project.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{SlashArgument, SlashCommand};
 
-/// The largest file that is taken.
+/// The largest file that is read.
 const MOST: u64 = 256 * 1024;
 /// The most commands of one folder, and the longest description of one, in characters.
 const MOST_COMMANDS: usize = 500;
 const LONGEST_DESCRIPTION: usize = 500;
-/// The largest prompt that is made of one and the words behind it, which may have many places in it.
+/// The largest expanded prompt: a template may contain its arguments many times.
 const LARGEST_PROMPT: usize = 16 * 1024 * 1024;
-/// Where the words behind the command go.
+/// Placeholders for the arguments.
 const ARGUMENTS: [&str; 2] = ["$ARGUMENTS", "{{args}}"];
 
-/// One command.
+/// One custom command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Own {
     pub(crate) name: String,
@@ -49,7 +49,7 @@ impl Own {
         }
     }
 
-    /// What it says, with the words that stood behind it, in one pass: what the words hold is no place for words.
+    /// Expands the template in one pass: placeholders inside the arguments are not expanded.
     pub(super) fn prompt(&self, words: &str) -> Result<String, String> {
         let places = ARGUMENTS.iter().flat_map(|place| self.template.match_indices(place));
         let mut places: Vec<(usize, &str)> = places.collect();
@@ -77,7 +77,7 @@ impl Own {
     }
 }
 
-/// What stands between two lines `---` at the top, and the rest.
+/// The front matter between two lines `---`, and the rest.
 fn head(text: &str) -> (Option<&str>, &str) {
     let parted = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---"));
     match parted {
@@ -86,7 +86,7 @@ fn head(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The commands of the user and of the project, by their names; the project's win where both have one.
+/// The commands of the user and of the project, by name; on equal names the project's win.
 pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
     let mut all = BTreeMap::new();
     let places = config.map(|config| config.join("commands")).into_iter().chain([folder.join(".multitap/commands")]);
@@ -101,7 +101,7 @@ pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
             let file_name = entry.file_name();
             let Some(name) = file_name.to_str().and_then(|name| name.strip_suffix(".md")) else { continue };
             let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-            // Looked at before it is opened: a link to a device never ends, and the project is anybody's.
+            // Checked before it is opened: a link to a device never ends, and anybody may have written the project.
             let small = entry.metadata().is_ok_and(|data| data.is_file() && data.len() <= MOST);
             if !is_name || !small {
                 continue;

@@ -1,7 +1,6 @@
-//! A change to one file: worked out first, shown to whoever is asked, and made only if the file is still what it was.
+//! A change to one file: computed first, shown to whoever is asked, and made only if the file has not changed since.
 //!
-//! `write_file` and `replace` end here. What they want the file to hold is theirs to say; how it comes to hold it is
-//! this file's.
+//! `write_file` and `replace` end here: they decide the new content, this module writes it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,13 +20,13 @@ use crate::workspace::Inside;
 use crate::workspace::open::{OpenError, open};
 use crate::workspace::put::{Held, PutError, put};
 
-/// A larger file is not taken for a text that can be edited.
+/// Larger files cannot be edited.
 const LARGEST_TEXT: u64 = 4 * 1024 * 1024;
-/// Of a larger text only the diff is shown.
+/// Above this size only the diff is shown.
 const LARGEST_SHOWN: usize = 1024 * 1024;
-/// A replacement that makes a larger text is refused: a short text in many places grows without limit.
+/// Largest result of a replacement: a short text in many places grows without limit.
 pub(super) const LARGEST_MADE: usize = 16 * 1024 * 1024;
-/// Bytes of what the user changed that the model is told.
+/// Most bytes of the user's changes that are reported to the model.
 const MOST_TOLD: usize = 4000;
 
 /// A file as it is before a change.
@@ -42,22 +41,22 @@ pub(super) struct Target {
 /// A change that is ready to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// The path as the model named it, to be followed once more.
+    /// The path as the model named it, to be resolved once more.
     named: String,
     shown: String,
     file: Inside,
     held: Held,
     after: String,
-    /// What the model is told when it is made.
+    /// The message for the model when it is made.
     done: String,
-    /// What the model wanted to write, where the user put something else in its place.
+    /// What the model wanted to write, if the user replaced it.
     meant: Option<String>,
-    /// What people see of it, worked out once: a diff of large texts is not free.
+    /// What people see, computed once: a diff of large texts is expensive.
     sides: Box<Sides>,
 }
 
 impl Target {
-    /// The file that a path means, which need not exist; refused if the model has seen it as it no longer is.
+    /// The file at a path, which need not exist; refused if it changed since the model saw it.
     pub(super) fn find(files: &Files, path: &str) -> Result<Self, BadCall> {
         let file = files.place(path)?;
         let shown = files.shown(&file);
@@ -75,7 +74,7 @@ impl Target {
         Ok(Self { named: path.to_owned(), shown, file, held })
     }
 
-    /// The change after which it holds this.
+    /// The change to this new content.
     pub(super) fn change(self, after: String, done: String) -> Result<Change, BadCall> {
         let Self { named, shown, file, held } = self;
         if held == Held::Text(after.clone()) {
@@ -86,7 +85,7 @@ impl Target {
     }
 }
 
-/// What an open file holds, and by what it is known again.
+/// What an open file contains, and its stamp.
 fn held(file: File) -> io::Result<(Held, Stamp)> {
     let metadata = file.metadata()?;
     if metadata.len() > LARGEST_TEXT {
@@ -124,12 +123,12 @@ impl Change {
         Details::FileEdit { file_path: self.file.path().display().to_string(), before, after, diff }
     }
 
-    /// The text can be another if whoever is asked can see it.
+    /// The content can be edited if whoever is asked can see it.
     pub(crate) fn edits(&self) -> Vec<Edit> {
         if self.sides.after.is_some() { vec![Edit::NewContent] } else { Vec::new() }
     }
 
-    /// Writes the user's text instead.
+    /// The same change with the user's content.
     pub(crate) fn with_content(self, content: String) -> Self {
         let after = self.fitted(content);
         let meant = Some(self.meant.unwrap_or(self.after));
@@ -203,7 +202,7 @@ impl Change {
     }
 }
 
-/// What a change is shown as.
+/// The form in which a change is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Sides {
     before: Option<String>,
@@ -216,7 +215,7 @@ impl Sides {
         let (before, diff) = match held {
             Held::Nothing => (None, Some(unified(shown, None, after))),
             Held::Text(before) => (Some(before), Some(unified(shown, Some(before), after))),
-            // There is no telling what it was.
+            // The old content is unknown.
             Held::Other(_) => (None, None),
         };
         let is_long = |text: &str| text.len() > LARGEST_SHOWN;

@@ -1,5 +1,5 @@
-//! What the tools that look at files and change them share: the workspace, what the model has seen of it, and a
-//! place to wait for the disk where nobody else waits with them.
+//! Shared by the tools that read and change files: the workspace, what the model has seen of it, and threads for
+//! blocking disk access.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ impl Files {
         Self { workspace: Arc::new(workspace), seen: Seen::default() }
     }
 
-    /// Where a path leads, if the tools may touch that.
+    /// Resolves a path, if the tools may touch it.
     pub(super) fn place(&self, path: &str) -> Result<Inside, BadCall> {
         self.workspace.resolve(path).map_err(|outside| BadCall(outside.to_string()))
     }
 
-    /// The place that was named, or all folders of the workspace.
+    /// Resolves a path, or returns all folders of the workspace.
     pub(super) fn places(&self, path: Option<&str>) -> Result<Vec<Inside>, BadCall> {
         match path {
             Some(path) => Ok(vec![self.place(path)?]),
@@ -39,7 +39,7 @@ impl Files {
         self.workspace.shown(place.path())
     }
 
-    /// Makes a call ready, on a thread that may wait for the disk.
+    /// Prepares a call on a thread that may block.
     pub(super) async fn prepare<A, T>(
         &self,
         arguments: A,
@@ -54,7 +54,7 @@ impl Files {
         prepared.unwrap_or_else(|broke| Err(BadCall(format!("the tool broke off: {broke}"))))
     }
 
-    /// Does it on such a thread. When nobody waits for it any more it is told to stop.
+    /// Runs a job on such a thread. Dropping the future tells the job to stop.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         job: T,

@@ -1,4 +1,4 @@
-//! The tools that only look at files, as one: they differ in what they show and in nothing else.
+//! The read-only file tools as one enum: they differ only in what they show.
 
 use tokio_util::sync::CancellationToken;
 

@@ -1,4 +1,4 @@
-//! A tool of an MCP server. What there is, and how it is called, is the servers' business.
+//! Calls of tools of MCP servers.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::mcp::{Found, Servers};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mcp {
     pub(crate) server: String,
-    /// By the server's own name.
+    /// The server's own name of the tool.
     pub(crate) tool: String,
     pub(crate) arguments: Map<String, Value>,
     /// The user trusts the server.

@@ -1,4 +1,4 @@
-//! `read_file`: a text, all of it or some lines, or a picture.
+//! `read_file`: a text file, whole or in part, or a picture.
 
 use multitap_event::ToolKind;
 use serde::Deserialize;
@@ -14,9 +14,9 @@ use crate::workspace::open::open;
 
 pub(crate) const NAME: &str = "read_file";
 
-/// Lines that are shown at once.
+/// Most lines shown at once.
 pub(super) const MOST_LINES: u64 = 2000;
-/// Bytes that are shown at once.
+/// Most bytes shown at once.
 const MOST_BYTES: usize = 128 * 1024;
 
 #[derive(Debug, Deserialize)]

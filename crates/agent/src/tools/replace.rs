@@ -1,4 +1,4 @@
-//! `replace`: an exact piece of a file by another.
+//! `replace`: replaces an exact piece of a file.
 
 use multitap_event::ToolKind;
 use serde::Deserialize;
@@ -28,11 +28,11 @@ pub(super) struct Arguments {
     replace_all: Option<bool>,
 }
 
-/// How often the old text must be there.
+/// How often the old text must occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Exactly(usize),
-    /// As often as it is, but not never.
+    /// At least once.
     Any,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Change, Bad
     };
     let ending = Ending::of(text);
     let plain = ending.plain(text);
-    // The model sees plain ends, and may still know better.
+    // The model sees `\n`, and may still send other line endings.
     let (old, new) = (ending.plain(&old_string), ending.plain(&new_string));
     let (after, count) =
         replaced(&plain, &old, &new, expected).map_err(|why| BadCall(format!("{shown} was not changed: {why}")))?;
@@ -92,7 +92,7 @@ pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Change, Bad
     target.change(after, done)
 }
 
-/// The text with the old piece replaced, and how often that was; or why not, for the model.
+/// The text after the replacement, and the number of occurrences; or why not, for the model.
 fn replaced(text: &str, old: &str, new: &str, expected: Expected) -> Result<(String, usize), String> {
     if old == new {
         return Err("old_string and new_string are the same".to_owned());

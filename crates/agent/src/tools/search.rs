@@ -1,4 +1,4 @@
-//! `search_file_content`: lines of files that a regular expression fits, by ripgrep's own crates.
+//! `search_file_content`: lines that match a regular expression, with ripgrep's own crates.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,15 +21,15 @@ use crate::workspace::walk::{Depth, Ignored, Walk};
 
 pub(crate) const NAME: &str = "search_file_content";
 
-/// Lines that are shown as fitting.
+/// Most matching lines that are shown.
 const MOST_MATCHES: usize = 500;
-/// Bytes that are shown.
+/// Most bytes that are shown.
 const MOST_BYTES: usize = 64 * 1024;
-/// Characters of one line.
+/// Most characters of one line.
 const LONGEST_LINE: usize = 500;
-/// Lines around each.
+/// Most lines of context.
 const MOST_CONTEXT: u64 = 20;
-/// Memory for one file; a longer line than this is not searched.
+/// Memory for one file; longer lines are not searched.
 const MOST_MEMORY: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -58,12 +58,12 @@ pub(crate) struct Search {
     ignored: Ignored,
 }
 
-/// What a line must hold.
+/// What a line must contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Sought {
     text: String,
     case: Case,
-    /// No regular expression but the text itself.
+    /// A literal text, not a regular expression.
     fixed: bool,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Search, Bad
         case: if arguments.case_sensitive == Some(true) { Case::Heed } else { Case::Ignore },
         fixed: arguments.fixed_strings == Some(true),
     };
-    // So that a bad one is told before anything runs.
+    // Reports an invalid pattern before anything runs.
     sought.matcher()?;
     Ok(Search {
         sought,
@@ -170,7 +170,7 @@ impl Search {
     }
 }
 
-/// A file that ends with an error when it is no longer to be read.
+/// A file whose reads fail once the search is cancelled.
 struct Stoppable<'a> {
     file: File,
     stop: &'a CancellationToken,
@@ -185,7 +185,7 @@ impl Read for Stoppable<'_> {
     }
 }
 
-/// What was found so far.
+/// The results so far.
 #[derive(Debug, Default)]
 struct Results {
     text: String,
@@ -193,7 +193,7 @@ struct Results {
     files: usize,
     /// Files and folders that could not be searched.
     unread: usize,
-    /// There is more than is shown.
+    /// There are more results than are shown.
     full: bool,
 }
 
@@ -234,7 +234,7 @@ impl Results {
     }
 }
 
-/// Takes in the lines of one file.
+/// Collects the lines of one file.
 struct Lines<'a> {
     shown: String,
     named: bool,

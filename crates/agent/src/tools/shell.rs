@@ -1,7 +1,7 @@
-//! `run_shell_command`: a line for the shell, its output live, and nothing of it left afterwards.
+//! `run_shell_command`: runs a shell command, with its output live, and leaves nothing of it behind.
 //!
-//! A command gets no input. Whatever it starts ends with it: when it is done, when its time is up, when the turn is
-//! cancelled. What is to stay goes to the background, and ends with the session.
+//! A command gets no input. Whatever it starts ends with it: on its exit, its time limit, or a cancel. Background
+//! commands end with the session.
 
 mod background;
 mod output;
@@ -27,44 +27,44 @@ use crate::tool::{Doing, Outcome, Progress, Spec};
 
 pub(crate) const NAME: &str = "run_shell_command";
 
-/// How long a command may take that does not say.
+/// Default time limit of a command.
 const TIME: Duration = Duration::from_secs(120);
-/// How long it may take at most.
+/// Largest time limit.
 const MOST_TIME: u64 = 600;
-/// How long a line of the user's own may take: it is under the eyes of somebody who can stop it.
+/// Time limit of the user's own commands: somebody watches who can stop them.
 const USERS_TIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// Output is told in pieces of about this size, or as often as [`OFTEN`].
+/// Output is reported in pieces of about this size, or as often as [`OFTEN`].
 const PIECE: usize = 8 * 1024;
 const OFTEN: Duration = Duration::from_millis(50);
-/// How often it is told how much is not shown.
+/// How often the amount of hidden output is reported.
 const SELDOM: Duration = Duration::from_secs(5);
-/// What a command that is to end may still do: tidy up, quickly.
+/// How long a stopped command may take to clean up.
 const PATIENCE: Patience = Patience {
     after_eof: Duration::ZERO,
     after_interrupt: Duration::from_millis(300),
     after_terminate: Duration::from_millis(300),
 };
 
-/// What holds for all commands of a session.
+/// What all commands of a session share.
 #[derive(Debug)]
 pub(crate) struct Surroundings {
-    /// The folder a command runs in that names none, then others it may name. Nothing outside of them.
+    /// The default folder, then others that a command may name. Nothing outside them.
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) keeper: Keeper,
     /// Added to the user's own environment.
     pub(crate) environment: Vec<(String, String)>,
-    /// Variables of ours that a command must not see.
+    /// Variables hidden from commands.
     pub(crate) hidden_env: Vec<String>,
-    /// A folder of the session's own, where the output of what runs in the background goes.
+    /// A temporary folder of the session, for the output of background commands.
     pub(crate) private: PathBuf,
     pub(crate) sandbox: Option<Sandbox>,
 }
 
-/// The shell of a session. Dropping the last of it ends what runs in the background.
+/// The shell of a session. Dropping the last clone ends the background commands.
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
     surroundings: Arc<Surroundings>,
-    /// The program that reads the lines.
+    /// The shell program.
     shell: &'static str,
     background: Arc<Background>,
 }
@@ -103,7 +103,7 @@ pub(super) fn spec() -> Spec {
             "command": { "type": "string", "description": "The line for the shell, as it is to be run." },
             "description": { "type": "string", "description": "What it is for, in a few words for the user." },
             "directory": { "type": "string", "description": "Where to run it: a folder in the workspace. Default: the workspace itself." },
-            "timeout": { "type": "number", "description": format!("Seconds it may take: {} unless told, {MOST_TIME} at most.", TIME.as_secs()) },
+            "timeout": { "type": "number", "description": format!("Time limit in seconds: default {}, at most {MOST_TIME}.", TIME.as_secs()) },
             "is_background": { "type": "boolean", "description": "Start it and go on; its output goes to a file." }
         }),
         &["command"],
@@ -127,7 +127,7 @@ impl Command {
         }
     }
 
-    /// What it is for. A command that outlives its call must not look like one that ends with it.
+    /// Its description. A background command must be recognisable as one.
     fn described(&self) -> Option<String> {
         let background = self.background.then(|| "runs in the background until the session ends".to_owned());
         let lines: Vec<String> = background.into_iter().chain(self.description.clone()).collect();
@@ -140,12 +140,12 @@ impl Command {
         Self { command, directory, description: None, time: TIME, background: false }
     }
 
-    /// The same, run by the user, who lets it take its time.
+    /// The same command, run by the user, without the usual time limit.
     pub(crate) fn by_user(self) -> Self {
         Self { time: USERS_TIME, ..self }
     }
 
-    /// Another command in its place.
+    /// The same with another command.
     pub(crate) fn with_command(self, command: String) -> Self {
         Self { command, ..self }
     }
@@ -160,12 +160,12 @@ impl Shell {
         Self { surroundings: Arc::new(surroundings), shell, background: Arc::default() }
     }
 
-    /// Ends what runs in the background, and waits until nothing of it is left.
+    /// Ends the background commands, and waits until nothing of them is left.
     pub(crate) async fn close(&self) {
         self.background.close().await;
     }
 
-    /// A line that the user typed, ready to run.
+    /// A shell command that the user typed, ready to run.
     pub(crate) fn line(&self, line: &str) -> Result<Command, BadCall> {
         let command = line.to_owned();
         let ready =
@@ -195,7 +195,7 @@ impl Shell {
         Ok(Command { command, directory, description, time, background })
     }
 
-    /// Runs a line that the user typed.
+    /// Runs a shell command that the user typed.
     pub(crate) async fn run_line(&self, line: Approved<Job>, doing: Doing) -> Outcome {
         match line.into_inner() {
             Job::Shell(command) => self.run(command, doing).await,
@@ -221,9 +221,9 @@ impl Shell {
 
     fn program(&self, command: &Command) -> Program {
         let Surroundings { environment, hidden_env, sandbox, .. } = &*self.surroundings;
-        // Errors go where the output goes, in the order they come.
+        // Stderr goes where stdout goes, so that their order is preserved.
         let args = vec!["-c".into(), format!("exec 2>&1\n{}", command.command).into()];
-        // Nothing may wait for a key to be pressed, and programs may want to know who runs them.
+        // No pager may wait for a key, and programs may want to know who runs them.
         let quiet =
             [("MULTITAP", "1"), ("TERM", "dumb"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
         let quiet = quiet.map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -243,7 +243,7 @@ impl Shell {
     }
 }
 
-/// The folder a command runs in: it exists, and however it is written, it lies in one of these.
+/// The folder a command runs in: it exists, and after resolving links lies inside one of these.
 fn inside(folders: &[PathBuf], directory: Option<&Path>) -> Result<PathBuf, BadCall> {
     let Some(first) = folders.first() else { return Err(BadCall("there is no folder to run it in".to_owned())) };
     let wanted = first.join(directory.unwrap_or(Path::new("")));
@@ -274,7 +274,7 @@ enum End {
     Unreadable(std::io::Error),
 }
 
-/// Tells what it writes until it ends, or must.
+/// Reports the output until the command ends or is ended.
 async fn watch(mut child: Child, time: Duration, doing: &Doing) -> Outcome {
     let mut output = Output::default();
     let end = {
@@ -304,13 +304,13 @@ async fn watch(mut child: Child, time: Duration, doing: &Doing) -> Outcome {
     }
 }
 
-/// Passes output on, and waits for the end of the command: one that closed its output may run on.
+/// Reports output, and waits for the exit: a command may close its output and run on.
 async fn told(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io::Result<Exit> {
     tell(child, output, doing).await?;
     Ok(child.wait().await)
 }
 
-/// Passes output on until its end. Waits for whoever listens, and so makes the command wait.
+/// Reports output until its end. A slow receiver holds back the command.
 async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io::Result<()> {
     let mut bytes = vec![0; 64 * 1024];
     let (mut next, mut next_note) = (Instant::now(), Instant::now());
@@ -348,7 +348,7 @@ async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io:
 
 async fn say(doing: &Doing, progress: Progress) {
     if progress != Progress::default() {
-        // Nobody listens any more: the command goes on all the same.
+        // Nobody receives progress any more: the command goes on all the same.
         doing.progress.send(progress).await.ok();
     }
 }
@@ -358,7 +358,7 @@ fn ended(output: &Output, exit: &Exit) -> Outcome {
         (Some(0), _) => Outcome::done(output.text("")),
         (Some(code), _) => Outcome::failed(output.text(&format!("exit code {code}"))),
         (None, Some(signal)) => Outcome::failed(output.text(&format!("it was ended by signal {}", named(signal)))),
-        (None, None) => Outcome::failed(output.text("nobody saw how it ended")),
+        (None, None) => Outcome::failed(output.text("its exit status is unknown")),
     };
     Outcome { exit_code: exit.code, ..outcome }
 }

@@ -1,4 +1,4 @@
-//! `write_file`: a whole text into a file, new or not.
+//! `write_file`: writes a whole text to a file, new or not.
 
 use multitap_event::ToolKind;
 use serde::Deserialize;

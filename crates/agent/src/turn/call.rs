@@ -1,4 +1,4 @@
-//! The calls of one reply: those that only look run together, all others one after the other, in the model's order.
+//! The calls of one reply: read-only ones run together, all others one after the other, in the model's order.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::policy::{Consent, Verdict};
 use crate::question::{answer, question};
 use crate::tool::{Outcome, Progress};
 
-/// The calls of a reply, as far as they are.
+/// The state of a reply's calls.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     /// The user made the call, not the model.
     users: bool,
     later: VecDeque<(usize, Call)>,
     active: Vec<Active>,
-    /// By their place in the reply.
+    /// By their index in the reply.
     answers: Vec<(usize, Answer)>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Active {
     tool_id: ToolId,
     call: Call,
     began: Timestamp,
-    /// It was told that it began.
+    /// Its start was reported.
     told: bool,
     asked: Option<(Question, Job)>,
     runs: bool,
@@ -43,16 +43,16 @@ pub(super) struct Active {
     pub(super) elicited: Vec<Question>,
 }
 
-/// What an answer makes of a call.
+/// The result of an edited answer.
 #[derive(Debug)]
 pub(crate) enum Edited {
-    /// The same call with its job as it is now, and the arguments that say so.
+    /// The same call with its job as edited, and the matching arguments.
     Job { job: Box<Job>, arguments: Map<String, Value> },
-    /// Another call of the same tool, which has to be made ready.
+    /// Another call of the same tool, which has to be prepared.
     Call(Call),
 }
 
-/// What a turn that was stopped still waits for.
+/// What a stopped turn still waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
     Nothing,
@@ -99,7 +99,7 @@ impl Machine {
         }
     }
 
-    /// Begins what can be begun; asks the model again when all calls have their answers.
+    /// Starts what can start; asks the model again when all calls have their answers.
     pub(super) fn next_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let looks = std::mem::take(&mut self.looks);
         let may_begin = |work: &Work| {
@@ -137,7 +137,7 @@ impl Machine {
         if users { self.end(TurnStatus::Completed, None, None, now, out) } else { self.ask(now, out) }
     }
 
-    /// Puts the answers into the conversation.
+    /// Adds the answers to the conversation.
     fn keep_answers(&mut self, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         let mut answers = std::mem::take(&mut work.answers);
@@ -145,7 +145,7 @@ impl Machine {
         let mut answers = answers.into_iter().map(|(_, answer)| answer);
         let mut told = None;
         let message = if work.users {
-            // The model never asked for it, so it is told as something the user did.
+            // The model never asked for it, so it is reported to it as something the user did.
             let Some(answer) = answers.next() else { return };
             told = Some(answer.text.clone());
             Message::user(format!("I ran a command myself. It gave:\n\n{}", answer.text))
@@ -179,13 +179,13 @@ impl Machine {
         }
     }
 
-    /// An answer that the owner of the session has found to fit the question.
+    /// An answer that the owner of the session has validated.
     pub(super) fn decided(&mut self, decide: &Decide, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let Some(active) = self.work().and_then(|work| work.asking(&decide.question_id)) else { return };
         let Some((question, job)) = active.asked.take() else { return };
         let (id, call) = (active.tool_id.clone(), active.call.clone());
         let Ok(choice) = question.check(decide) else {
-            // Nothing that was not offered approves anything.
+            // An option that was not offered approves nothing.
             return self.done(&id, Outcome::denied("the answer did not fit the question"), now, out);
         };
         if choice.kind.rejects() {
@@ -198,7 +198,7 @@ impl Machine {
         if matches!(question.details, Details::Input { .. }) {
             return self.done(&id, Outcome::done(answer(&question, decide)), now, out);
         }
-        // An edit allows this once, so a rule is always about the job as it was asked.
+        // An edit is allowed once, so a rule is always about the original job.
         if choice.kind == ChoiceKind::AllowAlways && !decide.is_edited() {
             let (option, tool) = (decide.option_id.clone(), call.name.clone());
             out.push(Effect::Always { option, tool, job: job.clone() });
@@ -214,7 +214,7 @@ impl Machine {
                 active.call.arguments = Value::Object(arguments);
                 out.push(run(active, *job, Consent::Given));
             }
-            // Other arguments are another call: it is made ready from the start.
+            // Other arguments make another call: prepare it from the start.
             Edited::Call(call) => {
                 active.call.arguments.clone_from(&call.arguments);
                 out.push(Effect::Redo(id, call));
@@ -222,7 +222,7 @@ impl Machine {
         }
     }
 
-    /// What an edited answer would make of the call that its question is about. Changes nothing.
+    /// What an edited answer would make of its call. Changes nothing.
     pub(crate) fn edited(&mut self, decide: &Decide) -> Result<(String, Edited), String> {
         let active = self.work().and_then(|work| work.asking(&decide.question_id));
         let asked = active.and_then(|active| Some((active.call.clone(), active.asked.as_ref()?.1.clone())));
@@ -277,7 +277,7 @@ impl Machine {
         }
     }
 
-    /// Every call that does not run yet is over now. Those that run have been told to stop, and say how far they were.
+    /// Ends every call that does not run yet. Running ones have been told to stop, and still report.
     pub(super) fn stop_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) -> Left {
         let Some(work) = self.work() else { return Left::Nothing };
         let (running, idle) = std::mem::take(&mut work.active).into_iter().partition(|active| active.runs);
@@ -309,7 +309,7 @@ impl Machine {
         Left::Tools
     }
 
-    /// What did not stop in time is told as cancelled all the same.
+    /// Reports calls that did not stop in time as cancelled.
     pub(super) fn give_up_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         for active in std::mem::take(&mut work.active) {
@@ -324,7 +324,7 @@ fn run(active: &Active, job: Job, consent: Consent) -> Effect {
     Effect::Run { id: active.tool_id.clone(), tool: active.call.name.clone(), job, consent }
 }
 
-/// The call or its job with what the answer brings in it.
+/// The call or its job with the edit applied.
 fn edit(call: &Call, job: Job, decide: &Decide) -> Result<Edited, String> {
     if let Some(input) = decide.new_input.clone() {
         return Ok(Edited::Call(Call { arguments: Value::Object(input), ..call.clone() }));
@@ -358,7 +358,7 @@ fn denial(active: &Active) -> Denial {
     }
 }
 
-/// Tells how a call ended; what the model hears of it.
+/// Reports how a call ended; returns the answer for the model.
 fn tell(active: &Active, outcome: Outcome, now: &Now<'_>, out: &mut Vec<Effect>) -> Answer {
     let Outcome { outcome, text, images, result, exit_code, changes, todos } = outcome;
     let tool_id = active.tool_id.clone();

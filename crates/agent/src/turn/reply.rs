@@ -1,4 +1,4 @@
-//! A reply as it comes in: what is told of each piece, and what stays of the whole.
+//! A reply as it arrives: the event for each piece, and the message in the end.
 
 use multitap_event::{EventKind, MessageId, Reasoning, Role, SystemNote, TextChunk};
 use serde_json::{Map, json};
@@ -22,7 +22,7 @@ impl Gathered {
         self.parts.is_empty()
     }
 
-    /// Takes in a piece; what people are told of it.
+    /// Handles a piece; returns its event.
     pub(super) fn take(&mut self, delta: Delta) -> Option<EventKind> {
         let message_id = Some(self.id.clone());
         match delta {
@@ -63,7 +63,7 @@ impl Gathered {
         }
     }
 
-    /// What people are told when all this is void; nothing if they have heard nothing of it.
+    /// The event that retracts this text; `None` if nothing of it was shown.
     pub(super) fn discarded(&self) -> Option<EventKind> {
         let heard = |part: &Part| match part {
             Part::Text { .. } => true,
@@ -73,13 +73,13 @@ impl Gathered {
         self.parts.iter().any(heard).then(|| {
             EventKind::System(SystemNote {
                 subtype: "discarded".to_owned(),
-                message: Some("the model was cut off and begins this text again".to_owned()),
+                message: Some("the model was interrupted and begins this text again".to_owned()),
                 data: Map::from_iter([("messageIds".to_owned(), json!([self.id]))]),
             })
         })
     }
 
-    /// All it said aloud.
+    /// All its text, without thoughts.
     pub(super) fn text(&self) -> Option<String> {
         let text: String = self
             .parts

@@ -1,4 +1,4 @@
-//! When the model does not answer, or not to the end: the turn waits and tries again, or it fails.
+//! Model errors: the turn waits and retries, or fails.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{Effect, Machine, Now, Stage, Then, Turn};
 use crate::conversation::Message;
 use crate::model::{ModelError, ModelErrorKind};
 
-/// How often a model is asked before the turn fails.
+/// Attempts before the turn fails.
 pub(super) const ATTEMPTS: u32 = 5;
 
 impl Machine {
@@ -19,7 +19,7 @@ impl Machine {
         let Stage::Asking { attempt, gathered } = &mut turn.stage else { return };
         let attempt = *attempt;
         if error.passes() && attempt < ATTEMPTS {
-            // A reply that broke off is asked for anew: nothing that it called for has run.
+            // An interrupted reply is requested again: none of its calls has run.
             out.extend(gathered.discarded().map(Effect::Tell));
             return self.wait(error, attempt, Then::Ask, now, out);
         }
@@ -34,7 +34,7 @@ impl Machine {
         self.end(TurnStatus::Failed, None, Some(error.message), now, out);
     }
 
-    /// There is no summary.
+    /// The summary failed.
     pub(super) fn not_summed(&mut self, error: ModelError, attempt: u32, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         if error.passes() && attempt < ATTEMPTS {
             return self.wait(error, attempt, Then::SumUp, now, out);
@@ -47,7 +47,7 @@ impl Machine {
         self.end(TurnStatus::Failed, None, Some(why), now, out);
     }
 
-    /// Waits before another try.
+    /// Waits before a retry.
     fn wait(&mut self, error: ModelError, attempt: u32, then: Then, now: &Now<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         let delay = error.retry_after.unwrap_or_else(|| back_off(attempt, now.jitter));
@@ -62,14 +62,14 @@ impl Machine {
         out.push(Effect::Wait(delay));
     }
 
-    /// Ends the turn badly, and says why.
+    /// Ends the turn as failed, and says why.
     pub(super) fn fail(&mut self, native: Option<&str>, why: String, now: &mut Now<'_>, out: &mut Vec<Effect>) {
         let told = AgentError::new(AgentErrorKind::Unknown, why.clone()).of(AgentType::Builtin);
         out.push(Effect::Tell(EventKind::Error(told)));
         self.end(TurnStatus::Failed, native, Some(why), now, out);
     }
 
-    /// Keeps what the model had said, with an answer to every call in it.
+    /// Stores what the model had said, with an answer to every call in it.
     pub(super) fn break_off(&mut self, why: &str, out: &mut Vec<Effect>) {
         let Some(Turn { stage: Stage::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
         let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
@@ -101,7 +101,7 @@ impl Machine {
     }
 }
 
-/// Trouble with a model, as everybody hears of it.
+/// A model error as an event.
 fn told(error: &ModelError) -> EventKind {
     let kind = match error.kind {
         ModelErrorKind::Key => AgentErrorKind::PermissionDenied,
@@ -119,7 +119,7 @@ fn told(error: &ModelError) -> EventKind {
     })
 }
 
-/// How long to wait after that many tries: longer each time, and never quite the same.
+/// Exponential backoff with jitter.
 fn back_off(attempt: u32, jitter: f64) -> Duration {
     let seconds = f64::from(2_u32.saturating_pow(attempt.min(6) - 1));
     Duration::from_secs_f64(seconds * (0.75 + jitter / 2.0))

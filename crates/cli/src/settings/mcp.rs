@@ -1,4 +1,4 @@
-//! `mcpServers`: the MCP servers that every agent of the user's is given, with the keys that Gemini CLI knows.
+//! `mcpServers`: the MCP servers for every agent of the user, with the keys of Gemini CLI.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use super::{boolean, object, text, texts, variables, wrong, wrong_word};
 
-/// The longest name of a server.
+/// The longest server name.
 const LONGEST: usize = 64;
 
-/// The servers, and what is ignored of them as notes.
+/// The servers; ignored keys are added to the notes.
 pub(super) fn servers(value: &Value, notes: &mut Vec<String>) -> Result<BTreeMap<String, McpServer>, String> {
     let servers = object(value, "mcpServers")?.iter();
     servers.map(|(name, value)| Ok((name.clone(), server(name, value, notes)?))).collect()
 }
 
-/// What the keys of one server say, before it is clear how it is reached.
+/// The keys of one server, before its kind is known.
 #[derive(Default)]
 struct Said {
     command: Option<String>,
@@ -38,7 +38,7 @@ enum Kind {
 
 fn server(name: &str, value: &Value, notes: &mut Vec<String>) -> Result<McpServer, String> {
     let path = format!("mcpServers.{name}");
-    // Agents and rules make it part of the names of tools, `mcp__SERVER__TOOL`.
+    // Agents and rules use it in tool names, `mcp__SERVER__TOOL`.
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let whole = name.chars().all(plain) && !name.contains("__") && !name.ends_with('_');
     if name.is_empty() || name.len() > LONGEST || !whole {

@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, ClientRole, Command,
-    Decide, Details, Door, Draft, Edit, EditReview, EditedCall, Event, EventKind, Prompt, Question, SessionConfig,
-    SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp, TurnEnd, TurnId, TurnStatus, link,
-    option,
+    AgentEnd, AgentKind, Choice, ChoiceKind, ClientRef, ClientRole, Command, Decide, Details, Door, Draft, Edit,
+    EditReview, EditedCall, Event, EventKind, Prompt, Question, SessionConfig, SessionId, Timestamp, option,
 };
 use multitap_hub::{Feed, Hub, Join, JoinFrom, Linger, Open, Session, Told, WhenBusy, Which};
 use multitap_testkit::agent::{LaunchedAgent, ScriptedLaunch};

@@ -1,4 +1,4 @@
-//! Ends the processes of a program's commands, and leaves the program and everything else it started alone.
+//! Ends the processes of a program's commands, and leaves the program and its other children alone.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use rustix::process::{Pid, Signal, getpid};
 use crate::descendants::{Kin, Process, everyone, tree};
 use crate::kept::Commands;
 
-/// How long they may take to end when they are asked.
+/// How long terminated processes may take to end.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long they may take when they are killed.
+/// How long killed processes may take to end.
 const GIVE_UP: Duration = Duration::from_secs(3);
 
 pub(super) struct EndCommands {
@@ -25,7 +25,7 @@ impl EndCommands {
         Self { commands, program, begun: Instant::now(), asked: HashSet::new() }
     }
 
-    /// Looks for processes of the commands and signals them. When nothing is left to do: how many could not be ended.
+    /// Finds processes of the commands and signals them. Returns, when done, how many could not be ended.
     pub(super) fn step(&mut self) -> Option<i32> {
         let below = tree(getpid(), everyone());
         let left = belonging(&below, self.program, self.commands.since, |process| self.has_variable(process));
@@ -57,7 +57,8 @@ impl EndCommands {
     }
 }
 
-/// The processes of commands among those below us, which come parents first. Older processes never belong to them.
+/// The processes of commands among our descendants, parents first. Processes from before `since` never belong to
+/// them.
 fn belonging(below: &[Kin], program: Pid, since: u64, is_marked: impl Fn(Process) -> bool) -> Vec<Process> {
     let us = below.iter().find(|kin| kin.process.pid == program).map(|kin| kin.parent);
     let mut found = HashSet::new();

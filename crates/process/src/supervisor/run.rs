@@ -1,4 +1,4 @@
-//! The supervisor's life: take over, start, watch, end all.
+//! The supervisor's life: receive stdio, start the program, watch it, end everything.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -23,14 +23,14 @@ use crate::descendants::{Process, descendants};
 use crate::kept::{Ending, Order};
 use crate::life_line::{self, Report};
 
-/// How long descendants may take to end when they are asked and not killed.
+/// How long terminated descendants may take to end.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long killed descendants may take. Longer only if they are not ours to kill, or the system holds on to them.
+/// How long killed descendants may take. Longer only if they are not ours to kill, or the kernel holds on to them.
 const GIVE_UP: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(5);
 
-/// The outer supervisor: has the inner one as its program, and no life line. If there is no way to start an inner one,
-/// it does the work itself.
+/// The outer supervisor: its program is the inner one, and it has no life line. If no inner one can be started, it
+/// does the work itself.
 pub(super) fn outer(program: &OsStr, args: &[OsString]) -> io::Result<ExitCode> {
     apart()?;
     let mut command = start::ourselves(INNER, program, args);
@@ -62,7 +62,7 @@ pub(super) fn inner(outer: Option<&OsStr>, program: &OsStr, args: &[OsString]) -
     runtime.block_on(async {
         line.set_nonblocking(true)?;
         let mut line = UnixStream::from_std(line)?;
-        // Before the program starts, so that neither its death nor ours is missed.
+        // Before the program starts, so that neither its exit nor ours is missed.
         let (deaths, ends) = (unix::signal(SignalKind::child())?, EndSignals::new()?);
         if let Some(outer) = outer {
             // One of `EndSignals`.
@@ -82,17 +82,17 @@ pub(super) fn inner(outer: Option<&OsStr>, program: &OsStr, args: &[OsString]) -
     })
 }
 
-/// A session of our own, and orphans come to us.
+/// Creates a session of our own, and adopts orphans.
 fn apart() -> io::Result<()> {
-    // Fails only for the leader of a group, such as a shell's job; then it is apart from us already.
+    // Fails only for a group leader, such as a shell's job; that is separate from us already.
     rustix::process::setsid().ok();
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(getpid()))?;
     Ok(())
 }
 
-/// Has the system continue us when the host dies, should we be stopped then. It also does so when the host's thread ends
-/// that started us, which does no harm.
+/// Has the kernel continue us when the host dies, in case we are stopped then. It also does so when the host's thread
+/// that started us ends, which is harmless.
 fn wake_with_host() -> io::Result<unix::Signal> {
     let wakes = unix::signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
     #[cfg(target_os = "linux")]
@@ -100,12 +100,12 @@ fn wake_with_host() -> io::Result<unix::Signal> {
     Ok(wakes)
 }
 
-/// The life line comes as stdin. Nobody below us may hold it, and only one of us may.
+/// Moves the life line away from stdin. No descendant may inherit it, and only one of us may hold it.
 fn let_go_of_line() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stdin(File::open("/dev/null")?)?)
 }
 
-/// What comes down the life line; never anything where there is none.
+/// Reads from the life line; never returns without one.
 async fn read(line: &mut Option<UnixStream>, bytes: &mut [u8]) -> io::Result<usize> {
     match line {
         Some(line) => line.read(bytes).await,
@@ -113,7 +113,7 @@ async fn read(line: &mut Option<UnixStream>, bytes: &mut [u8]) -> io::Result<usi
     }
 }
 
-/// Somebody continued us; never where there is no signal for it.
+/// Waits until somebody continued us; never returns without such a signal.
 async fn woken(wakes: &mut Option<unix::Signal>) {
     match wakes {
         Some(wakes) => drop(wakes.recv().await),
@@ -122,24 +122,24 @@ async fn woken(wakes: &mut Option<unix::Signal>) {
 }
 
 async fn report(line: &mut UnixStream, report: Report) {
-    // Fails only if there is nobody left to tell.
+    // Fails only if the receiver is gone.
     line.write_all(format!("{report}\n").as_bytes()).await.ok();
 }
 
 /// How descendants are ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// Terminate, and kill who is still there a moment later.
+    /// Terminate, then kill after a grace period.
     Gentle,
     Kill,
 }
 
 struct Supervisor {
-    /// None for the outer one.
+    /// `None` for the outer one.
     line: Option<UnixStream>,
     deaths: unix::Signal,
     ends: EndSignals,
-    /// None for the inner one.
+    /// `None` for the inner one.
     wakes: Option<unix::Signal>,
     program: Pid,
     ending: Option<Ending>,
@@ -164,7 +164,7 @@ impl Supervisor {
         let manner = self.watch().await;
         self.end_all(manner).await;
         if cfg!(not(target_os = "linux")) {
-            // Orphans did not come back to us; those that stayed in the program's group are found by it.
+            // Orphans were not reparented to us; those in the program's group are found through it.
             self.signal_group(Signal::KILL);
         }
         match self.ending {
@@ -174,7 +174,7 @@ impl Supervisor {
         }
     }
 
-    /// Passes orders on until there is a reason to end all.
+    /// Handles orders until there is a reason to end everything.
     async fn watch(&mut self) -> Manner {
         let mut bytes = [0; 256];
         let mut orders = Orders::default();
@@ -214,7 +214,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends whatever descends from us, until nothing is left.
+    /// Ends all descendants.
     async fn end_all(&mut self, manner: Manner) {
         let begun = Instant::now();
         let mut asked = HashSet::new();
@@ -240,7 +240,7 @@ impl Supervisor {
         }
     }
 
-    /// Buries the dead, and reports the program's end if it is among them.
+    /// Reaps children, and reports the program's end if it is among them.
     async fn bury(&mut self) -> Children {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -256,7 +256,7 @@ impl Supervisor {
         }
     }
 
-    /// Who is left below us.
+    /// The descendants that are left.
     fn left(&self, children: Children) -> Vec<Process> {
         if cfg!(target_os = "linux") && children == Children::None {
             return Vec::new(); // an orphan further down would have become our child
@@ -274,7 +274,7 @@ impl Supervisor {
     }
 }
 
-/// What came down the life line and is not a whole line yet.
+/// Input from the life line that is not a complete line yet.
 #[derive(Default)]
 struct Orders(Vec<u8>);
 
@@ -283,7 +283,7 @@ impl Orders {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The next order; lines that are none are skipped.
+    /// The next order; unknown lines are skipped.
     fn next(&mut self) -> Option<Order> {
         loop {
             let end = memchr::memchr(b'\n', &self.0)?;
@@ -309,7 +309,7 @@ fn ending(status: WaitStatus) -> Ending {
     }
 }
 
-/// Whoever sends us one of these wants an end of it all.
+/// Signals that make us end everything.
 struct EndSignals {
     hangup: unix::Signal,
     interrupt: unix::Signal,

@@ -5,18 +5,15 @@ use std::time::Duration;
 
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, Edit,
-    EventKind, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk, Timestamp,
-    TurnEnd, TurnId, TurnStatus, link, option,
+    AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, SessionConfig, SessionId, Timestamp,
 };
 use multitap_hub::{Feed, Hub, Join, JoinFrom, Journal, Linger, Open, Refusal, Session, Told};
 use multitap_remote::{Address, Attach, AttachError, Attached, attach};
 use multitap_serve::{Access, Door, DoorConfig, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
 use multitap_store::Store;
-use multitap_testkit::agent::{LaunchedAgent, ScriptedLaunch};
+use multitap_testkit::agent::ScriptedLaunch;
 pub(crate) use multitap_testkit::agent::{asked, ended, text, turn_ended, turn_started};
 use tempfile::TempDir;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 /// Long enough for a busy machine; nothing waits this long when all is well.

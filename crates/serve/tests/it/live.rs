@@ -6,9 +6,8 @@ use std::time::Duration;
 use futures_util::{SinkExt as _, StreamExt as _};
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, AgentType, Choice, ChoiceKind, ClientRef, Command, Details, Door as Way, Draft, Edit,
-    EventKind, Prompt, Question, SessionConfig, SessionEnd, SessionEndReason, SessionId, SessionStart, TextChunk,
-    Timestamp, TurnEnd, TurnId, TurnStatus, link, option,
+    AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, Prompt, SessionConfig, SessionId,
+    Timestamp, option,
 };
 use multitap_hub::{Hub, Journal, Open, Refusal, Session, SessionRecord};
 use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};

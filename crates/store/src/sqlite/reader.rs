@@ -1,5 +1,4 @@
-//! Those who read: a few connections of their own, on threads where waiting hurts nobody. Readers and the writer do not
-//! wait for each other.
+//! Readers: a few connections on threads that may block. Readers and the writer do not wait for each other.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,10 +14,10 @@ use super::record::{self, Found, RULINGS, SESSION, number, signed};
 use super::{schema, session};
 use crate::holder::Process;
 
-/// Reads that may run at once; others wait for their turn.
+/// Most concurrent reads; others queue.
 const READERS: usize = 4;
 
-/// A pool of connections, opened as they are needed.
+/// A pool of connections, opened on demand.
 pub(super) struct Readers {
     path: PathBuf,
     this: Process,
@@ -46,7 +45,7 @@ impl Readers {
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(closed)?;
         let (path, this, idle) = (self.path.clone(), self.this.clone(), Arc::clone(&self.idle));
         let reading = tokio::task::spawn_blocking(move || {
-            // Whoever stops waiting for the answer does not give up its turn before the work is done.
+            // A caller that stops waiting does not free its slot before the read is done.
             let _turn = turn;
             let spare = lock(&idle).pop();
             let connection = match spare {
@@ -54,7 +53,7 @@ impl Readers {
                 None => schema::reader(&path)?,
             };
             let result = in_one_view(&connection, |connection| read(connection, &this));
-            // A connection that met trouble is not used again.
+            // A connection with an error is not reused.
             if !matches!(result, Err(Trouble::Sql(_))) {
                 lock(&idle).push(connection);
             }
@@ -68,7 +67,7 @@ fn lock(idle: &Mutex<Vec<Connection>>) -> std::sync::MutexGuard<'_, Vec<Connecti
     idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Several statements see the log as it was at the first of them.
+/// Runs several statements on one snapshot.
 fn in_one_view<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let result = read(connection);
@@ -78,7 +77,7 @@ fn in_one_view<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Res
     Ok(value)
 }
 
-/// Part of a log. What it costs depends on the part, not on the log.
+/// Part of a log. Its cost depends on the part, not on the log.
 pub(super) fn page(connection: &Connection, id: &SessionId, part: Part) -> Result<Page, Trouble> {
     let mut select = connection
         .prepare_cached("SELECT session, last_seq FROM logs WHERE session = (SELECT key FROM sessions WHERE id = ?)")?;
@@ -121,7 +120,7 @@ fn take(mut rows: Rows<'_>, bytes: usize) -> rusqlite::Result<Vec<Entry>> {
 
 pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> Result<Vec<SessionRecord>, Trouble> {
     let limit = filter.limit.unwrap_or(usize::MAX);
-    // Who lives SQLite cannot tell; where that does not matter it need not sort more than is wanted.
+    // SQLite cannot tell which processes live; where that does not matter it need not sort more than is wanted.
     let rows = if filter.cut_off { -1 } else { i64::try_from(limit).unwrap_or(-1) };
     let select = format!(
         "{SESSION} WHERE (?1 IS NULL OR folder = ?1) AND (NOT ?2 OR open) ORDER BY updated DESC, key DESC LIMIT ?3"
@@ -147,7 +146,7 @@ pub(super) fn find(connection: &Connection, this: &Process, name: &str) -> Resul
     records(rows, this, |_| true, usize::MAX)
 }
 
-/// One that this version cannot read does not hide the others.
+/// A row that this version cannot read does not hide the others.
 fn records(
     mut rows: Rows<'_>,
     this: &Process,

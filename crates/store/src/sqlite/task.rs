@@ -11,16 +11,16 @@ use super::session;
 /// The columns of a task, for [`record`] to read.
 const TASK: &str = "SELECT id, session_id, state, first_seq, last_seq, created, updated, metadata FROM tasks";
 
-/// Keeps a task. Refuses one of a session that is not there before it writes anything.
+/// Stores a task. Refuses one of an unknown session before it writes anything.
 pub(super) fn keep(connection: &Connection, task: &TaskRecord) -> Result<(), Trouble> {
-    // Not "OR REPLACE": that deletes the row first, and what hangs on it goes with it.
+    // Not "OR REPLACE": that deletes the row first, and dependent rows with it.
     let update = "UPDATE SET session_id = excluded.session_id, state = excluded.state, first_seq = excluded.first_seq, \
                   last_seq = excluded.last_seq, created = excluded.created, updated = excluded.updated, \
                   metadata = excluded.metadata";
     insert(connection, task, update)
 }
 
-/// Stores a task, unless there is one of its id.
+/// Stores a task, unless its id exists.
 pub(super) fn begin(connection: &Connection, task: &TaskRecord) -> Result<(), Trouble> {
     insert(connection, task, "NOTHING")
 }
@@ -54,9 +54,9 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<TaskRecor
     Ok(select.query_row([id], record).optional()?)
 }
 
-/// A page of tasks, and how many there are.
+/// A page of tasks, and their total number.
 pub(super) fn list(connection: &Connection, filter: &TaskFilter) -> Result<TaskPage, Trouble> {
-    // Two statements, so that each finds its index; the place and the time are ranges of it, whether or not given.
+    // Two statements, so that each uses its index; cursor and time are ranges of it, whether or not given.
     let of = if filter.session.is_some() { "session_id = :session" } else { ":session IS NULL" };
     let wanted = format!("WHERE {of} AND (:state IS NULL OR state = :state) AND updated >= :since");
     let session = filter.session.as_ref().map(SessionId::as_str);

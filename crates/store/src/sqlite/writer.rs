@@ -1,9 +1,9 @@
-//! The one thread that writes.
+//! The writer thread.
 //!
-//! It takes whatever gathered while it was busy, does it in one transaction, and then tells all of them: the more there
-//! is to do, the more shares one flush, and nobody ever waits for a timer. What may not be done is refused before
-//! anything of it is written; if SQLite itself fails, the whole group is undone and each is tried alone, so that one
-//! cannot hurt another. Must not come in: waiting for anything but the queue and the disk.
+//! It takes everything that was queued while it was busy, does it in one transaction, and then acknowledges all of
+//! it: under load more work shares one flush, and nobody waits for a timer. Invalid work is refused before anything
+//! of it is written; if SQLite fails, the whole group is rolled back and each item is retried alone, so that one
+//! cannot affect another. Must not come in: waiting for anything but the queue and the disk.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -26,22 +26,22 @@ use super::task;
 use super::unkept::Unkept;
 use crate::holder::Process;
 
-/// Work that may wait for the writer before those who bring more have to wait; also the most that one commit holds.
+/// Most queued work; senders wait then. Also the most that one commit contains.
 pub(super) const QUEUE: usize = 1024;
 
-/// What the writer is told.
+/// A message to the writer.
 #[derive(Debug)]
 pub(super) enum Message {
     Work(Work, Reply),
-    /// Move on the leases we have.
+    /// Renew our leases.
     Refresh,
-    /// Move the last of the write-ahead log into the file.
+    /// Checkpoint the rest of the write-ahead log.
     CatchUp,
     /// Do what is queued, then end.
     Close(oneshot::Sender<()>),
 }
 
-/// Something to be written.
+/// Something to write.
 #[derive(Debug)]
 pub(super) enum Work {
     Create(Box<NewSession>),
@@ -53,15 +53,15 @@ pub(super) enum Work {
     BeginTask(Box<TaskRecord>),
 }
 
-/// What comes of it: a claim, if that is what was asked for.
+/// The result: a claim, if that was requested.
 pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
 
-/// A log this process has.
+/// A log that this process owns.
 #[derive(Debug)]
 struct Held {
     key: i64,
     owner: Owner,
-    /// Nobody has it any more, and that could not be written yet: the last event that was told.
+    /// It was released, but that could not be written yet: the last event that was sent out.
     given_up: Option<u64>,
 }
 
@@ -70,16 +70,16 @@ enum Done {
     Claimed(Box<Claimed>),
     Appended,
     Released,
-    /// Whoever had it did not give it back.
+    /// The previous owner, if it did not release the session.
     Removed(Option<Owner>),
     TaskKept,
 }
 
 /// SQLite failed.
 enum Failure {
-    /// Before anything was tried: it is the same for everybody.
+    /// Before the work began: retrying would fail as well.
     Begin(JournalError),
-    /// With somebody's work, or at the end of it all.
+    /// In the work, or in the commit.
     Within(JournalError),
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Writer {
     queue: mpsc::Receiver<Message>,
     /// Pages in the write-ahead log after the last commit.
     pages: Arc<AtomicU32>,
-    /// So many there were when the keeper was last called.
+    /// That number when a checkpoint was last requested.
     called_at: u32,
     keeper: SyncSender<()>,
     keeper_thread: JoinHandle<()>,
@@ -103,7 +103,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// `connection` flushes every commit, as the migrations wanted it.
+    /// `connection` flushes every commit, as the migrations need.
     pub(super) fn new(
         mut connection: Connection,
         path: PathBuf,
@@ -137,7 +137,7 @@ impl Writer {
         })
     }
 
-    /// Writes until nobody is left who could bring more.
+    /// Writes until all senders are gone.
     pub(super) fn run(mut self) {
         let mut messages = Vec::with_capacity(QUEUE);
         let mut closing = Vec::new();
@@ -162,7 +162,7 @@ impl Writer {
                     }
                 }
             }
-            // Those who wait come first.
+            // Waiting callers come first.
             self.write(group);
             if refresh {
                 self.refresh();
@@ -174,12 +174,12 @@ impl Writer {
         }
         self.end();
         for reply in closing {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             reply.send(()).ok();
         }
     }
 
-    /// Does a group of work and tells everybody how it went.
+    /// Does a group of work and acknowledges it.
     fn write(&mut self, group: Vec<(Work, Reply)>) {
         let Some(flush) = group.iter().map(|(work, _)| work.flush()).max() else { return };
         match self.attempt(group.iter().map(|(work, _)| work), flush) {
@@ -197,7 +197,7 @@ impl Writer {
             match self.attempt(one.iter().map(|(work, _)| work), one[0].0.flush()) {
                 Ok(outcomes) => self.answer(one, outcomes),
                 Err(Failure::Within(error)) => self.refuse(one, &error),
-                // Nobody of the others would fare better, and each would wait as long.
+                // The others would fail as well, and each would wait as long.
                 Err(Failure::Begin(error)) => return self.refuse(one.into_iter().chain(rest).collect(), &error),
             }
         }
@@ -266,11 +266,11 @@ impl Writer {
         }
     }
 
-    /// Gives a log back that was given up when that could not be written.
+    /// Retries the release of a log that could not be written.
     fn give_back(&self, id: &SessionId) -> Result<(), Trouble> {
         let Some(Held { owner, given_up: Some(told), .. }) = self.held.get(id) else { return Ok(()) };
         match session::release(&self.connection, id, owner, *told) {
-            // Another process has it by now, or it is gone: either way it is given back.
+            // Another process owns it, or it is gone: either way it is released.
             Ok(()) | Err(Trouble::Refused(_)) => Ok(()),
             Err(trouble) => Err(trouble),
         }
@@ -285,12 +285,12 @@ impl Writer {
                     Err(error)
                 }
             };
-            // Whoever asked may have stopped waiting; it is done all the same.
+            // The caller may have stopped waiting; the work is done all the same.
             reply.send(answer).ok();
         }
     }
 
-    /// Remembers what was just committed. Tells of a claim, if it was one.
+    /// Records what was just committed. Returns the claim, if it was one.
     fn note(&mut self, work: &Work, done: Done) -> Option<Claim> {
         match done {
             Done::Claimed(claimed) => {
@@ -315,7 +315,7 @@ impl Writer {
         None
     }
 
-    /// Remembers what was not done, before whoever asked hears of it and goes on without the log.
+    /// Records a failure, before the caller learns of it and continues without the log.
     fn note_failure(&mut self, work: &Work, error: &JournalError) {
         let (session, owner) = match work {
             Work::Append(batch) => (&batch.session, &batch.owner),
@@ -332,7 +332,7 @@ impl Writer {
         }
     }
 
-    /// What SQLite's error means, asked before anything else is done.
+    /// SQLite's error for the hub; must be called first.
     fn told(&self, error: &rusqlite::Error) -> JournalError {
         journal_error(&self.path, error)
     }
@@ -382,17 +382,17 @@ impl Writer {
             .and_then(|more| self.execute("COMMIT").map(|()| more));
         self.sweeping = swept.unwrap_or_else(|error| {
             self.roll_back();
-            // What is left is swept after the next start.
+            // The rest is deleted after the next start.
             tracing::warn!(%error, "events of removed sessions were not deleted");
             false
         });
         self.call_keeper();
     }
 
-    /// Gives back what we still have and leaves one file behind.
+    /// Releases our logs and leaves one file behind.
     fn end(mut self) {
         let released = std::mem::take(&mut self.held).into_iter().map(|(session, Held { owner, given_up, .. })| {
-            // Nobody said what was told: if it was noted that something is missing, something is.
+            // Nobody reported the last event sent out: a marker means that some are missing.
             let noted = || if self.unkept.is_noted(&owner) { u64::MAX } else { 0 };
             Work::Release { session, told: given_up.unwrap_or_else(noted), owner }
         });
@@ -416,13 +416,13 @@ impl Writer {
 
     fn call_keeper(&mut self) {
         let pages = self.pages.load(Ordering::Relaxed);
-        // The log began anew.
+        // The write-ahead log was restarted.
         self.called_at = self.called_at.min(pages);
         if pages - self.called_at < CHECKPOINT_PAGES {
             return;
         }
         if pages >= MOST_PAGES {
-            // The keeper does not keep up: better that somebody waits than that the disk fills.
+            // Checkpoints fall behind: delay callers rather than fill the disk.
             checkpoint(&self.connection, CheckpointMode::FULL);
             self.called_at = pages;
         } else if self.keeper.try_send(()).is_ok() {
@@ -430,8 +430,8 @@ impl Writer {
         }
     }
 
-    /// With write-ahead logging, `NORMAL` outlives this process and `FULL` a power cut. What was written before under
-    /// `NORMAL` lies in the same file, so a later flush takes it along.
+    /// With write-ahead logging, `NORMAL` survives a process crash and `FULL` a power failure. Earlier writes under
+    /// `NORMAL` are in the same file, so a later flush includes them.
     fn set_flush(&mut self, flush: Flush) -> rusqlite::Result<()> {
         if self.flush != flush {
             let level = match flush {
@@ -449,7 +449,7 @@ impl Writer {
     }
 
     fn roll_back(&self) {
-        // SQLite may have done so itself.
+        // SQLite may have rolled back itself.
         if !self.connection.is_autocommit()
             && let Err(error) = self.execute("ROLLBACK")
         {
@@ -465,11 +465,11 @@ impl Done {
 }
 
 impl Work {
-    /// Beginning, taking up and letting go is seldom, and is promised to somebody.
+    /// Creating, claiming and releasing are rare, and are acknowledged as durable.
     fn flush(&self) -> Flush {
         match self {
             Self::Append(batch) => batch.flush,
-            // Made from the log: what a power cut takes of both fits together, since they lie in one file.
+            // Derived from the log: a power failure affects both consistently, since they are in one file.
             Self::KeepTask(_) | Self::BeginTask(_) => Flush::Soon,
             Self::Create(_) | Self::Claim(_) | Self::Release { .. } | Self::Remove(_) => Flush::Now,
         }

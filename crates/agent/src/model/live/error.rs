@@ -1,4 +1,4 @@
-//! What went wrong, for people and for whoever decides whether to try again. Keys never come through.
+//! Turns provider errors into messages for people, and into a kind that decides about retries. Keys never appear.
 
 use std::error::Error as StdError;
 use std::time::{Duration, SystemTime};
@@ -11,20 +11,21 @@ use crate::model::choice::Target;
 use crate::model::vendor::{Api, Vendor};
 use crate::model::{ModelError, ModelErrorKind, catalog};
 
-/// How much of a provider's own words is repeated.
+/// How much of a provider's message is repeated.
 const REPEATED: usize = 400;
 
-/// The provider's own account of it.
+/// The provider's own error report.
 #[derive(Debug, Default)]
 struct Account {
     message: Option<String>,
-    /// Its words for the kind of error.
+    /// The provider's codes for the kind of error.
     words: Vec<String>,
     status: Option<u16>,
     retry_after: Option<Duration>,
 }
 
-/// Why there is no reply, or only a part of one. `aside` is what the provider said of it beside.
+/// Why there is no reply, or only part of one. `aside` is the provider's own report, if the library did not pass it
+/// on.
 pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) -> ModelError {
     if let Some(aside) = aside {
         return said(target, &account(&aside), None);
@@ -49,13 +50,13 @@ pub(super) fn of(target: &Target, error: &genai::Error, aside: Option<Value>) ->
     }
 }
 
-/// The reply ended before it was whole.
+/// The reply ended before it was complete.
 pub(super) fn broken_off(target: &Target) -> ModelError {
     let why = format!("the connection to {} was lost before the reply was whole", who(target));
     make(target, ModelErrorKind::Connection, why, None, None)
 }
 
-/// The connection cannot even be tried.
+/// No connection can be attempted.
 pub(super) fn unready(target: &Target, why: &str) -> ModelError {
     make(target, ModelErrorKind::Refused, format!("cannot connect to {}: {why}", who(target)), None, None)
 }
@@ -133,7 +134,7 @@ fn kind(account: &Account, status: Option<u16>) -> ModelErrorKind {
     if has(&["context_length_exceeded", "exceed_context_size_error", "request_too_large"]) || says(&TOO_LONG) {
         return ModelErrorKind::TooLong;
     }
-    // Asking again does not bring money.
+    // A retry does not bring money.
     if has(&["insufficient_quota", "billing_error"]) || says(&["credit balance is too low"]) {
         return ModelErrorKind::Refused;
     }
@@ -158,7 +159,7 @@ fn kind(account: &Account, status: Option<u16>) -> ModelErrorKind {
     }
 }
 
-/// How providers and local servers say that a conversation does not fit.
+/// How providers and local servers report a conversation that does not fit.
 const TOO_LONG: [&str; 7] = [
     "prompt is too long",
     "exceed context limit",
@@ -188,13 +189,13 @@ fn who(target: &Target) -> String {
         return target.vendor.name().to_owned();
     }
     match target.vendor {
-        // Almost anything speaks its API.
+        // Many servers speak its API.
         Vendor::OpenAi => format!("the server at {}", target.host()),
         Vendor::Anthropic | Vendor::Gemini => format!("{} at {}", target.vendor.name(), target.host()),
     }
 }
 
-/// Reads what stands in the many shapes of error bodies.
+/// Reads the many shapes of error bodies.
 fn account(body: &Value) -> Account {
     // Gemini may send a list of one.
     let body = body.get(0).unwrap_or(body);

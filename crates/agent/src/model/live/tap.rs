@@ -1,23 +1,23 @@
-//! What a provider says and the library does not pass on, read off the frames as they come in: the proof of a hidden
-//! thought in its place, and why a reply failed or was cut.
+//! Reads what the library does not pass on from the raw frames: the signature of a hidden thought, and why a reply
+//! failed or was cut.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde_json::Value;
 
-/// Something said aside.
+/// Something the library does not pass on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Aside {
-    /// By which a thought is known again. It ends here.
+    /// Signature of a thought that ends here.
     Signature(String),
-    /// The provider's own account of what went wrong.
+    /// The provider's own error report.
     Failed(Value),
-    /// Why a reply ends before its end.
+    /// Why the reply ends early.
     Cut(String),
 }
 
-/// What was said aside since the last look. Clones share it.
+/// What was read since the last look. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tap(Arc<Mutex<Vec<Aside>>>);
 
@@ -35,7 +35,7 @@ impl ChatFrameSink for Tap {
     }
 }
 
-/// Words that a frame of interest has in it; only such a frame is parsed.
+/// Only frames that contain one of these are parsed.
 const WORDS: [&str; 5] =
     ["redacted_thinking", "encrypted_content", "response.failed", "response.incomplete", "blockReason"];
 
@@ -87,7 +87,7 @@ mod tests {
             Some(Aside::Cut("content_filter".to_owned()))
         );
         assert_eq!(heard(json!({"promptFeedback": {"blockReason": "SAFETY"}})), Some(Aside::Cut("SAFETY".to_owned())));
-        // Somebody only talks about it.
+        // The word occurs in ordinary text.
         let talk =
             json!({"type": "response.output_text.delta", "delta": "response.failed encrypted_content blockReason"});
         assert_eq!(heard(talk), None);

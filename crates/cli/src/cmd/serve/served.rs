@@ -1,4 +1,4 @@
-//! The sessions behind the door: opened as clients wish and this host allows, found, and taken up again.
+//! The sessions behind the door: opened as clients request and this host allows, found, and resumed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ use crate::host::{Host, about_log};
 use crate::settings::Trust;
 use crate::{door, launch, settings};
 
-/// How often it is looked for sessions that rest.
+/// Interval of the search for idle sessions.
 const LOOK: Duration = Duration::from_secs(60);
-/// How long the place of a session that has ended may take to be free.
+/// How long the slot of an ended session may take to become free.
 const PLACE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A host whose sessions belong to its clients.
@@ -33,22 +33,22 @@ pub(super) struct Served {
 
 struct Inner {
     host: Host,
-    /// Where sessions may work; at least one.
+    /// The folders that sessions may work in; at least one.
     roots: Vec<PathBuf>,
-    /// What was chosen for all of them.
+    /// The options for all sessions.
     with: AgentArgs,
     trust_client_settings: bool,
     question_timeout: Option<Duration>,
-    /// A place for each session that may be live.
+    /// One permit per session that may be open.
     places: Arc<Semaphore>,
-    /// Room is made for one session at a time.
+    /// Only one idle session is closed at a time.
     making_room: Semaphore,
-    /// One session is taken up at a time: whoever comes second finds it live.
+    /// Only one session is resumed at a time: a second request finds it open.
     taking_up: Semaphore,
     address: watch::Sender<Option<String>>,
 }
 
-/// What a client gets of what it wished for.
+/// The request of a client as granted.
 struct Granted {
     config: SessionConfig,
     /// This host's own mode: the session may be opened in a stricter one.
@@ -72,7 +72,7 @@ impl Served {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Where others find the sessions of this host.
+    /// Sets the address at which others find the sessions of this host.
     pub(super) fn is_at(&self, address: String) {
         self.inner.address.send_replace(Some(address));
     }
@@ -82,7 +82,7 @@ impl Served {
         self.inner.host.shutdown().await;
     }
 
-    /// Ends sessions that have rested that long, for as long as it is waited for.
+    /// Closes idle sessions for as long as the future is polled.
     pub(super) async fn retire(&self, idle: Duration) {
         loop {
             tokio::time::sleep(LOOK).await;
@@ -128,12 +128,12 @@ impl Inner {
         if !room::make(&self.host).await {
             return Err(Refusal::TooManySessions);
         }
-        // It is given back when everything of that session is gone.
+        // The permit is returned when everything of that session is gone.
         let place = timeout(PLACE_PATIENCE, self.places.clone().acquire_owned()).await;
         place.map_err(|_| Refusal::TooManySessions)?.map_err(|_| Refusal::ShuttingDown)
     }
 
-    /// Only what was done in the folders of this host concerns its clients.
+    /// Clients may only see sessions in the folders of this host.
     fn shows(&self, session: &SessionRecord) -> bool {
         session.folder.as_deref().is_some_and(|folder| wish::is_inside(folder, &self.roots))
     }
@@ -146,7 +146,7 @@ impl Inner {
         let own = options.with.agent.clone();
         options.with.agent = wish::agent(wanted.agent.as_deref(), own.clone(), &settings)?;
         if own.is_some() && options.with.agent != own {
-            // What was chosen for another agent than this one.
+            // These arguments were chosen for another agent.
             options.with.agent_arg.clear();
             options.with.model = None;
         }
@@ -175,7 +175,7 @@ impl Inner {
         options.with.agent = agent;
         options.resume.clone_from(&record.about.native_id);
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
-        // It was opened under a stricter mode than this host's: so it goes on.
+        // A session that was opened in a stricter mode than this host's keeps it.
         let before = record.config.get("approvalMode").and_then(|mode| mode.as_str());
         let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
         if let Some(Ok(mode)) = before.map(|word| wish::mode(word, config.mode.as_ref(), agent)) {
@@ -186,7 +186,8 @@ impl Inner {
         Ok(Granted { config, ceiling, notices })
     }
 
-    /// Starts it. It stays until it is closed, whoever comes and goes, and gives its place back then.
+    /// Starts a session. It stays open until it is closed, whether or not clients are connected, and then returns its
+    /// permit.
     async fn start(
         &self,
         which: Which,
@@ -250,7 +251,7 @@ impl ServeHost for Served {
 }
 
 impl fmt::Debug for Inner {
-    /// What was chosen for the sessions may hold secrets.
+    /// Options are omitted: they may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inner").field("roots", &self.roots).field("address", &self.address).finish_non_exhaustive()
     }
@@ -261,7 +262,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Refusal> +
     spawn_blocking(work).await.unwrap_or(Err(Refusal::ShuttingDown))
 }
 
-/// What is set on this host does not fit the session.
+/// The settings of this host do not fit the session.
 #[expect(clippy::needless_pass_by_value, reason = "the error of a map_err")]
 fn unfit(problem: Problem) -> Refusal {
     trouble(problem.to_string())

@@ -1,4 +1,4 @@
-//! What clients wish their sessions to be, against what this host allows. Nothing here starts anything.
+//! Checks what clients request for their sessions against what this host allows. Starts nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -28,13 +28,13 @@ pub(super) fn workspace(wanted: Option<&Path>, roots: &[PathBuf]) -> Result<Path
         Ok(real) if !is_inside(&real) => Err(outside()),
         Ok(real) if real.is_dir() => Ok(real),
         Ok(_) => Err(refused(format!("{name} is not a folder"))),
-        // What lies elsewhere on this machine, and what does not, is nobody's business.
+        // Do not reveal what exists elsewhere on this machine.
         Err(_) if !is_inside(wanted) || wanted.components().any(|part| part == Component::ParentDir) => Err(outside()),
         Err(_) => Err(refused(format!("there is no folder {name}"))),
     }
 }
 
-/// Whether a folder, which may be gone by now, lies in or under a root.
+/// Whether a folder, which may have been deleted, lies in or below a root.
 pub(super) fn is_inside(folder: &Path, roots: &[PathBuf]) -> bool {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     roots.iter().any(|root| real.starts_with(root)) && !real.components().any(|part| part == Component::ParentDir)
@@ -85,7 +85,7 @@ pub(super) fn mode(word: &str, own: Option<&Mode>, agent: AgentType) -> Result<A
     }
 }
 
-/// What would let a client run programs of its own, or run tools unasked: only of those that this host trusts. Says what
+/// Settings that let a client run its own programs, or tools without asking: only from trusted clients. Returns what
 /// was ignored.
 pub(super) fn extras(wanted: Wanted, trust_all: bool, config: &mut SessionConfig) -> Result<Vec<String>, Refusal> {
     let mut notices = Vec::new();
@@ -116,7 +116,7 @@ fn environment(wanted: Map<String, Value>) -> Result<BTreeMap<String, String>, R
         let is_name = !name.is_empty() && !name.contains(['=', '\0']);
         match value {
             Value::String(value) if is_name && !value.contains('\0') => Ok((name, value)),
-            // The value may be a secret, and is not repeated.
+            // The value may be a secret, so it is not repeated.
             _ => {
                 let why = "each variable is a name without '=' and a text".to_owned();
                 Err(Refusal::InvalidSetting { setting: "environment".into(), why })
