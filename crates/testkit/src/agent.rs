@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use multitap_event::{
-    AgentEnd, AgentError, AgentErrorKind, AgentType, Choice, ChoiceKind, Details, Draft, Edit, EventKind, LaunchError, Question,
-    SessionConfig, SessionEnd, SessionEndReason, SessionStart, TextChunk, Timestamp, TurnEnd, TurnId, TurnStatus, link,
-    option,
+    AgentEnd, AgentError, AgentErrorKind, AgentType, Choice, ChoiceKind, Details, Draft, Edit, EventKind, LaunchError,
+    Question, SessionConfig, SessionEnd, SessionEndReason, SessionStart, TextChunk, Timestamp, TurnEnd, TurnId,
+    TurnStatus, link, option,
 };
 use multitap_hub::{Launch, Launching};
 use tokio::sync::mpsc;

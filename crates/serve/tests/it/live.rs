@@ -6,8 +6,7 @@ use std::time::Duration;
 use futures_util::{SinkExt as _, StreamExt as _};
 use multitap_a2a::devtool::SlashCommand;
 use multitap_event::{
-    AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, Prompt, SessionConfig, SessionId,
-    Timestamp, option,
+    AgentEnd, AgentKind, ClientRef, Command, Door as Way, Draft, EventKind, Prompt, SessionConfig, SessionId, Timestamp,
 };
 use multitap_hub::{Hub, Journal, Open, Refusal, Session, SessionRecord};
 use multitap_serve::{Access, Door, Host, Hosted, Limits, Opened, Peer, PeerIdentity, Wanted};
