@@ -115,11 +115,12 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         memory: setup.config.as_ref().map(|config| config.join(memory::NAMES[0])),
         ..Toolbox::new(Files::new(workspace))
     };
+    let (memory, own) = read_files(setup.config.clone(), home, folder.clone()).await?;
     let (mut agent_link, end) = link();
     agent_link.steers = true;
     let parts = Parts {
-        memory: Memory::load(setup.config.as_deref(), home.as_deref(), &folder),
-        own: slash::load(setup.config.as_deref(), &folder),
+        memory,
+        own,
         end,
         policy,
         toolbox,
@@ -137,6 +138,19 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     };
     tasks.spawn(Runner::new(parts).run());
     Ok(agent_link)
+}
+
+/// Reads the memory files and the custom commands, on a thread that may block.
+async fn read_files(
+    config: Option<PathBuf>,
+    home: Option<PathBuf>,
+    folder: PathBuf,
+) -> Result<(Memory, Vec<slash::Own>), LaunchError> {
+    let read = move || {
+        let memory = Memory::load(config.as_deref(), home.as_deref(), &folder);
+        (memory, slash::load(config.as_deref(), &folder))
+    };
+    tokio::task::spawn_blocking(read).await.map_err(|error| failed(format!("cannot read its files: {error}")))
 }
 
 /// The policy of the session's configuration.

@@ -101,16 +101,17 @@ fn is_note(path: &Path) -> bool {
 pub(crate) async fn clear_away(journal: &dyn Journal) {
     let Some(run) = data().map(|data| data.join("run")) else { return };
     // Missing before the first session.
-    let Ok(notes) = fs::read_dir(run) else { return };
-    for path in notes.filter_map(|note| Some(note.ok()?.path())) {
+    let Ok(mut notes) = tokio::fs::read_dir(run).await else { return };
+    while let Ok(Some(note)) = notes.next_entry().await {
+        let path = note.path();
         let Some(name) = path.file_stem().filter(|_| is_note(&path)).and_then(|name| name.to_str()) else { continue };
-        let Ok(left) = fs::read(&path) else { continue };
+        let Ok(left) = tokio::fs::read(&path).await else { continue };
         let Ok(found) = journal.find(name.to_owned()).await else { return };
         let is_over = found.iter().any(|record| record.id.as_str() == name && record.live.is_none());
         // Another process may have resumed it meanwhile, with a note of its own.
-        if is_over && fs::read(&path).is_ok_and(|now| now == left) {
-            fs::remove_file(&path).ok(); // somebody else may have been quicker
-            fs::remove_file(path.with_extension("sock")).ok(); // and its socket, if it had one
+        if is_over && tokio::fs::read(&path).await.is_ok_and(|now| now == left) {
+            tokio::fs::remove_file(&path).await.ok(); // somebody else may have been quicker
+            tokio::fs::remove_file(path.with_extension("sock")).await.ok(); // and its socket, if it had one
         }
     }
 }

@@ -157,7 +157,7 @@ impl Runner {
             Slash::Mcp => Ok(self.mcp_servers()),
             Slash::MemoryShow => Ok(self.remembered()),
             Slash::MemoryRefresh => {
-                self.remember_again();
+                self.remember_again().await;
                 Ok(self.remembered())
             }
             Slash::MemoryAdd(fact) => {
@@ -229,10 +229,15 @@ impl Runner {
         }
     }
 
-    /// Rereads the memory files.
-    pub(super) fn remember_again(&mut self) {
+    /// Rereads the memory files, on a thread that may block.
+    pub(super) async fn remember_again(&mut self) {
         let home = self.setup.env.get("HOME").map(std::path::PathBuf::from);
-        self.memory = Memory::load(self.setup.config.as_deref(), home.as_deref(), &self.folder);
+        let (config, folder) = (self.setup.config.clone(), self.folder.clone());
+        let load = move || Memory::load(config.as_deref(), home.as_deref(), &folder);
+        match tokio::task::spawn_blocking(load).await {
+            Ok(memory) => self.memory = memory,
+            Err(error) => tracing::warn!(%error, "the memory files were not read"),
+        }
     }
 
     fn tools(&self) -> String {

@@ -113,8 +113,9 @@ fn with_fact(text: &str, fact: &str) -> String {
 
 /// Writes the whole file or nothing of it. A link stays a link.
 async fn write(file: &Path, text: String) -> io::Result<()> {
-    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let file = file.to_owned();
     let written = tokio::task::spawn_blocking(move || {
+        let file = file.canonicalize().unwrap_or(file);
         let folder = file.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
         let mut new = tempfile::NamedTempFile::new_in(folder)?;
