@@ -1,19 +1,19 @@
 //! Parses a shell command far enough to know which programs it runs, or reports that this is not certain.
 //!
 //! Pure. Understands words, quotes and separators between commands. Everything else (substitutions, redirections to
-//! files, groups, loops, assignments …) makes the command [`NotSure`], and the caller must ask. Being too careful
+//! files, groups, loops, assignments …) makes the command [`Uncertain`], and the caller must ask. Being too careful
 //! costs a question; being too sure costs a file.
 
 mod links;
-mod looks;
+mod read_only;
 mod runner;
 mod scan;
 
 use std::fmt;
 
-pub(crate) use looks::Trust;
+pub(crate) use read_only::Trust;
 pub(crate) use runner::{is_runner, runs_others};
-pub(crate) use scan::Sight;
+pub(crate) use scan::Candidates;
 
 /// The simple commands of a shell command, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(crate) struct Word {
 
 /// Why it is not certain which programs a shell command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotSure {
+pub(crate) enum Uncertain {
     #[error("it puts something in the place of a variable or a command")]
     Substitution,
     #[error("it reads from or writes to a file")]
@@ -66,11 +66,11 @@ const RESERVED: [&str; 22] = [
 
 impl Script {
     /// Parses a command as a POSIX shell or bash would.
-    pub(crate) fn parse(line: &str) -> Result<Self, NotSure> {
+    pub(crate) fn parse(line: &str) -> Result<Self, Uncertain> {
         let mut reader = Reader { rest: line.chars().peekable(), commands: Vec::new(), simple: Simple::default() };
         reader.read()?;
         if reader.commands.is_empty() {
-            return Err(NotSure::Broken);
+            return Err(Uncertain::Broken);
         }
         Ok(Self { commands: reader.commands })
     }
@@ -127,7 +127,7 @@ struct Reader<'a> {
 
 /// Separator after a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Joint {
+enum Separator {
     /// Another command must follow.
     Open,
     /// Another command may follow.
@@ -135,8 +135,8 @@ enum Joint {
 }
 
 impl Reader<'_> {
-    fn read(&mut self) -> Result<(), NotSure> {
-        let mut joint = Joint::Closed;
+    fn read(&mut self) -> Result<(), Uncertain> {
+        let mut joint = Separator::Closed;
         while let Some(&next) = self.rest.peek() {
             match next {
                 ' ' | '\t' => self.skip(),
@@ -148,7 +148,7 @@ impl Reader<'_> {
                 '\n' => {
                     self.skip();
                     if self.end_command()? {
-                        joint = Joint::Closed;
+                        joint = Separator::Closed;
                     }
                 }
                 '#' => while self.rest.next_if(|char| *char != '\n').is_some() {},
@@ -156,12 +156,12 @@ impl Reader<'_> {
                     self.skip();
                     let twice = self.rest.next_if_eq(&next).is_some();
                     if next == ';' && twice {
-                        return Err(NotSure::Group); // of a `case`
+                        return Err(Uncertain::Group); // of a `case`
                     }
                     if next == '|' && !twice {
                         self.rest.next_if_eq(&'&');
                     }
-                    joint = if next == '|' { Joint::Open } else { Joint::Closed };
+                    joint = if next == '|' { Separator::Open } else { Separator::Closed };
                     self.must_end_command()?;
                 }
                 '&' => {
@@ -171,16 +171,16 @@ impl Reader<'_> {
                         self.target()?;
                         continue;
                     }
-                    joint = if self.rest.next_if_eq(&'&').is_some() { Joint::Open } else { Joint::Closed };
+                    joint = if self.rest.next_if_eq(&'&').is_some() { Separator::Open } else { Separator::Closed };
                     self.must_end_command()?;
                 }
-                '(' | ')' => return Err(NotSure::Group),
+                '(' | ')' => return Err(Uncertain::Group),
                 '<' | '>' => self.redirect()?,
                 _ => self.word()?,
             }
         }
         match (self.end_command()?, joint) {
-            (false, Joint::Open) => Err(NotSure::Broken),
+            (false, Separator::Open) => Err(Uncertain::Broken),
             _ => Ok(()),
         }
     }
@@ -196,44 +196,44 @@ impl Reader<'_> {
     }
 
     /// Ends the current command, if there is one.
-    fn end_command(&mut self) -> Result<bool, NotSure> {
+    fn end_command(&mut self) -> Result<bool, Uncertain> {
         let simple = std::mem::take(&mut self.simple);
         let Some(first) = simple.words.first() else { return Ok(false) };
         if first.glob || first.text.is_empty() || first.text.starts_with('~') {
-            return Err(NotSure::Guess);
+            return Err(Uncertain::Guess);
         }
         if RESERVED.contains(&first.text.as_str()) {
-            return Err(NotSure::Group);
+            return Err(Uncertain::Group);
         }
         self.commands.push(simple);
         Ok(true)
     }
 
-    fn must_end_command(&mut self) -> Result<(), NotSure> {
-        if self.end_command()? { Ok(()) } else { Err(NotSure::Broken) }
+    fn must_end_command(&mut self) -> Result<(), Uncertain> {
+        if self.end_command()? { Ok(()) } else { Err(Uncertain::Broken) }
     }
 
     /// Reads a word, or the file descriptor number before a redirection.
-    fn word(&mut self) -> Result<(), NotSure> {
+    fn word(&mut self) -> Result<(), Uncertain> {
         let word = self.take_word()?;
         let number = !word.quoted && !word.text.is_empty() && word.text.chars().all(|char| char.is_ascii_digit());
         if number && matches!(self.rest.peek(), Some('<' | '>')) {
             return self.redirect();
         }
         if self.simple.words.is_empty() && assigns(&word.text) {
-            return Err(NotSure::Assignment);
+            return Err(Uncertain::Assignment);
         }
         self.simple.words.push(word);
         Ok(())
     }
 
     /// Accepts redirections that touch no file: to another descriptor or to `/dev/null`.
-    fn redirect(&mut self) -> Result<(), NotSure> {
+    fn redirect(&mut self) -> Result<(), Uncertain> {
         let into = self.rest.next();
         if self.rest.next_if_eq(&'&').is_some() {
             let stream = self.take_word()?;
             let known = !stream.text.is_empty() && stream.text.chars().all(|char| char.is_ascii_digit());
-            return if known { Ok(()) } else { Err(NotSure::Redirection) };
+            return if known { Ok(()) } else { Err(Uncertain::Redirection) };
         }
         match into {
             Some('>') => {
@@ -244,14 +244,14 @@ impl Reader<'_> {
         }
     }
 
-    fn target(&mut self) -> Result<(), NotSure> {
+    fn target(&mut self) -> Result<(), Uncertain> {
         while self.rest.next_if(|char| matches!(char, ' ' | '\t')).is_some() {}
         let target = self.take_word()?;
-        if target.text == "/dev/null" { Ok(()) } else { Err(NotSure::Redirection) }
+        if target.text == "/dev/null" { Ok(()) } else { Err(Uncertain::Redirection) }
     }
 
     /// Reads up to the end of the word; `None` if there is no word.
-    fn take_word(&mut self) -> Result<Word, NotSure> {
+    fn take_word(&mut self) -> Result<Word, Uncertain> {
         let mut word = Word::default();
         while let Some(&next) = self.rest.peek() {
             match next {
@@ -272,11 +272,11 @@ impl Reader<'_> {
                             word.quoted = true;
                             word.text.push(char);
                         }
-                        None => return Err(NotSure::Broken),
+                        None => return Err(Uncertain::Broken),
                     }
                 }
-                '$' | '`' => return Err(NotSure::Substitution),
-                '{' | '}' => return Err(NotSure::Braces),
+                '$' | '`' => return Err(Uncertain::Substitution),
+                '{' | '}' => return Err(Uncertain::Braces),
                 char => {
                     self.skip();
                     word.glob |= matches!(char, '*' | '?' | '[');
@@ -288,35 +288,35 @@ impl Reader<'_> {
         Ok(word)
     }
 
-    fn single(&mut self, word: &mut Word) -> Result<(), NotSure> {
+    fn single(&mut self, word: &mut Word) -> Result<(), Uncertain> {
         word.quoted = true;
         loop {
             match self.rest.next() {
                 Some('\'') => return Ok(()),
                 Some(char) => word.text.push(char),
-                None => return Err(NotSure::Broken),
+                None => return Err(Uncertain::Broken),
             }
         }
     }
 
-    fn double(&mut self, word: &mut Word) -> Result<(), NotSure> {
+    fn double(&mut self, word: &mut Word) -> Result<(), Uncertain> {
         word.quoted = true;
         loop {
             match self.rest.next() {
                 Some('"') => return Ok(()),
-                Some('`') => return Err(NotSure::Substitution),
+                Some('`') => return Err(Uncertain::Substitution),
                 // A dollar sign at the end of a pattern is literal.
                 Some('$') if !matches!(self.rest.peek(), Some('"' | ' ' | '|' | ')' | '/')) => {
-                    return Err(NotSure::Substitution);
+                    return Err(Uncertain::Substitution);
                 }
                 Some('\\') => match self.rest.next() {
                     Some('\n') => {}
                     Some(char @ ('$' | '`' | '"' | '\\')) => word.text.push(char),
                     Some(char) => word.text.extend(['\\', char]),
-                    None => return Err(NotSure::Broken),
+                    None => return Err(Uncertain::Broken),
                 },
                 Some(char) => word.text.push(char),
-                None => return Err(NotSure::Broken),
+                None => return Err(Uncertain::Broken),
             }
         }
     }

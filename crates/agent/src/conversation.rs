@@ -11,7 +11,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub(crate) enum Message {
-    User(Said),
+    User(UserText),
     Assistant {
         parts: Vec<Part>,
     },
@@ -23,7 +23,7 @@ pub(crate) enum Message {
 
 /// A message of the user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Said {
+pub(crate) struct UserText {
     pub(crate) text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) images: Vec<Image>,
@@ -31,7 +31,7 @@ pub(crate) struct Said {
 
 impl Message {
     pub(crate) fn user(text: impl Into<String>) -> Self {
-        Self::User(Said { text: text.into(), images: Vec::new() })
+        Self::User(UserText { text: text.into(), images: Vec::new() })
     }
 
     pub(crate) fn assistant(text: impl Into<String>) -> Self {
@@ -133,7 +133,7 @@ impl Conversation {
     }
 
     /// The last message of the user.
-    pub(crate) fn last_prompt(&self) -> Option<&Said> {
+    pub(crate) fn last_prompt(&self) -> Option<&UserText> {
         self.messages.iter().rev().find_map(|message| match message {
             Message::User(said) => Some(said),
             Message::Assistant { .. } | Message::Results { .. } => None,

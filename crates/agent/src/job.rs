@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::tools::ask::Ask;
 use crate::tools::change::Change;
 use crate::tools::fetch::Fetch;
-use crate::tools::look::Look;
+use crate::tools::file_tool::FileTool;
 use crate::tools::mcp::Mcp;
 use crate::tools::memory::Remember;
 use crate::tools::shell::Command;
@@ -19,7 +19,7 @@ use crate::tools::todos::Todos;
 /// One call, ready to run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Job {
-    Look(Look),
+    FileTool(FileTool),
     Change(Change),
     Todos(Todos),
     Ask(Ask),
@@ -35,7 +35,7 @@ pub(crate) enum Access<'a> {
     /// Nothing but the agent's own state.
     Own,
     /// Reads inside the workspace.
-    Look,
+    Read,
     /// Changes a file inside the workspace.
     Change {
         file: &'a Path,
@@ -70,7 +70,7 @@ impl Job {
     /// One line for people.
     pub(crate) fn title(&self) -> String {
         match self {
-            Self::Look(look) => look.title(),
+            Self::FileTool(look) => look.title(),
             Self::Change(change) => change.title(),
             Self::Todos(todos) => todos.title(),
             Self::Ask(ask) => ask.question.clone(),
@@ -83,7 +83,7 @@ impl Job {
 
     pub(crate) fn access(&self) -> Access<'_> {
         match self {
-            Self::Look(_) => Access::Look,
+            Self::FileTool(_) => Access::Read,
             Self::Change(change) => change.access(),
             Self::Todos(_) => Access::Own,
             Self::Ask(_) => Access::Ask,
@@ -98,7 +98,7 @@ impl Job {
     pub(crate) fn details(&self) -> Details {
         match self {
             Self::Change(change) => change.details(),
-            Self::Look(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: Map::new() },
+            Self::FileTool(_) | Self::Todos(_) => Details::Text { text: self.title(), arguments: Map::new() },
             Self::Ask(ask) => {
                 let asked = AskedQuestion {
                     question: ask.question.clone(),
@@ -122,7 +122,7 @@ impl Job {
             Self::Change(change) => change.edits(),
             Self::Shell(_) => vec![Edit::NewContent, Edit::NewInput],
             Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => vec![Edit::NewInput],
-            Self::Look(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
+            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) => Vec::new(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Job {
                 arguments.insert("file_path".to_owned(), change.named().into());
                 arguments.insert("content".to_owned(), content.into());
             }
-            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {}
+            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {}
         }
     }
 
@@ -153,7 +153,7 @@ impl Job {
         match self {
             Self::Change(change) => Ok(Self::Change(change.with_content(content))),
             Self::Shell(command) => Ok(Self::Shell(command.with_command(content))),
-            Self::Look(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {
+            Self::FileTool(_) | Self::Todos(_) | Self::Ask(_) | Self::Fetch(_) | Self::Remember(_) | Self::Mcp(_) => {
                 Err(TakesNoContent(self.title()))
             }
         }

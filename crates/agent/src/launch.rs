@@ -14,16 +14,16 @@ use multitap_process::Keeper;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use crate::chat::{ChatError, Shelf};
+use crate::chat::{ChatError, ChatStore};
 use crate::command::Trust;
 use crate::conversation::Conversation;
-use crate::mcp::{McpPipe, Place, Servers};
+use crate::mcp::{McpPipe, ServerContext, Servers};
 use crate::memory::{self, Memory};
 use crate::model::Model;
 use crate::model::choice::{ChoiceError, Providers};
 use crate::policy::{Policy, Rule};
-use crate::run::{Parts, Runner};
-use crate::sandbox::{Effort, Sandbox};
+use crate::run::{Runner, RunnerParts};
+use crate::sandbox::{Enforcement, Sandbox};
 use crate::slash;
 use crate::tools::Toolbox;
 use crate::tools::files::Files;
@@ -77,8 +77,8 @@ impl fmt::Debug for Setup {
 pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) -> Result<AgentLink, LaunchError> {
     check(&config)?;
     let folder = folder(&config)?;
-    let shelf = Shelf::new(setup.data.clone());
-    let (chat, talk) = take_up(&shelf, &config, &folder).await?;
+    let chat_store = ChatStore::new(setup.data.clone());
+    let (chat, talk) = resume(&chat_store, &config, &folder).await?;
     let policy = policy(&config, &setup)?;
     // A resumed conversation keeps its model, unless another is given.
     let model = choose(config.model.as_deref().or(chat.model()), &setup)?;
@@ -118,7 +118,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
     let (memory, own) = read_files(setup.config.clone(), home, folder.clone()).await?;
     let (mut agent_link, end) = link();
     agent_link.steers = true;
-    let parts = Parts {
+    let parts = RunnerParts {
         memory,
         own,
         end,
@@ -129,7 +129,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         folder,
         config,
         setup,
-        shelf,
+        chat_store,
         chat,
         talk,
         model,
@@ -145,7 +145,7 @@ async fn read_files(
     config: Option<PathBuf>,
     home: Option<PathBuf>,
     folder: PathBuf,
-) -> Result<(Memory, Vec<slash::Own>), LaunchError> {
+) -> Result<(Memory, Vec<slash::CustomCommand>), LaunchError> {
     let read = move || {
         let memory = Memory::load(config.as_deref(), home.as_deref(), &folder);
         (memory, slash::load(config.as_deref(), &folder))
@@ -173,7 +173,7 @@ fn policy(config: &SessionConfig, setup: &Setup) -> Result<Policy, Unsupported> 
 /// The requested sandbox. What cannot be enforced fails the start, unless best effort is accepted.
 async fn sandbox(config: &SessionConfig, folders: &[PathBuf], keeper: &Keeper) -> Result<Option<Sandbox>, LaunchError> {
     let Some(mode) = config.sandbox else { return Ok(None) };
-    let effort = if config.sandbox_best_effort { Effort::Best } else { Effort::Full };
+    let effort = if config.sandbox_best_effort { Enforcement::Best } else { Enforcement::Full };
     Sandbox::set_up(mode, folders, effort, keeper).await.map_err(|error| {
         let why = format!("{error}; --sandbox-best-effort accepts less");
         unsupported(&format!("--sandbox {}", mode.option_word()), &why).into()
@@ -238,8 +238,8 @@ fn nothing_to_continue(folder: &Path) -> LaunchError {
     LaunchError::Agent(Box::new(AgentError::new(AgentErrorKind::SessionNotFound, message).of(AgentType::Builtin)))
 }
 
-async fn take_up(
-    shelf: &Shelf,
+async fn resume(
+    chat_store: &ChatStore,
     config: &SessionConfig,
     folder: &Path,
 ) -> Result<(crate::chat::Chat, Conversation), LaunchError> {
@@ -252,19 +252,19 @@ async fn take_up(
     };
     let id = match &config.resume {
         Resume::New => None,
-        Resume::Latest => match shelf.latest(folder).await.map_err(wrong)? {
+        Resume::Latest => match chat_store.latest(folder).await.map_err(wrong)? {
             None => return Err(nothing_to_continue(folder)),
             found => found,
         },
         Resume::Session { native_id, .. } => Some(native_id.clone()),
     };
     let now = Timestamp::now();
-    let Some(id) = id else { return Ok((shelf.begin(folder, now), Conversation::default())) };
-    let (chat, talk) = shelf.open(&id).await.map_err(wrong)?;
+    let Some(id) = id else { return Ok((chat_store.begin(folder, now), Conversation::default())) };
+    let (chat, talk) = chat_store.open(&id).await.map_err(wrong)?;
     if !config.fork {
         return Ok((chat, talk));
     }
-    let mut copy = shelf.begin(folder, now);
+    let mut copy = chat_store.begin(folder, now);
     if let Some(model) = chat.model() {
         copy.answered_by(model).await.map_err(wrong)?;
     }

@@ -37,6 +37,6 @@ mod workspace;
 pub use edit_gate::edit_gate;
 pub use launch::{Save, Setup, default_model, launch};
 pub use mcp::McpPipe;
-pub use sandbox::{Effort, Enforced, Files, Network, SANDBOXED, Sandbox, SandboxError, sandboxed};
+pub use sandbox::{Enforced, Enforcement, FileAccess, NetworkAccess, SANDBOXED, Sandbox, SandboxError, sandboxed};
 pub use shell_lines::{UserShell, shell_lines};
-pub use slash::{SlashArgument, SlashCommand, commands};
+pub use slash::{ArgumentSpec, CommandSpec, commands};

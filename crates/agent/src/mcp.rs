@@ -31,7 +31,7 @@ pub(crate) use self::elicit::Asked;
 pub use self::pipe::McpPipe;
 use self::server::Server;
 pub(crate) use self::server::{State, Status};
-use crate::tool::{Doing, Outcome, Spec};
+use crate::tool::{Outcome, Spec, ToolContext};
 use crate::tools::mcp::Mcp;
 
 /// How many changes may be queued; servers wait then.
@@ -47,7 +47,7 @@ pub(crate) struct Servers {
 
 /// What servers are started with.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ServerContext {
     pub(crate) keeper: Keeper,
     /// Variables hidden from every server.
     pub(crate) hidden_env: Vec<String>,
@@ -63,14 +63,14 @@ pub(crate) struct Place {
 
 /// The status of a server, for people.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct ServerChange {
     pub(crate) name: String,
     pub(crate) state: State,
 }
 
 /// A tool by the name the model uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct McpTool {
     pub(crate) server: String,
     pub(crate) tool: String,
     pub(crate) trusted: bool,
@@ -78,13 +78,16 @@ pub(crate) struct Found {
 
 impl Servers {
     /// Starts all of them. Status changes come out of the receiver.
-    pub(crate) fn start(servers: &BTreeMap<String, McpServer>, place: &Place) -> (Self, mpsc::Receiver<Change>) {
-        let (changes, told) = mpsc::channel(CHANGES);
+    pub(crate) fn start(
+        servers: &BTreeMap<String, McpServer>,
+        place: &ServerContext,
+    ) -> (Self, mpsc::Receiver<ServerChange>) {
+        let (changes, reported) = mpsc::channel(CHANGES);
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let start = |(name, config): (&String, &McpServer)| {
             Server::start(name, config.clone(), place.clone(), changes.clone(), &tasks, &stop)
         };
-        (Self { all: servers.iter().map(start).collect(), tasks, stop }, told)
+        (Self { all: servers.iter().map(start).collect(), tasks, stop }, reported)
     }
 
     /// The tools available now.
@@ -93,16 +96,16 @@ impl Servers {
     }
 
     /// The tool with that name for the model.
-    pub(crate) fn find(&self, name: &str) -> Option<Found> {
+    pub(crate) fn find(&self, name: &str) -> Option<McpTool> {
         self.all.iter().find_map(|server| {
             let tool = server.state().native(name)?;
-            Some(Found { server: server.name.clone(), tool, trusted: server.trusted() })
+            Some(McpTool { server: server.name.clone(), tool, trusted: server.trusted() })
         })
     }
 
     /// The status of each server.
-    pub(crate) fn changes(&self) -> Vec<Change> {
-        self.all.iter().map(|server| Change { name: server.name.clone(), state: server.state() }).collect()
+    pub(crate) fn changes(&self) -> Vec<ServerChange> {
+        self.all.iter().map(|server| ServerChange { name: server.name.clone(), state: server.state() }).collect()
     }
 
     /// Waits until no server is starting any more. The caller sets the limit.
@@ -113,9 +116,9 @@ impl Servers {
     }
 
     /// Calls a tool that has been allowed.
-    pub(crate) async fn call(&self, job: Mcp, doing: Doing) -> Outcome {
+    pub(crate) async fn call(&self, job: Mcp, context: ToolContext) -> Outcome {
         match self.all.iter().find(|server| server.name == job.server) {
-            Some(server) => server.call(&job.tool, job.arguments, doing).await,
+            Some(server) => server.call(&job.tool, job.arguments, context).await,
             None => Outcome::failed(format!("there is no MCP server {}", job.server)),
         }
     }
@@ -128,7 +131,7 @@ impl Servers {
     }
 }
 
-impl Change {
+impl ServerChange {
     /// As it appears in an event, and in the answer to a query.
     pub(crate) fn data(&self) -> Map<String, Value> {
         let mut data = Map::new();

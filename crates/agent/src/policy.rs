@@ -92,7 +92,7 @@ impl Policy {
             return Verdict::Deny(format!("{tool} is blocked for this session (by the rule {rule})"));
         }
         match access {
-            Access::Own | Access::Look => return Verdict::Run,
+            Access::Own | Access::Read => return Verdict::Run,
             Access::Ask if self.mode == ApprovalMode::DontAsk => {
                 return Verdict::Deny("this mode asks no questions".to_owned());
             }
@@ -121,7 +121,7 @@ impl Policy {
         }
         if self.mode == ApprovalMode::Plan {
             // Plans are made by looking at things; but nobody allowed it yet.
-            return match self.only_looks(access) {
+            return match self.is_read_only(access) {
                 true => Verdict::Ask,
                 false => Verdict::Deny("the session is in plan mode: look and plan, change nothing".to_owned()),
             };
@@ -148,15 +148,15 @@ impl Policy {
             || match (self.mode, access) {
                 (ApprovalMode::AutoAll, _) | (_, Access::Mcp { trusted: true, .. }) => true,
                 (ApprovalMode::AutoEdit, Access::Change { file }) => !is_delicate(file),
-                (ApprovalMode::AskDangerous, access) => self.only_looks(access),
+                (ApprovalMode::AskDangerous, access) => self.is_read_only(access),
                 _ => false,
             }
     }
 
-    fn only_looks(&self, access: Access<'_>) -> bool {
+    fn is_read_only(&self, access: Access<'_>) -> bool {
         let Access::Shell { command, directory } = access else { return false };
         Script::parse(command)
-            .is_ok_and(|script| script.only_looks(directory, self.trust) && script.leads_nowhere_else(directory))
+            .is_ok_and(|script| script.is_read_only(directory, self.trust) && script.leads_nowhere_else(directory))
     }
 
     /// Applies an answer for good; returns what it allows from now on, if anything.
@@ -218,7 +218,7 @@ pub(crate) fn always(option: &str, tool: &str, job: &Job) -> Vec<Rule> {
                 Access::Mcp { server, tool, .. } => {
                     vec![Rule::McpTool { server: server.to_owned(), tool: tool.to_owned() }]
                 }
-                Access::Own | Access::Look | Access::Ask => Vec::new(),
+                Access::Own | Access::Read | Access::Ask => Vec::new(),
             }
         }
         _ => Vec::new(),

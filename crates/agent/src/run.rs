@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use self::worker::Report;
-use crate::chat::{Chat, ChatError, Shelf};
+use crate::chat::{Chat, ChatError, ChatStore};
 use crate::conversation::Conversation;
 use crate::launch::Setup;
 use crate::mcp::{Asked, Change};
@@ -33,9 +33,9 @@ use crate::memory::Memory;
 use crate::model::Model;
 use crate::policy::Policy;
 use crate::sandbox::Enforced;
-use crate::slash::Own;
+use crate::slash::CustomCommand;
 use crate::tools::Toolbox;
-use crate::turn::{Effect, Input, Keep, Limits, Machine, Now};
+use crate::turn::{Effect, Input, Limits, Machine, StepContext, StoreUpdate};
 
 /// Most queued reports; workers wait then.
 const REPORTS: usize = 64;
@@ -47,12 +47,12 @@ const STOP_PATIENCE: Duration = Duration::from_secs(5);
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What a runner is made of.
-pub(crate) struct Parts {
+pub(crate) struct RunnerParts {
     pub(crate) end: AgentEnd,
     pub(crate) config: SessionConfig,
     pub(crate) setup: Setup,
     pub(crate) folder: PathBuf,
-    pub(crate) shelf: Shelf,
+    pub(crate) chat_store: ChatStore,
     pub(crate) chat: Chat,
     pub(crate) talk: Conversation,
     pub(crate) model: Model,
@@ -76,7 +76,7 @@ pub(crate) struct Runner {
     config: SessionConfig,
     setup: Setup,
     folder: PathBuf,
-    shelf: Shelf,
+    chat_store: ChatStore,
     chat: Chat,
     model: Model,
     policy: Policy,
@@ -118,21 +118,22 @@ pub(crate) struct Runner {
 }
 
 /// The owner of the session is gone.
-struct Gone;
+struct OwnerGone;
 
 impl Runner {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: RunnerParts) -> Self {
         let (to_us, reports) = mpsc::channel(REPORTS);
         let structured = parts.config.output_schema.is_some();
         let limits = Limits { max_turns: parts.config.max_turns, window: parts.model.window(), structured };
         let mut machine = Machine::new(parts.talk, limits);
-        machine.looks = parts.toolbox.specs().into_iter().filter(|spec| spec.looks).map(|spec| spec.name).collect();
+        machine.read_only =
+            parts.toolbox.specs().into_iter().filter(|spec| spec.read_only).map(|spec| spec.name).collect();
         Self {
             end: parts.end,
             config: parts.config,
             setup: parts.setup,
             folder: parts.folder,
-            shelf: parts.shelf,
+            chat_store: parts.chat_store,
             chat: parts.chat,
             model: parts.model,
             policy: parts.policy,
@@ -177,7 +178,7 @@ impl Runner {
         }
     }
 
-    async fn converse(&mut self) -> Result<(), Gone> {
+    async fn converse(&mut self) -> Result<(), OwnerGone> {
         self.begin().await?;
         self.keep_model().await?;
         self.meet_servers().await?;
@@ -219,7 +220,7 @@ impl Runner {
     }
 
     /// Reports that the session started and what it can do.
-    async fn begin(&mut self) -> Result<(), Gone> {
+    async fn begin(&mut self) -> Result<(), OwnerGone> {
         let mut stated = self.config.stated();
         stated.model = Some(self.model.name().to_owned());
         stated.approval_mode = Some(self.policy.mode);
@@ -248,7 +249,7 @@ impl Runner {
     }
 
     /// Waits a while for MCP servers, so that the first turn has their tools. Slower ones join later.
-    async fn meet_servers(&mut self) -> Result<(), Gone> {
+    async fn meet_servers(&mut self) -> Result<(), OwnerGone> {
         let mcp = self.toolbox.mcp.clone();
         let met = tokio::time::timeout(SERVER_PATIENCE, mcp.settled());
         tokio::pin!(met);
@@ -256,14 +257,14 @@ impl Runner {
             tokio::select! {
                 biased;
                 Some(change) = self.servers.recv() => self.tell(EventKind::System(change.note())).await?,
-                () = self.end.events.closed() => return Err(Gone),
+                () = self.end.events.closed() => return Err(OwnerGone),
                 _ = &mut met => return Ok(()),
             }
         }
     }
 
     /// Ends what is running and reports the end of the session.
-    async fn close(&mut self) -> Result<(), Gone> {
+    async fn close(&mut self) -> Result<(), OwnerGone> {
         self.step(Input::Cancel).await?;
         let deadline = Instant::now() + STOP_PATIENCE;
         while self.machine.is_busy() {
@@ -297,7 +298,7 @@ impl Runner {
         let was_busy = self.machine.is_busy();
         let effects = {
             let mut id = || uuid::Uuid::now_v7().to_string();
-            self.machine.step(input, &mut Now { at: Timestamp::now(), id: &mut id, jitter: jitter() })
+            self.machine.step(input, &mut StepContext { at: Timestamp::now(), id: &mut id, jitter: jitter() })
         };
         for effect in effects {
             self.effect(effect).await?;
@@ -309,7 +310,7 @@ impl Runner {
         self.kept(kept).await
     }
 
-    async fn effect(&mut self, effect: Effect) -> Result<(), Gone> {
+    async fn effect(&mut self, effect: Effect) -> Result<(), OwnerGone> {
         match effect {
             Effect::Tell(kind) => self.tell(kind).await?,
             Effect::AskModel => self.ask_model(),
@@ -324,7 +325,7 @@ impl Runner {
                 }
             }
             Effect::SumUp => self.sum_up(),
-            Effect::Keep(keep) => self.keep(keep).await?,
+            Effect::StoreUpdate(keep) => self.keep(keep).await?,
             Effect::Stop => {
                 self.stop_asking();
                 self.stop.cancel();
@@ -334,7 +335,7 @@ impl Runner {
         Ok(())
     }
 
-    async fn tell(&mut self, mut kind: EventKind) -> Result<(), Gone> {
+    async fn tell(&mut self, mut kind: EventKind) -> Result<(), OwnerGone> {
         match &mut kind {
             EventKind::TurnStarted { .. } => self.stop = CancellationToken::new(),
             EventKind::TurnCompleted(end) => {
@@ -349,10 +350,10 @@ impl Runner {
             }
             _ => {}
         }
-        self.end.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| Gone)
+        self.end.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| OwnerGone)
     }
 
-    async fn note(&mut self, subtype: &str, message: Option<String>, data: Value) -> Result<(), Gone> {
+    async fn note(&mut self, subtype: &str, message: Option<String>, data: Value) -> Result<(), OwnerGone> {
         let data = match data {
             Value::Object(data) => data,
             _ => Map::new(),
@@ -361,13 +362,13 @@ impl Runner {
     }
 
     /// Reports a problem that does not end the session.
-    async fn warn(&mut self, message: impl Into<String>) -> Result<(), Gone> {
+    async fn warn(&mut self, message: impl Into<String>) -> Result<(), OwnerGone> {
         let error = AgentError::new(AgentErrorKind::Unknown, message).of(AgentType::Builtin).warning();
         self.tell(EventKind::Error(error)).await
     }
 
     /// Records the model, so that the conversation resumes with the same one. A rehearsal is not recorded.
-    async fn keep_model(&mut self) -> Result<(), Gone> {
+    async fn keep_model(&mut self) -> Result<(), OwnerGone> {
         let kept = match &self.model {
             Model::Live(live) => self.chat.answered_by(live.name()).await,
             Model::Rehearsal => Ok(()),
@@ -375,17 +376,17 @@ impl Runner {
         self.kept(kept).await
     }
 
-    async fn keep(&mut self, keep: Keep) -> Result<(), Gone> {
+    async fn keep(&mut self, keep: StoreUpdate) -> Result<(), OwnerGone> {
         let kept = match keep {
-            Keep::Added(message) => self.chat.add(&message).await,
-            Keep::All(talk) => self.chat.replace(&talk).await,
+            StoreUpdate::Added(message) => self.chat.add(&message).await,
+            StoreUpdate::All(talk) => self.chat.replace(&talk).await,
         };
         self.kept(kept).await
     }
 
     /// If the conversation cannot be stored, the session goes on and says so once: on a full disk short lines may
     /// still fit where longer ones do not.
-    async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), Gone> {
+    async fn kept(&mut self, kept: Result<(), ChatError>) -> Result<(), OwnerGone> {
         match kept {
             Err(error) if !std::mem::replace(&mut self.unkept, true) => {
                 self.warn(format!("the conversation cannot be stored: {error}")).await

@@ -30,13 +30,13 @@ const TRIAL: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Enforced {
-    pub files: Files,
-    pub network: Network,
+    pub files: FileAccess,
+    pub network: NetworkAccess,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Files {
+pub enum FileAccess {
     /// Nothing is enforced.
     Open,
     /// Everything can be read, nothing written.
@@ -47,7 +47,7 @@ pub enum Files {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Network {
+pub enum NetworkAccess {
     /// Nothing is enforced.
     Open,
     /// No TCP; other protocols, such as DNS over UDP, are not restricted.
@@ -59,19 +59,19 @@ pub enum Network {
 impl fmt::Display for Enforced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.files {
-            Files::Open => "files: unrestricted",
-            Files::ReadOnly => "files: nothing is written (Landlock)",
-            Files::WorkspaceWrite => "files: only the workspace and the temporary folder are written (Landlock)",
+            FileAccess::Open => "files: unrestricted",
+            FileAccess::ReadOnly => "files: nothing is written (Landlock)",
+            FileAccess::WorkspaceWrite => "files: only the workspace and the temporary folder are written (Landlock)",
         })?;
         f.write_str(match self.network {
-            Network::Open => "; network: unrestricted",
-            Network::NoTcp => "; network: no TCP, other protocols unrestricted (Landlock)",
-            Network::Nothing => "; network: none but sockets in the file system (a network namespace of its own)",
+            NetworkAccess::Open => "; network: unrestricted",
+            NetworkAccess::NoTcp => "; network: no TCP, other protocols unrestricted (Landlock)",
+            NetworkAccess::Nothing => "; network: none but sockets in the file system (a network namespace of its own)",
         })
     }
 }
 
-impl Files {
+impl FileAccess {
     fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -81,7 +81,7 @@ impl Files {
     }
 }
 
-impl Network {
+impl NetworkAccess {
     fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -93,7 +93,7 @@ impl Network {
 
 /// How much has to be enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
+pub enum Enforcement {
     /// Everything that was requested.
     Full,
     /// As much as the system supports.
@@ -108,9 +108,9 @@ pub enum SandboxError {
     #[error("the sandbox needs Multitap's own binary to start commands")]
     NoBinary,
     #[error("the sandbox cannot keep commands from writing files here: {0}")]
-    Files(String),
+    FileAccess(String),
     #[error("the sandbox cannot keep commands from the network here: {0}")]
-    Network(String),
+    NetworkAccess(String),
     #[error("the sandbox cannot be tried out")]
     Trial(#[source] SpawnError),
 }
@@ -129,34 +129,34 @@ impl Sandbox {
     pub async fn set_up(
         mode: SandboxMode,
         folders: &[PathBuf],
-        effort: Effort,
+        effort: Enforcement,
         keeper: &Keeper,
     ) -> Result<Option<Self>, SandboxError> {
         let files = match mode {
             SandboxMode::None | SandboxMode::FullAccess => return Ok(None),
-            SandboxMode::ReadOnly => Files::ReadOnly,
-            SandboxMode::WorkspaceWrite => Files::WorkspaceWrite,
+            SandboxMode::ReadOnly => FileAccess::ReadOnly,
+            SandboxMode::WorkspaceWrite => FileAccess::WorkspaceWrite,
         };
         if !cfg!(target_os = "linux") {
             return match effort {
-                Effort::Full => Err(SandboxError::OtherSystem),
-                Effort::Best => Ok(None),
+                Enforcement::Full => Err(SandboxError::OtherSystem),
+                Enforcement::Best => Ok(None),
             };
         }
         let Keeper::Supervisor(binary) = keeper else { return Err(SandboxError::NoBinary) };
         let writable = match files {
-            Files::WorkspaceWrite => folders.iter().cloned().chain([std::env::temp_dir()]).collect(),
-            Files::Open | Files::ReadOnly => Vec::new(),
+            FileAccess::WorkspaceWrite => folders.iter().cloned().chain([std::env::temp_dir()]).collect(),
+            FileAccess::Open | FileAccess::ReadOnly => Vec::new(),
         };
-        let open = Enforced { files: Files::Open, network: Network::Open };
+        let open = Enforced { files: FileAccess::Open, network: NetworkAccess::Open };
         let mut sandbox = Self { enforced: open, writable, hidden: Vec::new(), binary: binary.clone() };
         match sandbox.works(Enforced { files, ..open }, keeper).await? {
             Ok(()) => sandbox.enforced.files = files,
-            Err(why) if effort == Effort::Full => return Err(SandboxError::Files(why)),
+            Err(why) if effort == Enforcement::Full => return Err(SandboxError::FileAccess(why)),
             Err(why) => tracing::warn!(why, "the sandbox does without files"),
         }
         let mut reasons = Vec::new();
-        for network in [Network::Nothing, Network::NoTcp] {
+        for network in [NetworkAccess::Nothing, NetworkAccess::NoTcp] {
             match sandbox.works(Enforced { network, ..sandbox.enforced }, keeper).await? {
                 Ok(()) => {
                     sandbox.enforced.network = network;
@@ -166,12 +166,12 @@ impl Sandbox {
             }
         }
         match effort {
-            Effort::Full => Err(SandboxError::Network(reasons.join("; "))),
-            Effort::Best => Ok(Some(sandbox)),
+            Enforcement::Full => Err(SandboxError::NetworkAccess(reasons.join("; "))),
+            Enforcement::Best => Ok(Some(sandbox)),
         }
     }
 
-    /// Hides these folders from sandboxed commands. Needs a mount namespace, which comes with [`Network::Nothing`];
+    /// Hides these folders from sandboxed commands. Needs a mount namespace, which comes with [`NetworkAccess::Nothing`];
     /// without one they stay visible.
     #[must_use]
     pub fn hiding(self, hidden: Vec<PathBuf>) -> Self {

@@ -8,11 +8,11 @@
 //!
 //! Must not come in: agent names, how a shell is run (`tools::shell` knows).
 
-mod line;
+mod running;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
-mod unheard;
+mod unseen;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -26,8 +26,8 @@ use multitap_process::Keeper;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use self::line::{Line, News, news};
-use self::unheard::Unheard;
+use self::running::{CommandReport, RunningCommand, news};
+use self::unseen::UnseenCommands;
 use crate::policy::Policy;
 use crate::tool::Outcome;
 use crate::tools::shell::{Shell, Surroundings};
@@ -73,7 +73,7 @@ struct Lines {
     agent: Option<mpsc::Sender<Command>>,
     shell: Shell,
     policy: Policy,
-    line: Option<Line>,
+    line: Option<RunningCommand>,
     /// A start of a turn, or the end of the session, that the agent sent while a command ran. No more events are read
     /// until it is passed on.
     held: Option<Draft>,
@@ -81,7 +81,7 @@ struct Lines {
     handing: VecDeque<Command>,
     /// Prompts sent while a command ran, and shell commands sent while the agent worked.
     later: VecDeque<Prompt>,
-    unheard: Unheard,
+    unseen: UnseenCommands,
     /// The agent was prompted, and has not ended a turn since.
     said: bool,
     /// The agent is in a turn.
@@ -95,7 +95,7 @@ struct Lines {
 }
 
 /// The owner of the session is gone.
-struct Gone;
+struct OwnerGone;
 
 impl Lines {
     fn new(link: AgentLink, shell: UserShell) -> (Self, AgentLink) {
@@ -123,7 +123,7 @@ impl Lines {
             held: None,
             handing: VecDeque::new(),
             later: VecDeque::new(),
-            unheard: Unheard::default(),
+            unseen: UnseenCommands::default(),
             said: false,
             in_turn: false,
             last: None,
@@ -143,7 +143,7 @@ impl Lines {
         }
     }
 
-    async fn carry(&mut self) -> Result<(), Gone> {
+    async fn carry(&mut self) -> Result<(), OwnerGone> {
         while !(self.over && self.line.is_none()) {
             // One at a time, so that a full queue refuses. But a running command must still receive a cancel.
             let hands = !self.handing.is_empty();
@@ -159,10 +159,10 @@ impl Lines {
                 },
                 has_room = room(self.agent.as_ref()), if hands => self.hand_over(has_room),
                 news = news(&mut self.line) => match news {
-                    News::Told(kind) => self.tell(kind).await?,
-                    News::Done(outcome) => self.done(outcome).await?,
+                    CommandReport::Told(kind) => self.tell(kind).await?,
+                    CommandReport::Done(outcome) => self.done(outcome).await?,
                 },
-                () = self.owner.events.closed() => return Err(Gone),
+                () = self.owner.events.closed() => return Err(OwnerGone),
             }
             if self.ending && self.handing.is_empty() {
                 self.agent = None;
@@ -171,7 +171,7 @@ impl Lines {
         Ok(())
     }
 
-    async fn command(&mut self, command: Command) -> Result<(), Gone> {
+    async fn command(&mut self, command: Command) -> Result<(), OwnerGone> {
         match (command, &mut self.line) {
             (Command::Cancel, Some(line)) => line.stop(TurnStatus::Cancelled),
             (Command::Prompt(prompt) | Command::Steer(prompt), Some(_)) => self.wait(prompt).await?,
@@ -187,7 +187,7 @@ impl Lines {
     }
 
     /// Queues a prompt until its turn.
-    async fn wait(&mut self, prompt: Prompt) -> Result<(), Gone> {
+    async fn wait(&mut self, prompt: Prompt) -> Result<(), OwnerGone> {
         if self.later.len() >= WAITING {
             let why = format!("{WAITING} prompts wait already, so this one is not taken");
             return self.tell(EventKind::Error(AgentError::new(AgentErrorKind::Unknown, why).warning())).await;
@@ -198,13 +198,13 @@ impl Lines {
 
     /// Passes a prompt to the agent, with the commands it has not seen.
     fn say(&mut self, mut prompt: Prompt, how: fn(Prompt) -> Command) {
-        self.unheard.put_before(&mut prompt);
+        self.unseen.put_before(&mut prompt);
         self.said = true;
         self.handing.push_back(how(prompt));
     }
 
     /// Starts what is queued, in order, one turn after the other.
-    async fn go_on(&mut self) -> Result<(), Gone> {
+    async fn go_on(&mut self) -> Result<(), OwnerGone> {
         if self.line.is_some() || self.in_turn || self.said {
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl Lines {
             self.say(prompt, Command::Prompt);
             return Ok(());
         };
-        let (line, began) = Line::begin(command, &self.shell, &self.policy);
+        let (line, began) = RunningCommand::begin(command, &self.shell, &self.policy);
         self.line = Some(line);
         for kind in began {
             self.tell(kind).await?;
@@ -222,7 +222,7 @@ impl Lines {
     }
 
     /// Handles an event of the agent.
-    async fn heard(&mut self, mut draft: Draft) -> Result<(), Gone> {
+    async fn heard(&mut self, mut draft: Draft) -> Result<(), OwnerGone> {
         match (&mut draft.kind, &mut self.line) {
             (EventKind::TurnStarted { .. }, Some(_)) => {
                 self.held = Some(draft);
@@ -245,14 +245,14 @@ impl Lines {
             _ => {}
         }
         let rests = matches!(draft.kind, EventKind::TurnCompleted(_));
-        self.owner.events.send(draft).await.map_err(|_| Gone)?;
+        self.owner.events.send(draft).await.map_err(|_| OwnerGone)?;
         if rests { self.go_on().await } else { Ok(()) }
     }
 
     /// The shell command ended: start what waited for it.
-    async fn done(&mut self, outcome: Outcome) -> Result<(), Gone> {
+    async fn done(&mut self, outcome: Outcome) -> Result<(), OwnerGone> {
         let Some(line) = self.line.take() else { return Ok(()) };
-        self.unheard.add(&line.command, &outcome);
+        self.unseen.add(&line.command, &outcome);
         self.last = Some(line.status);
         for kind in line.end(outcome) {
             self.tell(kind).await?;
@@ -263,8 +263,8 @@ impl Lines {
         self.go_on().await
     }
 
-    async fn tell(&mut self, kind: EventKind) -> Result<(), Gone> {
-        self.owner.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| Gone)
+    async fn tell(&mut self, kind: EventKind) -> Result<(), OwnerGone> {
+        self.owner.events.send(Draft::new(Timestamp::now(), kind)).await.map_err(|_| OwnerGone)
     }
 
     /// The agent has room for a command, or is gone.

@@ -2,29 +2,29 @@
 //!
 //! This module parses them; the runner carries them out.
 
-mod own;
+mod custom;
 
 use std::path::Path;
 
 use serde::Serialize;
 
-pub(crate) use self::own::{Own, load};
+pub(crate) use self::custom::{CustomCommand, load};
 
 /// A command as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SlashCommand {
+pub struct CommandSpec {
     pub name: String,
     pub description: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub arguments: Vec<SlashArgument>,
+    pub arguments: Vec<ArgumentSpec>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sub_commands: Vec<SlashCommand>,
+    pub sub_commands: Vec<CommandSpec>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SlashArgument {
+pub struct ArgumentSpec {
     pub name: String,
     pub description: String,
     pub is_required: bool,
@@ -105,13 +105,13 @@ impl Entry {
         Self { name, description, arguments: &[], sub }
     }
 
-    fn shown(&self) -> SlashCommand {
-        let argument = |Argument(name, description, is_required): &Argument| SlashArgument {
+    fn shown(&self) -> CommandSpec {
+        let argument = |Argument(name, description, is_required): &Argument| ArgumentSpec {
             name: (*name).to_owned(),
             description: (*description).to_owned(),
             is_required: *is_required,
         };
-        SlashCommand {
+        CommandSpec {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
             arguments: self.arguments.iter().map(argument).collect(),
@@ -130,17 +130,17 @@ impl Entry {
 }
 
 /// Every command, custom ones last.
-pub(crate) fn table(own: &[Own]) -> Vec<SlashCommand> {
-    TABLE.iter().map(Entry::shown).chain(own.iter().map(Own::shown)).collect()
+pub(crate) fn table(own: &[CustomCommand]) -> Vec<CommandSpec> {
+    TABLE.iter().map(Entry::shown).chain(own.iter().map(CustomCommand::shown)).collect()
 }
 
 /// The commands available in that folder, to show or complete them before a session runs.
-pub fn commands(config: Option<&Path>, folder: &Path) -> Vec<SlashCommand> {
+pub fn commands(config: Option<&Path>, folder: &Path) -> Vec<CommandSpec> {
     table(&load(config, folder))
 }
 
 /// Parses a line; `None` if it is not a command. An error says what is wrong with a command.
-pub(crate) fn parse(line: &str, own: &[Own]) -> Option<Result<Slash, String>> {
+pub(crate) fn parse(line: &str, own: &[CustomCommand]) -> Option<Result<Slash, String>> {
     let rest = line.strip_prefix('/')?;
     let (name, rest) = word(rest);
     // Paths and comments are not commands.
@@ -211,7 +211,7 @@ fn word(text: &str) -> (&str, &str) {
 }
 
 /// All commands, for people.
-pub(crate) fn help(own: &[Own]) -> String {
+pub(crate) fn help(own: &[CustomCommand]) -> String {
     let mut text = "Commands:\n".to_owned();
     let mut row = |usage: String, description: &str| text.push_str(&format!("  {usage:<24} {description}\n"));
     for entry in TABLE {

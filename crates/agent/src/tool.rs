@@ -16,7 +16,7 @@ pub(crate) struct Spec {
     /// The MCP server it belongs to.
     pub(crate) server: Option<String>,
     /// Read-only: several may run at once.
-    pub(crate) looks: bool,
+    pub(crate) read_only: bool,
 }
 
 /// The outcome of a call.
@@ -61,7 +61,7 @@ impl Outcome {
 
 /// What a running tool is given.
 #[derive(Debug, Clone)]
-pub(crate) struct Doing {
+pub(crate) struct ToolContext {
     /// Receives progress. Sending waits when the receiver is slow.
     pub(crate) progress: mpsc::Sender<Progress>,
     /// The turn was cancelled: stop, leave nothing behind, and report what was done so far.

@@ -7,10 +7,10 @@ pub(crate) mod ask;
 pub(crate) mod change;
 mod ending;
 pub(crate) mod fetch;
+pub(crate) mod file_tool;
 pub(crate) mod files;
 mod glob;
 mod list;
-pub(crate) mod look;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 mod mismatch;
@@ -31,13 +31,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use self::change::Change;
+use self::file_tool::FileTool;
 use self::files::Files;
-use self::look::Look;
 use crate::conversation::Call;
 use crate::job::Job;
 use crate::mcp::Servers;
 use crate::policy::Approved;
-use crate::tool::{Doing, Outcome, Spec};
+use crate::tool::{Outcome, Spec, ToolContext};
 
 /// The names of our own tools.
 pub(crate) const NAMES: [&str; 12] = [
@@ -106,13 +106,15 @@ impl Toolbox {
     pub(crate) async fn prepare(&self, call: &Call) -> Result<Job, BadCall> {
         let files = &self.files;
         match call.name.as_str() {
-            read::NAME => files.prepare(arguments(call)?, read::prepare).await.map(Look::Read).map(Job::Look),
+            read::NAME => files.prepare(arguments(call)?, read::prepare).await.map(FileTool::Read).map(Job::FileTool),
             read_many::NAME => {
-                files.prepare(arguments(call)?, read_many::prepare).await.map(Look::ReadMany).map(Job::Look)
+                files.prepare(arguments(call)?, read_many::prepare).await.map(FileTool::ReadMany).map(Job::FileTool)
             }
-            list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(Look::List).map(Job::Look),
-            glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(Look::Glob).map(Job::Look),
-            search::NAME => files.prepare(arguments(call)?, search::prepare).await.map(Look::Search).map(Job::Look),
+            list::NAME => files.prepare(arguments(call)?, list::prepare).await.map(FileTool::List).map(Job::FileTool),
+            glob::NAME => files.prepare(arguments(call)?, glob::prepare).await.map(FileTool::Glob).map(Job::FileTool),
+            search::NAME => {
+                files.prepare(arguments(call)?, search::prepare).await.map(FileTool::Search).map(Job::FileTool)
+            }
             write::NAME => files.prepare(arguments(call)?, write::prepare).await.map(Job::Change),
             replace::NAME => files.prepare(arguments(call)?, replace::prepare).await.map(Job::Change),
             shell::NAME => {
@@ -139,23 +141,23 @@ impl Toolbox {
     }
 
     /// Runs a job.
-    pub(crate) async fn run(&self, job: Approved<Job>, doing: Doing) -> Outcome {
+    pub(crate) async fn run(&self, job: Approved<Job>, context: ToolContext) -> Outcome {
         match job.into_inner() {
-            Job::Look(look) => self.files.run(look, &doing, Look::run).await,
-            Job::Change(change) => self.files.run(change, &doing, Change::run).await,
+            Job::FileTool(look) => self.files.run(look, &context, FileTool::run).await,
+            Job::Change(change) => self.files.run(change, &context, Change::run).await,
             Job::Todos(todos) => todos.run(),
             Job::Shell(command) => match &self.shell {
-                Some(shell) => shell.run(command, doing).await,
+                Some(shell) => shell.run(command, context).await,
                 None => Outcome::failed("this session has no shell"),
             },
             Job::Fetch(fetch) => match &self.web {
-                Some(web) => fetch.run(web, doing).await,
+                Some(web) => fetch.run(web, context).await,
                 None => Outcome::failed("this session has no web"),
             },
             Job::Remember(remember) => remember.run().await,
             // The decision answered it already; nothing is left to do.
             Job::Ask(ask) => Outcome::failed(format!("nobody answered \"{}\"", ask.question)),
-            Job::Mcp(call) => self.mcp.call(call, doing).await,
+            Job::Mcp(call) => self.mcp.call(call, context).await,
         }
     }
 }
@@ -183,6 +185,6 @@ fn spec(name: &str, kind: ToolKind, description: &str, properties: &Value, requi
         parameters: json!({ "type": "object", "properties": properties, "required": required }),
         kind,
         server: None,
-        looks: false,
+        read_only: false,
     }
 }

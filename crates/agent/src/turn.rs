@@ -22,9 +22,9 @@ use multitap_event::{
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::call::Edited;
-use self::call::{Left, Work};
+use self::call::{CallBatch, Remaining};
 use self::reply::Gathered;
-use crate::conversation::{Call, Conversation, Message, Said};
+use crate::conversation::{Call, Conversation, Message, UserText};
 use crate::job::Job;
 use crate::model::{Delta, ModelError, Reply};
 use crate::policy::{Consent, Verdict};
@@ -41,9 +41,9 @@ const FULL: f64 = 0.8;
 #[derive(Debug)]
 pub(crate) enum Input {
     /// A prompt begins a turn.
-    Prompt(Said),
+    Prompt(UserText),
     /// A message for the running turn.
-    Steer(Said),
+    Steer(UserText),
     /// A turn that only shows this text; the model does not see it.
     Say(Result<String, String>),
     /// A turn that runs one call of the user's.
@@ -55,7 +55,7 @@ pub(crate) enum Input {
     /// The wait before a retry is over.
     Again,
     /// A call is ready, or cannot be run.
-    Ready(ToolId, Readied),
+    Ready(ToolId, PreparedCall),
     /// The same for a call whose arguments the user gave and so consents to.
     Redone(ToolId, Result<Job, String>),
     Decided(Decide),
@@ -81,7 +81,7 @@ pub(crate) struct Summary {
 
 /// The result of preparing a call.
 #[derive(Debug)]
-pub(crate) struct Readied {
+pub(crate) struct PreparedCall {
     pub(crate) kind: ToolKind,
     pub(crate) server: Option<String>,
     /// The job and its verdict, or why it cannot run.
@@ -118,7 +118,7 @@ pub(crate) enum Effect {
     /// Sum the conversation up, then say [`Input::Summed`].
     SumUp,
     /// The conversation grew, or was replaced.
-    Keep(Keep),
+    StoreUpdate(StoreUpdate),
     /// Drop the model request, the wait and what is being prepared, and stop the tools; they still say
     /// [`Input::Done`], or it is [`Input::Force`].
     Stop,
@@ -126,7 +126,7 @@ pub(crate) enum Effect {
 
 /// What is to be stored. It comes along, since by the end of a step the conversation may have grown further.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Keep {
+pub(crate) enum StoreUpdate {
     /// This message was added.
     Added(Message),
     All(Conversation),
@@ -144,7 +144,7 @@ pub(crate) struct Limits {
 }
 
 /// Time and ids, for one step.
-pub(crate) struct Now<'a> {
+pub(crate) struct StepContext<'a> {
     pub(crate) at: Timestamp,
     pub(crate) id: &'a mut dyn FnMut() -> String,
     /// Between 0 and 1, so that many agents do not retry at the same moment.
@@ -157,7 +157,7 @@ pub(crate) struct Machine {
     pub(crate) talk: Conversation,
     pub(crate) limits: Limits,
     /// The read-only tools: several may run at once.
-    pub(crate) looks: BTreeSet<String>,
+    pub(crate) read_only: BTreeSet<String>,
     /// Tokens of the conversation when it was last counted.
     pub(crate) used: Option<u64>,
     turn: Option<Turn>,
@@ -167,14 +167,14 @@ pub(crate) struct Machine {
 struct Turn {
     id: TurnId,
     began: Timestamp,
-    stage: Stage,
+    stage: Phase,
     asked: u32,
     usage: Option<TokenUsage>,
     denials: Vec<Denial>,
     /// The model's last message.
     text: Option<String>,
     /// Messages to send with the next model request.
-    steers: Vec<Said>,
+    steers: Vec<UserText>,
     /// The last replies that only called tools, to detect a loop.
     recent: VecDeque<String>,
     /// It was summarised since the model was last asked, so that it is not summarised repeatedly.
@@ -184,7 +184,7 @@ struct Turn {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum Phase {
     /// The model is replying.
     Asking {
         attempt: u32,
@@ -193,12 +193,12 @@ enum Stage {
     /// Waiting for a retry.
     Waiting {
         attempt: u32,
-        then: Then,
+        then: RetryOf,
     },
     /// Tools are running.
-    Working(Work),
+    Working(CallBatch),
     /// The user stopped the turn, and tools have not reported yet.
-    Stopping(Work),
+    Stopping(CallBatch),
     SummingUp {
         attempt: u32,
     },
@@ -206,14 +206,14 @@ enum Stage {
 
 /// What is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum RetryOf {
     Ask,
     SumUp,
 }
 
 impl Machine {
     pub(crate) fn new(talk: Conversation, limits: Limits) -> Self {
-        Self { talk, limits, looks: BTreeSet::new(), used: None, turn: None }
+        Self { talk, limits, read_only: BTreeSet::new(), used: None, turn: None }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -221,7 +221,7 @@ impl Machine {
     }
 
     /// Handles an input; returns the effects, in order.
-    pub(crate) fn step(&mut self, input: Input, now: &mut Now<'_>) -> Vec<Effect> {
+    pub(crate) fn step(&mut self, input: Input, now: &mut StepContext<'_>) -> Vec<Effect> {
         let mut out = Vec::new();
         match input {
             Input::Prompt(said) => self.begin(said, now, &mut out),
@@ -258,13 +258,13 @@ impl Machine {
         out
     }
 
-    fn begin(&mut self, said: Said, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn begin(&mut self, said: UserText, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         self.open(now, out);
         self.keep(Message::User(said), out);
         self.ask(now, out);
     }
 
-    fn say(&mut self, words: Result<String, String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn say(&mut self, words: Result<String, String>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         self.open(now, out);
         match words {
             Ok(text) => {
@@ -279,21 +279,21 @@ impl Machine {
         }
     }
 
-    fn do_call(&mut self, call: Call, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn do_call(&mut self, call: Call, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         self.open(now, out);
         if let Some(turn) = &mut self.turn {
-            turn.stage = Stage::Working(Work::of_the_user(call));
+            turn.stage = Phase::Working(CallBatch::of_the_user(call));
         }
         self.next_calls(now, out);
     }
 
-    fn open(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn open(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let id = TurnId::from((now.id)());
         out.push(Effect::Tell(EventKind::TurnStarted { turn_id: id.clone() }));
         self.turn = Some(Turn {
             id,
             began: now.at,
-            stage: Stage::SummingUp { attempt: 1 },
+            stage: Phase::SummingUp { attempt: 1 },
             asked: 0,
             usage: None,
             denials: Vec::new(),
@@ -307,11 +307,11 @@ impl Machine {
 
     fn keep(&mut self, message: Message, out: &mut Vec<Effect>) {
         self.talk.push(message.clone());
-        out.push(Effect::Keep(Keep::Added(message)));
+        out.push(Effect::StoreUpdate(StoreUpdate::Added(message)));
     }
 
     /// Asks the model, unless the turn has used its limit or the conversation has to be summarised first.
-    fn ask(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn ask(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
         for said in std::mem::take(&mut turn.steers) {
             self.keep(Message::User(said), out);
@@ -326,23 +326,23 @@ impl Machine {
         let full = self.limits.window.is_some_and(|window| used as f64 > window as f64 * FULL);
         if full && !turn.summed {
             turn.summed = true;
-            turn.stage = Stage::SummingUp { attempt: 1 };
+            turn.stage = Phase::SummingUp { attempt: 1 };
             out.push(Effect::SumUp);
             return;
         }
         turn.asked += 1;
-        turn.stage = Stage::Asking { attempt: 1, gathered: Gathered::new(MessageId::from((now.id)())) };
+        turn.stage = Phase::Asking { attempt: 1, gathered: Gathered::new(MessageId::from((now.id)())) };
         out.push(Effect::AskModel);
     }
 
     fn delta(&mut self, delta: Delta, out: &mut Vec<Effect>) {
-        let Some(Turn { stage: Stage::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
+        let Some(Turn { stage: Phase::Asking { gathered, .. }, .. }) = &mut self.turn else { return };
         out.extend(gathered.take(delta).map(Effect::Tell));
     }
 
-    fn replied(&mut self, reply: Reply, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn replied(&mut self, reply: Reply, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        let Stage::Asking { gathered, .. } = &mut turn.stage else { return };
+        let Phase::Asking { gathered, .. } = &mut turn.stage else { return };
         let gathered = std::mem::replace(gathered, Gathered::new(MessageId::from("")));
         if let Some(usage) = reply.usage {
             turn.count(usage);
@@ -366,12 +366,12 @@ impl Machine {
             return self.fail(Some("loop_detected"), why, now, out);
         }
         let Some(turn) = &mut self.turn else { return };
-        turn.stage = Stage::Working(Work::new(calls));
+        turn.stage = Phase::Working(CallBatch::new(calls));
         self.next_calls(now, out);
     }
 
     /// The model is done.
-    fn rest(&mut self, cut_short: Option<String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn rest(&mut self, cut_short: Option<String>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         if let Some(why) = cut_short {
             return self.fail(Some("cut_short"), why, now, out);
         }
@@ -403,15 +403,15 @@ impl Machine {
         self.keep(Message::Results { answers }, out);
     }
 
-    fn summed(&mut self, summary: Result<Summary, ModelError>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn summed(&mut self, summary: Result<Summary, ModelError>, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(turn) = &mut self.turn else { return };
-        let Stage::SummingUp { attempt } = turn.stage else { return };
+        let Phase::SummingUp { attempt } = turn.stage else { return };
         match summary {
             Ok(Summary { text, usage }) => {
                 usage.into_iter().for_each(|usage| turn.count(usage));
                 let only = turn.compress;
                 out.push(Effect::Tell(self.sum_up(&text)));
-                out.push(Effect::Keep(Keep::All(self.talk.clone())));
+                out.push(Effect::StoreUpdate(StoreUpdate::All(self.talk.clone())));
                 match self.talk.messages().last() {
                     Some(Message::User(_)) if !only => self.ask(now, out),
                     _ => self.rest(None, now, out),
@@ -434,26 +434,26 @@ impl Machine {
         })
     }
 
-    fn cancel(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn cancel(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         if self.turn.is_none() {
             return;
         }
         out.push(Effect::Stop);
         self.break_off(STOPPED, out);
-        if self.stop_calls(now, out) == Left::Nothing {
+        if self.stop_calls(now, out) == Remaining::Nothing {
             self.stopped(now, out);
         }
     }
 
-    fn force(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        if matches!(self.turn, Some(Turn { stage: Stage::Stopping(_), .. })) {
+    fn force(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+        if matches!(self.turn, Some(Turn { stage: Phase::Stopping(_), .. })) {
             self.give_up_calls(now, out);
             self.stopped(now, out);
         }
     }
 
     /// Everything has stopped.
-    fn stopped(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    fn stopped(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         // The next prompt must not read as a continuation of this one.
         if matches!(self.talk.messages().last(), Some(Message::User(_))) {
             self.keep(Message::assistant("(The user stopped me here.)"), out);
@@ -466,7 +466,7 @@ impl Machine {
         status: TurnStatus,
         native: Option<&str>,
         error: Option<String>,
-        now: &mut Now<'_>,
+        now: &mut StepContext<'_>,
         out: &mut Vec<Effect>,
     ) {
         let Some(turn) = self.turn.take() else { return };

@@ -172,7 +172,7 @@ pub(crate) struct RunArgs {
     ///   {"type":"withdraw","promptId":…}
     ///   {"type":"revoke","ruleId":…}
     ///   {"type":"kick","clientId":…}
-    /// The end of the input ends the session, after the running turn and the prompts that wait.
+    /// At the end of the input, the session ends after the running turn and the queued prompts.
     #[arg(long, verbatim_doc_comment, value_name = "FORMAT", value_enum, default_value_t, requires = "print", help_heading = HEADLESS)]
     pub(crate) input_format: InputFormat,
 

@@ -45,7 +45,7 @@ pub(crate) fn clipboard() -> ReadClipboard {
     Arc::new(|| {
         Box::pin(async {
             let keeper = Keeper::own_binary().map_err(|error| format!("the clipboard cannot be read: {error}"))?;
-            Desk::here(keeper).read(PATIENCE).await.map_err(|error| error.to_string())
+            Desktop::here(keeper).read(PATIENCE).await.map_err(|error| error.to_string())
         })
     })
 }
@@ -58,23 +58,23 @@ enum ClipError {
     #[error("to read the clipboard, install {0}")]
     Missing(&'static str),
     #[error("{program} did not answer within {} s", .patience.as_secs_f32())]
-    TooSlow { program: Way, patience: Duration },
+    TooSlow { program: ClipboardTool, patience: Duration },
     #[error("what is in the clipboard is too large: at most {} MiB can be sent", LARGEST_PICTURE / (1024 * 1024))]
     TooLarge,
     #[error("{program} cannot read the clipboard: {why}")]
-    Failed { program: Way, why: String },
+    Failed { program: ClipboardTool, why: String },
 }
 
 /// A program that reads the clipboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ClipboardTool {
     WlPaste,
     Xclip,
     Osascript,
     PowerShell,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for ClipboardTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::WlPaste => "wl-paste",
@@ -85,7 +85,7 @@ impl fmt::Display for Way {
     }
 }
 
-impl Way {
+impl ClipboardTool {
     fn package(self) -> &'static str {
         match self {
             Self::WlPaste => "wl-clipboard (it brings wl-paste)",
@@ -97,23 +97,23 @@ impl Way {
 }
 
 /// The desktop of this terminal, as far as the environment tells.
-struct Desk {
+struct Desktop {
     /// The programs to try, best first.
-    ways: Vec<Way>,
+    ways: Vec<ClipboardTool>,
     path: Option<OsString>,
     keeper: Keeper,
 }
 
-impl Desk {
+impl Desktop {
     fn here(keeper: Keeper) -> Self {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let mut ways = Vec::new();
-        let mut add = |way: Way, is_there: bool| ways.extend(is_there.then_some(way));
-        add(Way::Osascript, cfg!(target_os = "macos"));
+        let mut add = |way: ClipboardTool, is_there: bool| ways.extend(is_there.then_some(way));
+        add(ClipboardTool::Osascript, cfg!(target_os = "macos"));
         // The Windows clipboard is the one people copy to, also within WSL.
-        add(Way::PowerShell, cfg!(windows) || is_set("WSL_DISTRO_NAME"));
-        add(Way::WlPaste, is_set("WAYLAND_DISPLAY"));
-        add(Way::Xclip, is_set("DISPLAY"));
+        add(ClipboardTool::PowerShell, cfg!(windows) || is_set("WSL_DISTRO_NAME"));
+        add(ClipboardTool::WlPaste, is_set("WAYLAND_DISPLAY"));
+        add(ClipboardTool::Xclip, is_set("DISPLAY"));
         Self { ways, path: std::env::var_os("PATH"), keeper }
     }
 
@@ -121,34 +121,40 @@ impl Desk {
         let first = *self.ways.first().ok_or(ClipError::NoDesktop)?;
         let found = self.ways.iter().find_map(|way| Some((*way, self.find(*way)?)));
         let (way, program) = found.ok_or(ClipError::Missing(first.package()))?;
-        let ask = Ask { way, program, keeper: &self.keeper, until: tokio::time::Instant::now() + patience, patience };
+        let ask = ClipboardRead {
+            way,
+            program,
+            keeper: &self.keeper,
+            until: tokio::time::Instant::now() + patience,
+            patience,
+        };
         match way {
-            Way::WlPaste => ask.by_type(&["--list-types"], &["--no-newline", "--type"]).await,
-            Way::Xclip => {
+            ClipboardTool::WlPaste => ask.by_type(&["--list-types"], &["--no-newline", "--type"]).await,
+            ClipboardTool::Xclip => {
                 let list = ["-selection", "clipboard", "-o", "-t", "TARGETS"];
                 ask.by_type(&list, &["-selection", "clipboard", "-o", "-t"]).await
             }
-            Way::Osascript => ask.of_macos().await,
-            Way::PowerShell => ask.of_windows().await,
+            ClipboardTool::Osascript => ask.of_macos().await,
+            ClipboardTool::PowerShell => ask.of_windows().await,
         }
     }
 
-    fn find(&self, way: Way) -> Option<PathBuf> {
+    fn find(&self, way: ClipboardTool) -> Option<PathBuf> {
         let folder = std::env::current_dir().unwrap_or_default();
         which::which_in(way.to_string(), self.path.as_ref(), folder).ok()
     }
 }
 
 /// One read of the clipboard by one program, which may have to run more than once.
-struct Ask<'a> {
-    way: Way,
+struct ClipboardRead<'a> {
+    way: ClipboardTool,
     program: PathBuf,
     keeper: &'a Keeper,
     until: tokio::time::Instant,
     patience: Duration,
 }
 
-impl Ask<'_> {
+impl ClipboardRead<'_> {
     /// Lists the available types, then reads the best one.
     async fn by_type(&self, list: &[&str], take: &[&str]) -> Result<ClipboardContent, ClipError> {
         let Some(types) = self.look(list).await? else { return Ok(ClipboardContent::Nothing) };
@@ -185,7 +191,7 @@ impl Ask<'_> {
     async fn look(&self, args: &[&str]) -> Result<Option<Vec<u8>>, ClipError> {
         match self.run(args).await {
             Err(ClipError::Failed { why, .. }) if NOTHING.iter().any(|words| why.contains(words)) => Ok(None),
-            told => told.map(Some),
+            reported => reported.map(Some),
         }
     }
 
@@ -213,8 +219,8 @@ impl Ask<'_> {
                 }
             }
         };
-        let told = match tokio::time::timeout_at(self.until, reading).await {
-            Ok(Ok(told)) => told,
+        let reported = match tokio::time::timeout_at(self.until, reading).await {
+            Ok(Ok(reported)) => reported,
             Ok(Err(error)) => {
                 child.stop(ENDING).await;
                 return Err(error);
@@ -225,7 +231,11 @@ impl Ask<'_> {
             }
         };
         let exit = child.wait().await;
-        if exit.success() { Ok(told) } else { Err(failed(format!("{exit} {}", exit.stderr_tail).trim().to_owned())) }
+        if exit.success() {
+            Ok(reported)
+        } else {
+            Err(failed(format!("{exit} {}", exit.stderr_tail).trim().to_owned()))
+        }
     }
 }
 
@@ -235,9 +245,9 @@ fn words(text: &[u8]) -> ClipboardContent {
 }
 
 /// Decodes `«data PNGf8950…»`, as macOS prints it.
-fn hexadecimal(told: &[u8]) -> Option<Vec<u8>> {
-    let told = std::str::from_utf8(told).ok()?;
-    let digits = told.trim().strip_prefix("«data PNGf")?.strip_suffix('»')?;
+fn hexadecimal(reported: &[u8]) -> Option<Vec<u8>> {
+    let reported = std::str::from_utf8(reported).ok()?;
+    let digits = reported.trim().strip_prefix("«data PNGf")?.strip_suffix('»')?;
     let digit = |letter: u8| char::from(letter).to_digit(16);
     let byte = |pair: &[u8]| match pair {
         [high, low] => u8::try_from(digit(*high)? * 16 + digit(*low)?).ok(),

@@ -203,8 +203,8 @@ pub(crate) fn commands(folder: &std::path::Path) -> Vec<SlashCommand> {
     multitap_agent::commands(settings::home().as_deref(), folder).into_iter().map(command).collect()
 }
 
-fn command(own: multitap_agent::SlashCommand) -> SlashCommand {
-    let argument = |own: multitap_agent::SlashArgument| SlashArgument {
+fn command(own: multitap_agent::CommandSpec) -> SlashCommand {
+    let argument = |own: multitap_agent::ArgumentSpec| SlashArgument {
         name: own.name,
         description: own.description,
         is_required: own.is_required,

@@ -42,7 +42,7 @@ pub(crate) struct Host {
 
 /// A running session, and the note by which others find it.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct StartedSession {
     pub(crate) session: AgentSession,
     pub(crate) note: Option<LiveNote>,
 }
@@ -124,12 +124,12 @@ impl Host {
         config: SessionConfig,
         me: ClientRef,
         address: Option<&str>,
-    ) -> Result<Started, StartError> {
+    ) -> Result<StartedSession, StartError> {
         let session = self.hub.open(Open { which, ..Open::new(config, me.clone()) }).await.map_err(not_opened)?;
         let from = JoinFrom::After { seq: session.opened_after(), epoch: None };
         let joined = session.join(Join::new(me).from(from)).await.map_err(|_| StartError::ShutDown)?;
         let note = self.note(session.id(), address, None);
-        Ok(Started { session: AgentSession::new(session, joined.feed), note })
+        Ok(StartedSession { session: AgentSession::new(session, joined.feed), note })
     }
 
     /// Opens a session that clients join at that address, as it changes, and programs of this user through a private
@@ -284,8 +284,8 @@ mod tests {
     fn whatever_is_wrong_with_the_log_its_file_is_named() {
         for error in [JournalError::Full, JournalError::Locked, JournalError::Newer { found: 9, known: 1 }] {
             let why = error.to_string();
-            let told = not_opened(OpenError::Journal(error)).to_string();
-            assert!(told.contains("sessions.db: ") && told.contains(&why), "{told}");
+            let reported = not_opened(OpenError::Journal(error)).to_string();
+            assert!(reported.contains("sessions.db: ") && reported.contains(&why), "{reported}");
         }
         let gone = JournalError::NoSuchSession("s".into());
         assert_eq!(about_log(&gone), gone.to_string(), "that is not the file's fault");

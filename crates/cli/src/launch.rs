@@ -15,7 +15,7 @@ use crate::args::{BusyArg, SessionArgs};
 use crate::exit::{Exit, Problem};
 use crate::image;
 use crate::remote_agents;
-use crate::settings::{Settings, Wanted};
+use crate::settings::{AgentChoice, Settings};
 
 /// Variables hidden from agents.
 pub(crate) const HIDDEN_ENV: [&str; 2] = [crate::token::VARIABLE, "MULTITAP_HANDED_OVER"];
@@ -52,8 +52,8 @@ pub(crate) fn agent(chosen: Option<&str>, settings: &Settings) -> Result<AgentKi
         None => settings.agent.clone(),
     };
     match wanted {
-        Some(Wanted::Kind(kind)) => return Ok(kind),
-        Some(Wanted::SetAcp) => return set_acp(settings),
+        Some(AgentChoice::Kind(kind)) => return Ok(kind),
+        Some(AgentChoice::SetAcp) => return set_acp(settings),
         None => {}
     }
     for (info, default) in AgentInfo::programs() {

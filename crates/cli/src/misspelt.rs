@@ -80,8 +80,11 @@ mod tests {
             ("agent", "agents"),
             ("mna", "man"),
         ] {
-            let told = hint(&[word]).unwrap_or_else(|| panic!("{word}"));
-            assert!(told.contains(&format!("multitap {name}?")) && told.ends_with(&format!("-p {word}")), "{told}");
+            let reported = hint(&[word]).unwrap_or_else(|| panic!("{word}"));
+            assert!(
+                reported.contains(&format!("multitap {name}?")) && reported.ends_with(&format!("-p {word}")),
+                "{reported}"
+            );
         }
         assert!(hint(&["sesions", "list"]).is_some(), "what follows belongs to the command");
         for line in [&["hello"][..], &["fix"], &["sesions of mine"], &["explain"], &["-p", "sesions"], &["test"]] {

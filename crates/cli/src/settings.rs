@@ -37,7 +37,7 @@ const LARGEST: u64 = 1024 * 1024;
 /// Settings from the files and the environment.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    pub(crate) agent: Option<Wanted>,
+    pub(crate) agent: Option<AgentChoice>,
     pub(crate) keep_raw: bool,
     pub(crate) permissions: Permissions,
     /// Whether the user trusts the session's folder.
@@ -84,13 +84,13 @@ impl Trust {
 
 /// The requested agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum AgentChoice {
     Kind(AgentKind),
     /// `acp`: the command in the user's settings.
     SetAcp,
 }
 
-impl FromStr for Wanted {
+impl FromStr for AgentChoice {
     type Err = UnknownAgent;
 
     fn from_str(word: &str) -> Result<Self, UnknownAgent> {
@@ -321,7 +321,7 @@ fn a2a_servers(value: &Value, notes: &mut Vec<String>) -> Result<Vec<A2aServer>,
     Ok(servers)
 }
 
-fn agent(value: &Value, source: Source) -> Result<Wanted, String> {
+fn agent(value: &Value, source: Source) -> Result<AgentChoice, String> {
     let Value::String(word) = value else { return Err(wrong("agent", "the name of an agent", value)) };
     match source {
         Source::User => {
@@ -330,7 +330,9 @@ fn agent(value: &Value, source: Source) -> Result<Wanted, String> {
         }
         // `acp:COMMAND` is a program, which a project must not choose.
         Source::Project { .. } => match word.parse() {
-            Ok(Wanted::Kind(AgentKind::Acp { .. })) => Err("'agent': a project may not choose a command".to_owned()),
+            Ok(AgentChoice::Kind(AgentKind::Acp { .. })) => {
+                Err("'agent': a project may not choose a command".to_owned())
+            }
             Ok(wanted) => Ok(wanted),
             Err(error) => Err(format!("'agent': {error}")),
         },
@@ -423,7 +425,7 @@ mod tests {
             "agents": { "claude": { "command": "/opt/claude", "args": ["--x"], "env": {"A": "b"}, "permission": "mcp", }, },
         }"#;
         let (settings, notes) = take(text, Source::User).unwrap();
-        assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
+        assert_eq!(settings.agent, Some(AgentChoice::Kind(AgentKind::Claude)));
         assert!(settings.keep_raw);
         let claude = settings.of(AgentType::Claude);
         assert_eq!(claude.command.as_deref(), Some("/opt/claude"));
@@ -484,14 +486,14 @@ mod tests {
             "mcpServers": {"evil": {"command": "/tmp/evil"}}}"#;
         let (settings, notes) = take(text, Source::Project { trusted: false }).unwrap();
         assert!(settings.mcp_servers.is_empty() && notes[1].starts_with("'mcpServers' is ignored here"), "{notes:?}");
-        assert_eq!(settings.agent, Some(Wanted::Kind(AgentKind::Claude)));
+        assert_eq!(settings.agent, Some(AgentChoice::Kind(AgentKind::Claude)));
         assert_eq!(settings.of(AgentType::Claude).command, None);
         assert!(notes[0].starts_with("'agents' is ignored here"), "{notes:?}");
         take(r#"{"agent": "acp:/tmp/evil"}"#, Source::Project { trusted: false }).unwrap_err();
         take(r#"{"agent": "acp:/usr/bin/goose acp"}"#, Source::User).unwrap();
         // The command that goes with this one is the user's.
         let (settings, _) = take(r#"{"agent": "acp"}"#, Source::Project { trusted: false }).unwrap();
-        assert_eq!(settings.agent, Some(Wanted::SetAcp));
+        assert_eq!(settings.agent, Some(AgentChoice::SetAcp));
     }
 
     #[test]

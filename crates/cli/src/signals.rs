@@ -16,7 +16,7 @@ pub(crate) struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
-    pub(crate) at_editor: AtEditor,
+    pub(crate) editor_state: EditorState,
 }
 
 /// How long after its end Ctrl+C may have been meant for the editor: we receive the same signal, and maybe later. In
@@ -25,7 +25,7 @@ const AFTER_EDITOR: Duration = Duration::from_secs(2);
 
 /// Whether the user's editor has the terminal: then Ctrl+C is meant for it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct AtEditor(Arc<Mutex<Use>>);
+pub(crate) struct EditorState(Arc<Mutex<Use>>);
 
 #[derive(Debug, Clone, Copy, Default)]
 enum Use {
@@ -37,9 +37,9 @@ enum Use {
 
 /// The editor has the terminal until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Editing(AtEditor);
+pub(crate) struct Editing(EditorState);
 
-impl AtEditor {
+impl EditorState {
     pub(crate) fn begin(&self) -> Editing {
         self.set(Use::Now);
         Editing(self.clone())
@@ -84,7 +84,7 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
-            at_editor: AtEditor::default(),
+            editor_state: EditorState::default(),
         })
     }
 
@@ -113,7 +113,7 @@ impl Signals {
     pub(crate) async fn next_kind(&mut self) -> Signal {
         loop {
             tokio::select! {
-                _ = self.interrupt.recv() => if !self.at_editor.is_meant() { return Signal::End },
+                _ = self.interrupt.recv() => if !self.editor_state.is_meant() { return Signal::End },
                 _ = self.terminate.recv() => return Signal::End,
                 _ = self.hangup.recv() => return Signal::Hangup,
             }
@@ -125,14 +125,14 @@ impl Signals {
 #[cfg(not(unix))]
 #[derive(Debug)]
 pub(crate) struct Signals {
-    pub(crate) at_editor: AtEditor,
+    pub(crate) editor_state: EditorState,
 }
 
 #[cfg(not(unix))]
 impl Signals {
     #[expect(clippy::unnecessary_wraps, reason = "the same call as on Unix, where it can fail")]
     pub(crate) fn new() -> Result<Self, Problem> {
-        Ok(Self { at_editor: AtEditor::default() })
+        Ok(Self { editor_state: EditorState::default() })
     }
 
     /// A closed console ends its programs.
@@ -162,14 +162,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_interrupt_that_ends_the_editor_is_not_meant_for_us() {
-        let at_editor = AtEditor::default();
-        assert!(!at_editor.is_meant());
-        let editing = at_editor.begin();
+        let editor_state = EditorState::default();
+        assert!(!editor_state.is_meant());
+        let editing = editor_state.begin();
         tokio::time::advance(Duration::from_secs(600)).await;
-        assert!(at_editor.is_meant());
+        assert!(editor_state.is_meant());
         drop(editing);
-        assert!(at_editor.is_meant(), "we hear of it when the editor is gone already");
+        assert!(editor_state.is_meant(), "we hear of it when the editor is gone already");
         tokio::time::advance(AFTER_EDITOR).await;
-        assert!(!at_editor.is_meant());
+        assert!(!editor_state.is_meant());
     }
 }

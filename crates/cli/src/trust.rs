@@ -20,7 +20,7 @@ const FOR_ALL: &str = "a2aServers";
 
 /// The answer about a folder.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum TrustAnswer {
     Trusted,
     NotTrusted,
     /// The user does not want to start.
@@ -35,7 +35,7 @@ pub(crate) async fn ask(
     settings: &Settings,
     folder: &Path,
     declined: &mut Vec<PathBuf>,
-) -> Result<Answer, Problem> {
+) -> Result<TrustAnswer, Problem> {
     let agent = config.agent.agent_type();
     let env = environment(config);
     let acts = match agent {
@@ -48,7 +48,7 @@ pub(crate) async fn ask(
         }
     };
     if settings.trusted || !acts {
-        return Ok(Answer::NotTrusted);
+        return Ok(TrustAnswer::NotTrusted);
     }
     let lines = lines(&real(folder), &env, settings);
     ask_with(lease, agent, settings, folder, lines, declined).await
@@ -61,12 +61,12 @@ pub(crate) async fn ask_about_added(
     settings: &Settings,
     folder: &Path,
     declined: &mut Vec<PathBuf>,
-) -> Result<Answer, Problem> {
+) -> Result<TrustAnswer, Problem> {
     let agent = config.agent.agent_type();
     let env = environment(config);
     let is_trusted = config.trusted_dirs.iter().any(|trusted| trusted == folder) || settings.trusts(folder);
     if is_trusted || acting_files_of_added(agent, folder, &env).is_empty() {
-        return Ok(Answer::NotTrusted);
+        return Ok(TrustAnswer::NotTrusted);
     }
     let lines = lines(&real(folder), &env, &Settings::default());
     ask_with(lease, agent, settings, folder, lines, declined).await
@@ -80,10 +80,10 @@ async fn ask_with(
     folder: &Path,
     lines: Vec<String>,
     declined: &mut Vec<PathBuf>,
-) -> Result<Answer, Problem> {
+) -> Result<TrustAnswer, Problem> {
     let real = real(folder);
     if declined.contains(&real) {
-        return Ok(Answer::NotTrusted);
+        return Ok(TrustAnswer::NotTrusted);
     }
     let parent = parent(&real);
     let mut answers = vec!["Yes, I trust this folder".to_owned()];
@@ -104,10 +104,10 @@ async fn ask_with(
     let chosen = choose(lease, settings.terminal, &asked).await;
     let chosen = chosen.map_err(|error| Problem::new(Exit::Failed, format!("cannot ask on this terminal: {error}")))?;
     let trusted = match (chosen, parent) {
-        (None, _) => return Ok(Answer::Left),
+        (None, _) => return Ok(TrustAnswer::Left),
         (Some(answer), _) if answer == safe => {
             declined.push(real);
-            return Ok(Answer::NotTrusted);
+            return Ok(TrustAnswer::NotTrusted);
         }
         (Some(1), Some(parent)) => parent,
         (Some(_), _) => real,
@@ -119,7 +119,7 @@ async fn ask_with(
     if let Err(why) = stored {
         out::say(&format!("multitap: the folder is trusted for this run only: {why}"));
     }
-    Ok(Answer::Trusted)
+    Ok(TrustAnswer::Trusted)
 }
 
 /// The contents of a folder that can act, for people. The answer is for all agents, so the files of all are listed.

@@ -11,7 +11,7 @@ use multitap_event::{
 use multitap_hub::{Hub, Join, Open, OpenError, Which};
 
 use crate::agents::{Agents, Builtin};
-use crate::outcome::Outcome;
+use crate::outcome::SessionOutcome;
 use crate::session::AgentSession;
 
 /// Why a question of a one-shot prompt is denied.
@@ -166,14 +166,14 @@ impl AgentClient {
     /// Runs one prompt and ends the agent. Questions are denied, since nobody can answer.
     ///
     /// A turn that does not complete is an error.
-    pub async fn prompt_once(&self, config: SessionConfig) -> Result<Outcome, AgentError> {
+    pub async fn prompt_once(&self, config: SessionConfig) -> Result<SessionOutcome, AgentError> {
         let agent = config.agent.agent_type();
         if config.prompt.is_none() {
             return Err(AgentError::new(AgentErrorKind::ProtocolError, "there is no prompt").of(agent));
         }
         let mut session = self.start(config).await?;
         session.finish().await.ok(); // it ends with the turn; a session that is gone already has ended
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         while let Some(event) = session.events().next().await {
             outcome.apply(&event);
             if let EventKind::PermissionAsked(question) = &event.kind {

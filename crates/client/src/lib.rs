@@ -108,5 +108,5 @@ pub use history::{StoredEvents, read_stored};
 pub use multitap_adapter::{History, HistoryError, StoredSession};
 pub use multitap_event::*;
 pub use multitap_hub::{Refusal, SessionCall, SessionReply, WhenBusy};
-pub use outcome::{Outcome, ToolUse, TouchedFile};
+pub use outcome::{SessionOutcome, ToolUse, TouchedFile};
 pub use session::{AgentSession, Events};

@@ -15,7 +15,7 @@ const BETWEEN: &str = "\n\n";
 /// The outcome of a session, collected from its events. With several turns, text and status are those of the last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Outcome {
+pub struct SessionOutcome {
     /// The agent's answer.
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,11 +44,11 @@ pub struct Outcome {
     pub events: Vec<Event>,
     /// The messages of this turn that make up `text`.
     #[serde(skip)]
-    said: Vec<Said>,
+    said: Vec<MessageText>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Said {
+struct MessageText {
     message: Option<MessageId>,
     text: String,
     is_whole: bool,
@@ -78,7 +78,7 @@ pub struct TouchedFile {
     pub change_type: FileChangeType,
 }
 
-impl Outcome {
+impl SessionOutcome {
     /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         match &event.kind {
@@ -167,7 +167,7 @@ impl Outcome {
                 if !self.text.is_empty() {
                     self.text.push_str(BETWEEN);
                 }
-                self.said.push(Said {
+                self.said.push(MessageText {
                     message: chunk.message_id.clone(),
                     text: chunk.content.clone(),
                     is_whole: !chunk.is_partial,
@@ -216,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    fn apply(outcome: &mut Outcome, kind: EventKind) {
+    fn apply(outcome: &mut SessionOutcome, kind: EventKind) {
         outcome.apply(&Draft::new(Timestamp::from_millis(0), kind).stamp("s".into(), 1));
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn partial_text_joins_and_messages_stand_apart() {
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         apply(&mut outcome, text("Hel", "a", true));
         apply(&mut outcome, text("lo", "a", true));
         apply(&mut outcome, text("Done.", "b", false));
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn text_that_the_agent_takes_back_is_gone() {
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         apply(&mut outcome, text("First.", "a", false));
         apply(&mut outcome, text("cut o", "b", true));
         let data = Map::from_iter([("messageIds".to_owned(), Value::from(vec!["b"]))]);
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn usage_adds_up_and_the_last_turn_speaks() {
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         for words in ["one", "two"] {
             apply(
                 &mut outcome,
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_failed_turn_keeps_its_error_and_a_recovered_one_does_not() {
-        let mut outcome = Outcome::default();
+        let mut outcome = SessionOutcome::default();
         let error = AgentError::new(AgentErrorKind::Unknown, "overloaded");
         apply(&mut outcome, EventKind::Error(error.clone()));
         apply(&mut outcome, EventKind::TurnCompleted(TurnEnd::of(TurnStatus::Failed)));

@@ -77,7 +77,7 @@ impl Process {
 
 /// A process and its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kin {
+pub(crate) struct ProcessEntry {
     pub(crate) process: Process,
     pub(crate) parent: Pid,
     /// A zombie.
@@ -86,12 +86,12 @@ pub(crate) struct Kin {
 
 /// Every descendant of `root` right now, parents before their children.
 pub(crate) fn descendants(root: Pid) -> Vec<Process> {
-    tree(root, everyone()).into_iter().map(|kin| kin.process).collect()
+    tree(root, all_processes()).into_iter().map(|kin| kin.process).collect()
 }
 
 /// The same for a process table that was already read, with the parents.
-pub(crate) fn tree(root: Pid, everyone: Vec<Kin>) -> Vec<Kin> {
-    let mut children = by_parent(everyone.into_iter().filter(|kin| kin.process.pid != root));
+pub(crate) fn tree(root: Pid, all_processes: Vec<ProcessEntry>) -> Vec<ProcessEntry> {
+    let mut children = by_parent(all_processes.into_iter().filter(|kin| kin.process.pid != root));
     let mut found = children.remove(&root).unwrap_or_default();
     extend_with_children(&mut found, &mut children);
     found
@@ -99,15 +99,19 @@ pub(crate) fn tree(root: Pid, everyone: Vec<Kin>) -> Vec<Kin> {
 
 /// The marked processes and all their descendants, each once. Every process is checked once, however many are marked.
 #[cfg(target_os = "linux")]
-pub(crate) fn with_all_below(everyone: Vec<Kin>, mut is_marked: impl FnMut(Process) -> bool) -> Vec<Process> {
-    let (mut found, others): (Vec<Kin>, Vec<Kin>) = everyone.into_iter().partition(|kin| is_marked(kin.process));
+pub(crate) fn with_all_below(
+    all_processes: Vec<ProcessEntry>,
+    mut is_marked: impl FnMut(Process) -> bool,
+) -> Vec<Process> {
+    let (mut found, others): (Vec<ProcessEntry>, Vec<ProcessEntry>) =
+        all_processes.into_iter().partition(|kin| is_marked(kin.process));
     let mut children = by_parent(others);
     extend_with_children(&mut found, &mut children);
     found.into_iter().map(|kin| kin.process).collect()
 }
 
-fn by_parent(kin: impl IntoIterator<Item = Kin>) -> HashMap<Pid, Vec<Kin>> {
-    let mut children: HashMap<Pid, Vec<Kin>> = HashMap::new();
+fn by_parent(kin: impl IntoIterator<Item = ProcessEntry>) -> HashMap<Pid, Vec<ProcessEntry>> {
+    let mut children: HashMap<Pid, Vec<ProcessEntry>> = HashMap::new();
     for kin in kin {
         children.entry(kin.parent).or_default().push(kin);
     }
@@ -115,7 +119,7 @@ fn by_parent(kin: impl IntoIterator<Item = Kin>) -> HashMap<Pid, Vec<Kin>> {
 }
 
 /// Children are removed from the map, so that even an inconsistent table causes no endless loop.
-fn extend_with_children(found: &mut Vec<Kin>, children: &mut HashMap<Pid, Vec<Kin>>) {
+fn extend_with_children(found: &mut Vec<ProcessEntry>, children: &mut HashMap<Pid, Vec<ProcessEntry>>) {
     let mut next = 0;
     while let Some(kin) = found.get(next) {
         found.extend(children.remove(&kin.process.pid).unwrap_or_default());
@@ -124,20 +128,20 @@ fn extend_with_children(found: &mut Vec<Kin>, children: &mut HashMap<Pid, Vec<Ki
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn everyone() -> Vec<Kin> {
+pub(crate) fn all_processes() -> Vec<ProcessEntry> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw));
     pids.filter_map(stat).collect()
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn stat(pid: Pid) -> Option<Kin> {
+pub(crate) fn stat(pid: Pid) -> Option<ProcessEntry> {
     read_stat(pid, &std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?)
 }
 
 /// Parses `PID (NAME) STATE PARENT …`; the name may contain anything, also spaces and brackets.
 #[cfg(target_os = "linux")]
-fn read_stat(pid: Pid, stat: &[u8]) -> Option<Kin> {
+fn read_stat(pid: Pid, stat: &[u8]) -> Option<ProcessEntry> {
     /// Index of the start time, counted from the field after the name.
     const STARTED: usize = 19;
     let name_end = memchr::memrchr(b')', stat)?;
@@ -145,11 +149,11 @@ fn read_stat(pid: Pid, stat: &[u8]) -> Option<Kin> {
     let fields: Vec<&str> = fields.split_ascii_whitespace().take(STARTED + 1).collect();
     let parent = Pid::from_raw(fields.get(1)?.parse().ok()?)?;
     let is_dead = matches!(*fields.first()?, "Z" | "X");
-    Some(Kin { process: Process { pid, started: fields.get(STARTED)?.parse().ok()? }, parent, is_dead })
+    Some(ProcessEntry { process: Process { pid, started: fields.get(STARTED)?.parse().ok()? }, parent, is_dead })
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn everyone() -> Vec<Kin> {
+pub(crate) fn all_processes() -> Vec<ProcessEntry> {
     #[expect(clippy::disallowed_methods, reason = "it lists processes and ends at once")]
     let mut ps = std::process::Command::new("/bin/ps");
     let Ok(output) = ps.args(["-axo", "pid=,ppid="]).output() else { return Vec::new() };
@@ -158,7 +162,7 @@ pub(crate) fn everyone() -> Vec<Kin> {
         let mut fields = line.split_whitespace().map(|field| field.parse().ok().and_then(Pid::from_raw));
         let (pid, parent) = (fields.next()??, fields.next()??);
         // A process that is already gone, such as `ps` itself, is skipped.
-        Some(Kin { process: Process::find(pid)?, parent, is_dead: false })
+        Some(ProcessEntry { process: Process::find(pid)?, parent, is_dead: false })
     });
     kin.collect()
 }
@@ -174,7 +178,7 @@ mod tests {
     fn check(root: i32, kin: &[(i32, i32)], expected: &[i32]) {
         let kin = kin.iter().map(|(child, parent)| {
             let process = Process { pid: pid(*child), started: 0 };
-            Kin { process, parent: pid(*parent), is_dead: false }
+            ProcessEntry { process, parent: pid(*parent), is_dead: false }
         });
         let found: Vec<Pid> = tree(pid(root), kin.collect()).iter().map(|kin| kin.process.pid).collect();
         let expected: Vec<Pid> = expected.iter().map(|raw| pid(*raw)).collect();
@@ -195,7 +199,7 @@ mod tests {
     fn every_process_is_looked_at_once_however_many_are_marked() {
         let kin = |(child, parent): (i32, i32)| {
             let process = Process { pid: pid(child), started: 0 };
-            Kin { process, parent: pid(parent), is_dead: false }
+            ProcessEntry { process, parent: pid(parent), is_dead: false }
         };
         for count in [2000, 8000] {
             let chain = (2..=count).map(|child| kin((child, child - 1))).chain([kin((count + 1, 1_000_000))]);
@@ -215,8 +219,11 @@ mod tests {
     #[test]
     fn a_name_cannot_disguise_the_parent() {
         let rest = " 42 42 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 7777 1 1";
-        let kin =
-            |parent| Kin { process: Process { pid: pid(42), started: 7777 }, parent: pid(parent), is_dead: false };
+        let kin = |parent| ProcessEntry {
+            process: Process { pid: pid(42), started: 7777 },
+            parent: pid(parent),
+            is_dead: false,
+        };
         let read = |start: &str| read_stat(pid(42), format!("{start}{rest}").as_bytes());
         assert_eq!(read("42 (sh) S 7"), Some(kin(7)));
         assert_eq!(read("42 (a) S 1 (b) R 7"), Some(kin(7)));

@@ -23,7 +23,7 @@ mod linux {
     use rustix::process::{Pid, Signal, getpid};
     use tokio::time::{Instant, sleep};
 
-    use crate::descendants::{Kin, Process, everyone, with_all_below};
+    use crate::descendants::{Process, ProcessEntry, all_processes, with_all_below};
     use crate::mark::{Mark, Origin, control_group, marks, namespaces, our_marks};
     use crate::supervisor::is_supervisor;
 
@@ -65,8 +65,8 @@ mod linux {
         fn find() -> Self {
             // Without them the process ids in marks cannot be compared with ours.
             let Some(here) = namespaces() else { return Self::default() };
-            let everyone = everyone();
-            let marked: Vec<Marked> = everyone.iter().filter_map(Marked::read).collect();
+            let all_processes = all_processes();
+            let marked: Vec<Marked> = all_processes.iter().filter_map(Marked::read).collect();
             let ours: HashSet<Mark> = our_marks().into_iter().collect();
             let mut living = HashMap::new();
             let Self { supervisors, processes } = judge(&marked, |mark| {
@@ -74,9 +74,9 @@ mod linux {
                 let origin = mark.origin().filter(|origin| origin.namespaces == here && !ours.contains(mark));
                 origin.is_some_and(|origin| !*living.entry(origin.host).or_insert_with(|| origin.host.may_be_alive()))
             });
-            let above_us = with_ancestors(getpid(), &everyone);
+            let above_us = with_ancestors(getpid(), &all_processes);
             let is_ours = |process: &Process| !above_us.contains(&process.pid) && is_of_same_user(process.pid);
-            let processes = with_all_below(everyone, |process| processes.contains(&process));
+            let processes = with_all_below(all_processes, |process| processes.contains(&process));
             Self {
                 supervisors,
                 processes: processes.into_iter().filter(|found| found.is_alive() && is_ours(found)).collect(),
@@ -96,7 +96,7 @@ mod linux {
     }
 
     impl Marked {
-        fn read(kin: &Kin) -> Option<Self> {
+        fn read(kin: &ProcessEntry) -> Option<Self> {
             let process = kin.process;
             let marks = marks(&process.environment());
             (!kin.is_dead && !marks.is_empty()).then(|| Self {
@@ -132,8 +132,8 @@ mod linux {
         marked.group == origin.group && origin.host.started <= marked.process.started
     }
 
-    fn with_ancestors(pid: Pid, everyone: &[Kin]) -> HashSet<Pid> {
-        let parents: HashMap<Pid, Pid> = everyone.iter().map(|kin| (kin.process.pid, kin.parent)).collect();
+    fn with_ancestors(pid: Pid, all_processes: &[ProcessEntry]) -> HashSet<Pid> {
+        let parents: HashMap<Pid, Pid> = all_processes.iter().map(|kin| (kin.process.pid, kin.parent)).collect();
         let mut found = HashSet::new();
         let mut next = Some(pid);
         // An inconsistent process list may contain loops.
@@ -204,7 +204,7 @@ mod linux {
 
         #[test]
         fn we_and_those_above_us_are_spared() {
-            let above = with_ancestors(getpid(), &everyone());
+            let above = with_ancestors(getpid(), &all_processes());
             assert!(above.contains(&getpid()) && above.contains(&rustix::process::getppid().unwrap()));
             assert!(is_of_same_user(getpid()));
         }

@@ -17,7 +17,7 @@ use rustix::net::{
     recvmsg, sendmsg,
 };
 
-use crate::kept::{Commands, Ending, Order};
+use crate::handle::{CommandScope, Ending, Order};
 
 /// A report of the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl fmt::Display for Order {
             Self::Interrupt => f.write_str("interrupt"),
             Self::Terminate => f.write_str("terminate"),
             Self::Kill => f.write_str("kill"),
-            Self::EndCommands(Commands { since, variable }) => write!(f, "end-commands {since} {variable}"),
+            Self::EndCommands(CommandScope { since, variable }) => write!(f, "end-commands {since} {variable}"),
         }
     }
 }
@@ -83,7 +83,7 @@ impl Order {
             "kill" => Some(Self::Kill),
             other => {
                 let (since, variable) = other.strip_prefix("end-commands ")?.split_once(' ')?;
-                Some(Self::EndCommands(Commands { since: since.parse().ok()?, variable: variable.to_owned() }))
+                Some(Self::EndCommands(CommandScope { since: since.parse().ok()?, variable: variable.to_owned() }))
             }
         }
     }
@@ -125,7 +125,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::{Report, hand_over, take_over};
-    use crate::kept::{Commands, Ending, Order};
+    use crate::handle::{CommandScope, Ending, Order};
 
     #[test]
     fn reports_and_orders_arrive_as_they_were_sent() {
@@ -134,7 +134,7 @@ mod tests {
         for report in endings.map(Report::Ended).into_iter().chain(reports) {
             assert_eq!(Report::parse(&report.to_string()), Some(report));
         }
-        let commands = Order::EndCommands(Commands { since: 4711, variable: "A_COMMAND".into() });
+        let commands = Order::EndCommands(CommandScope { since: 4711, variable: "A_COMMAND".into() });
         for order in [Order::Interrupt, Order::Terminate, Order::Kill, commands] {
             assert_eq!(Order::parse(&order.to_string()), Some(order));
         }

@@ -32,7 +32,7 @@ pub enum Line {
 #[derive(Debug)]
 pub struct LineBuffer {
     /// The current line so far, or its head once it is too long.
-    kept: Vec<u8>,
+    head: Vec<u8>,
     /// Length of the current line so far, and its last byte.
     length: u64,
     last: u8,
@@ -42,7 +42,7 @@ pub struct LineBuffer {
 
 /// What ended a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum LineEnd {
     Newline,
     Input,
 }
@@ -50,14 +50,14 @@ enum End {
 impl LineBuffer {
     /// Lines of up to `max` bytes are returned whole.
     pub fn new(max: usize) -> Self {
-        Self { kept: Vec::new(), length: 0, last: 0, max, ready: VecDeque::new() }
+        Self { head: Vec::new(), length: 0, last: 0, max, ready: VecDeque::new() }
     }
 
     /// Adds bytes.
     pub fn push(&mut self, mut bytes: &[u8]) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.extend(&bytes[..end]);
-            self.finish_line(End::Newline);
+            self.finish_line(LineEnd::Newline);
             bytes = &bytes[end + 1..];
         }
         self.extend(bytes);
@@ -66,7 +66,7 @@ impl LineBuffer {
     /// End of input: the rest is the last line.
     pub fn finish(&mut self) {
         if self.length > 0 {
-            self.finish_line(End::Input);
+            self.finish_line(LineEnd::Input);
         }
     }
 
@@ -81,22 +81,22 @@ impl LineBuffer {
         self.length += bytes.len() as u64;
         // One byte more than the limit may still be the `\r` of the line end.
         if self.length <= self.max as u64 + 1 {
-            self.kept.extend_from_slice(bytes);
+            self.head.extend_from_slice(bytes);
             return;
         }
         let head = HEAD.min(self.max);
-        if self.kept.len() > head {
-            self.kept.truncate(head);
-            self.kept.shrink_to_fit();
+        if self.head.len() > head {
+            self.head.truncate(head);
+            self.head.shrink_to_fit();
         }
-        let room = (head - self.kept.len()).min(bytes.len());
-        self.kept.extend_from_slice(&bytes[..room]);
+        let room = (head - self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
     }
 
-    fn finish_line(&mut self, end: End) {
-        let mut kept = std::mem::take(&mut self.kept);
+    fn finish_line(&mut self, end: LineEnd) {
+        let mut kept = std::mem::take(&mut self.head);
         let mut bytes = std::mem::take(&mut self.length);
-        if end == End::Newline && bytes > 0 && self.last == b'\r' {
+        if end == LineEnd::Newline && bytes > 0 && self.last == b'\r' {
             if kept.len() as u64 == bytes {
                 kept.pop();
             }

@@ -45,7 +45,7 @@ impl Mark {
     /// The processes with this mark, and all their descendants.
     #[cfg(target_os = "linux")]
     pub(crate) fn processes(&self) -> Vec<Process> {
-        with_all_below(everyone(), |process| marks(&process.environment()).contains(self))
+        with_all_below(all_processes(), |process| marks(&process.environment()).contains(self))
     }
 
     /// Other systems do not reliably show the environment of a process.
@@ -58,7 +58,7 @@ impl Mark {
 #[cfg(target_os = "linux")]
 pub(crate) use self::linux::{Origin, control_group, marks, namespaces, our_marks};
 #[cfg(target_os = "linux")]
-use crate::descendants::{Process, everyone, with_all_below};
+use crate::descendants::{Process, all_processes, with_all_below};
 
 #[cfg(target_os = "linux")]
 mod linux {

@@ -15,12 +15,12 @@ impl Child {
     ///
     /// Do not mix with [`Lines`](crate::Lines): bytes it has read are not returned again.
     pub async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let Self { stdout, kept, .. } = self;
+        let Self { stdout, handle, .. } = self;
         tokio::select! {
             biased;
             read = stdout.read(into) => return read,
             // Ends leftovers, which cannot keep us here by holding the pipe.
-            _ = kept.wait() => {}
+            _ = handle.wait() => {}
         }
         timeout(LAST_BYTES, stdout.read(into)).await.unwrap_or(Ok(0))
     }

@@ -70,7 +70,7 @@ mod linux {
     use super::holder::{Holders, sockets_of};
     use super::table::{Row, Table};
     use super::{Connector, LocalConnection};
-    use crate::descendants::{Kin, everyone, stat, with_all_below};
+    use crate::descendants::{ProcessEntry, all_processes, stat, with_all_below};
     use crate::mark::{marks, our_marks};
     use crate::supervisor::is_supervisor;
 
@@ -134,8 +134,8 @@ mod linux {
         // The built-in agent runs in this process and calls remote agents: it must not answer its own questions either.
         let own = sockets_of(getpid()).unwrap_or_default();
         let is_own = |row: &Row| own.contains(&row.inode);
-        let everyone = everyone();
-        let agents = of_agents(&everyone);
+        let all_processes = all_processes();
+        let agents = of_agents(&all_processes);
         // Reading the files of all processes is expensive, and unnecessary while no agent runs.
         if agents.is_empty() {
             let judge = |connection| match table.row(connection) {
@@ -145,7 +145,7 @@ mod linux {
             return connections.iter().map(judge).collect();
         }
         let sockets = connections.iter().filter_map(|connection| table.row(connection)).filter(is_visible);
-        let holders = Holders::find(sockets.map(|row| row.inode).collect(), &agents, &everyone);
+        let holders = Holders::find(sockets.map(|row| row.inode).collect(), &agents, &all_processes);
         let judge = |connection| match table.row(connection) {
             // A client that sent something and closed at once can no longer be identified.
             None if table.is_known() => Connector::Agent,
@@ -167,10 +167,10 @@ mod linux {
     }
 
     /// All processes below the supervisors that this process started.
-    fn of_agents(everyone: &[Kin]) -> HashSet<Pid> {
-        let ours = everyone.iter().filter(|kin| kin.parent == getpid() && is_supervisor(kin.process.pid));
+    fn of_agents(all_processes: &[ProcessEntry]) -> HashSet<Pid> {
+        let ours = all_processes.iter().filter(|kin| kin.parent == getpid() && is_supervisor(kin.process.pid));
         let ours: HashSet<Pid> = ours.map(|kin| kin.process.pid).collect();
-        let found = with_all_below(everyone.to_vec(), |process| ours.contains(&process.pid));
+        let found = with_all_below(all_processes.to_vec(), |process| ours.contains(&process.pid));
         found.into_iter().map(|process| process.pid).filter(|pid| !ours.contains(pid)).collect()
     }
 

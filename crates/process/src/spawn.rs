@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tokio::process::ChildStdout;
 use tokio::task::JoinSet;
 
-use crate::kept::{Kept, Pipes};
+use crate::handle::{Pipes, ProgramHandle};
 use crate::stderr::Stderr;
 use crate::{Lines, Stdin};
 
@@ -88,7 +88,7 @@ pub struct Child {
     pub stdin: Stdin,
     pub stdout: Lines<ChildStdout>,
     pub(crate) stderr: Stderr,
-    pub(crate) kept: Kept,
+    pub(crate) handle: ProgramHandle,
     /// Writes to stdin until dropped.
     _writer: JoinSet<()>,
 }
@@ -96,7 +96,7 @@ pub struct Child {
 impl Child {
     /// The program's process id, while it runs.
     pub fn pid(&self) -> Option<u32> {
-        self.kept.pid()
+        self.handle.pid()
     }
 
     /// The end of its stderr, without escape sequences.
@@ -114,7 +114,7 @@ pub async fn spawn(mut program: Program, keeper: &Keeper) -> Result<Child, Spawn
         // A relative path would mean something else in another folder; one that cannot be resolved stays as it is.
         program.program = std::path::absolute(&program.program).unwrap_or(program.program);
     }
-    let (kept, pipes) = Kept::start(&program, keeper).await.map_err(|error| why(&program.program, error))?;
+    let (handle, pipes) = ProgramHandle::start(&program, keeper).await.map_err(|error| why(&program.program, error))?;
     let Pipes { stdin, stdout, stderr } = pipes;
     let mut writer = JoinSet::new();
     let name = program.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -122,7 +122,7 @@ pub async fn spawn(mut program: Program, keeper: &Keeper) -> Result<Child, Spawn
         stdin: Stdin::new(stdin, &mut writer),
         stdout: Lines::new(stdout),
         stderr: Stderr::new(stderr, name),
-        kept,
+        handle,
         _writer: writer,
     })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::Child;
-use crate::kept::{Commands, Ending, Order};
+use crate::handle::{CommandScope, Ending, Order};
 
 /// How long a killed child may take to be gone. Longer only if the kernel holds on to it.
 const AFTER_KILL: Duration = Duration::from_secs(10);
@@ -81,7 +81,7 @@ impl Child {
     ///
     /// Its stdout is not read here: a child with unread output does not end before somebody reads it.
     pub async fn wait(&mut self) -> Exit {
-        let ending = self.kept.wait().await;
+        let ending = self.handle.wait().await;
         self.stdin.close();
         self.stderr.finish().await;
         self.exit(ending)
@@ -98,7 +98,7 @@ impl Child {
         ];
         for (order, wait) in steps {
             if let Some(order) = order {
-                self.kept.order(&order);
+                self.handle.order(&order);
             }
             if let Ok(exit) = timeout(wait, self.wait()).await {
                 return exit;
@@ -114,8 +114,8 @@ impl Child {
     /// A process belongs to a command if its environment has `variable`, if it descends from such a process, or if it
     /// is an orphan. Without a supervisor, and on systems other than Linux, nothing happens.
     pub async fn end_commands(&mut self, since: Moment, variable: &str) {
-        let commands = Commands { since: since.0, variable: variable.to_owned() };
-        self.kept.end_commands(commands).await;
+        let commands = CommandScope { since: since.0, variable: variable.to_owned() };
+        self.handle.end_commands(commands).await;
     }
 
     fn exit(&self, ending: Ending) -> Exit {

@@ -8,4 +8,4 @@
 mod holder;
 mod sqlite;
 
-pub use sqlite::{Limits, OpenError, Store};
+pub use sqlite::{Store, StoreLimits, StoreOpenError};

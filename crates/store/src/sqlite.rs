@@ -4,6 +4,7 @@
 
 mod append;
 mod error;
+mod gap_markers;
 mod keeper;
 mod reader;
 mod record;
@@ -12,7 +13,6 @@ mod session;
 mod task;
 #[cfg(test)]
 mod tests;
-mod unkept;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub struct Store {
 
 /// Limits of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct StoreLimits {
     /// At this size the log counts as full, as on a full disk.
     pub bytes: Option<u64>,
 }
@@ -50,7 +50,7 @@ pub struct Limits {
 /// The file cannot be used as a store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot open {}", .path.display())]
-pub struct OpenError {
+pub struct StoreOpenError {
     pub path: PathBuf,
     #[source]
     pub reason: JournalError,
@@ -59,17 +59,17 @@ pub struct OpenError {
 impl Store {
     /// Opens the store, and creates it if missing: a folder and a file for their user alone. Blocks on the disk, and
     /// up to two seconds on another program that has the file locked.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
-        Self::open_within(path, Limits::default())
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreOpenError> {
+        Self::open_within(path, StoreLimits::default())
     }
 
     /// The same, with limits.
-    pub fn open_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self, OpenError> {
+    pub fn open_within(path: impl Into<PathBuf>, limits: StoreLimits) -> Result<Self, StoreOpenError> {
         let path = path.into();
-        Self::start(&path, limits).map_err(|reason| OpenError { path, reason })
+        Self::start(&path, limits).map_err(|reason| StoreOpenError { path, reason })
     }
 
-    fn start(path: &Path, limits: Limits) -> Result<Self, JournalError> {
+    fn start(path: &Path, limits: StoreLimits) -> Result<Self, JournalError> {
         let sql = |error| journal_error(path, &error);
         let threads = |error: io::Error| JournalError::Other(format!("cannot start a thread: {error}"));
         let connection = schema::create(path)?;
@@ -126,8 +126,8 @@ impl Journal for Store {
         Box::pin(self.readers.read(move |connection, _| reader::page(connection, &session, part)))
     }
 
-    fn release(&self, session: SessionId, owner: Owner, told: u64) -> Kept<'_, ()> {
-        Box::pin(async move { self.write(Work::Release { session, owner, told }).await.map(drop) })
+    fn release(&self, session: SessionId, owner: Owner, last_sent: u64) -> Kept<'_, ()> {
+        Box::pin(async move { self.write(Work::Release { session, owner, last_sent }).await.map(drop) })
     }
 
     fn list(&self, filter: Filter) -> Kept<'_, Vec<SessionRecord>> {

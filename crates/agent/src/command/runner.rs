@@ -10,7 +10,7 @@ mod sed;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use super::looks::long;
+use super::read_only::long;
 use super::{Simple, Word};
 
 /// Programs and shell builtins that run their arguments; the name may be followed by a version.
@@ -51,7 +51,7 @@ const RUNNERS: [&str; 5] = [
 ];
 
 /// Arguments that make a program run another program.
-struct Hiding {
+struct RunnerRule {
     names: &'static [&'static str],
     /// Short options.
     letters: &'static str,
@@ -65,13 +65,13 @@ struct Hiding {
     holds: &'static [&'static str],
 }
 
-const NOTHING: Hiding = Hiding { names: &[], letters: "", long: &[], words: &[], begins: &[], holds: &[] };
+const NOTHING: RunnerRule = RunnerRule { names: &[], letters: "", long: &[], words: &[], begins: &[], holds: &[] };
 
 /// The shell evaluates an array subscript of a variable name, also within single quotes.
 const EVALUATED: &[&str] = &["$(", "`"];
 
-const BY_ARGUMENT: &[Hiding] = &[
-    Hiding {
+const BY_ARGUMENT: &[RunnerRule] = &[
+    RunnerRule {
         names: &["tar", "gtar", "bsdtar", "star", "cpio"],
         letters: "IF",
         long: &[
@@ -85,120 +85,130 @@ const BY_ARGUMENT: &[Hiding] = &[
         ],
         ..NOTHING
     },
-    Hiding { names: &["zip"], long: &["--unzip-command"], holds: &["TT"], ..NOTHING },
-    Hiding { names: &["rsync"], letters: "e", long: &["--rsh", "--rsync-path"], ..NOTHING },
-    Hiding { names: &["scp"], letters: "SoF", ..NOTHING },
-    Hiding { names: &["nc", "netcat"], letters: "ec", long: &["--exec", "--sh-exec", "--lua-exec"], ..NOTHING },
-    Hiding {
+    RunnerRule { names: &["zip"], long: &["--unzip-command"], holds: &["TT"], ..NOTHING },
+    RunnerRule { names: &["rsync"], letters: "e", long: &["--rsh", "--rsync-path"], ..NOTHING },
+    RunnerRule { names: &["scp"], letters: "SoF", ..NOTHING },
+    RunnerRule { names: &["nc", "netcat"], letters: "ec", long: &["--exec", "--sh-exec", "--lua-exec"], ..NOTHING },
+    RunnerRule {
         names: &["man", "apropos", "whatis"],
         letters: "PHC",
         long: &["--pager", "--html", "--config-file"],
         ..NOTHING
     },
-    Hiding { names: &["less", "more"], letters: "k", begins: &["+"], ..NOTHING },
-    Hiding { names: &["sort"], long: &["--compress-program"], ..NOTHING },
-    Hiding { names: &["split"], long: &["--filter"], ..NOTHING },
-    Hiding { names: &["install"], long: &["--strip-program"], ..NOTHING },
-    Hiding { names: &["patch"], letters: "e", long: &["--ed"], ..NOTHING },
-    Hiding { names: &["diff3", "sdiff"], long: &["--diff-program"], ..NOTHING },
-    Hiding { names: &["rg"], long: &["--pre", "--hostname-bin"], ..NOTHING },
-    Hiding { names: &["ag", "ack", "bat", "batcat"], long: &["--pager"], ..NOTHING },
-    Hiding { names: &["fd", "fdfind"], letters: "xX", long: &["--exec", "--exec-batch"], ..NOTHING },
-    Hiding { names: &["fzf", "sk"], long: &["--preview", "--bind", "--with-shell", "--cmd"], letters: "c", ..NOTHING },
-    Hiding { names: &["wget"], letters: "e", long: &["--execute", "--use-askpass", "--config"], ..NOTHING },
-    Hiding { names: &["tcpdump"], letters: "zZ", ..NOTHING },
-    Hiding { names: &["nmap"], long: &["--script"], ..NOTHING },
-    Hiding {
+    RunnerRule { names: &["less", "more"], letters: "k", begins: &["+"], ..NOTHING },
+    RunnerRule { names: &["sort"], long: &["--compress-program"], ..NOTHING },
+    RunnerRule { names: &["split"], long: &["--filter"], ..NOTHING },
+    RunnerRule { names: &["install"], long: &["--strip-program"], ..NOTHING },
+    RunnerRule { names: &["patch"], letters: "e", long: &["--ed"], ..NOTHING },
+    RunnerRule { names: &["diff3", "sdiff"], long: &["--diff-program"], ..NOTHING },
+    RunnerRule { names: &["rg"], long: &["--pre", "--hostname-bin"], ..NOTHING },
+    RunnerRule { names: &["ag", "ack", "bat", "batcat"], long: &["--pager"], ..NOTHING },
+    RunnerRule { names: &["fd", "fdfind"], letters: "xX", long: &["--exec", "--exec-batch"], ..NOTHING },
+    RunnerRule {
+        names: &["fzf", "sk"],
+        long: &["--preview", "--bind", "--with-shell", "--cmd"],
+        letters: "c",
+        ..NOTHING
+    },
+    RunnerRule { names: &["wget"], letters: "e", long: &["--execute", "--use-askpass", "--config"], ..NOTHING },
+    RunnerRule { names: &["tcpdump"], letters: "zZ", ..NOTHING },
+    RunnerRule { names: &["nmap"], long: &["--script"], ..NOTHING },
+    RunnerRule {
         names: &["gpg", "gpg2"],
         long: &["--photo-viewer", "--exec-path", "--agent-program", "--options"],
         ..NOTHING
     },
-    Hiding {
+    RunnerRule {
         names: &["openssl"],
         words: &["-engine", "-provider-path", "-provider", "-config", "engine", "s_client", "s_server"],
         ..NOTHING
     },
-    Hiding {
+    RunnerRule {
         names: &["gcc", "g++", "cc", "c++", "c89", "c99", "clang", "clang++", "cpp", "gfortran", "ld", "ar", "nm"],
         begins: &["-wrapper", "-B", "-specs", "--specs", "-load", "@"],
         holds: &["plugin"],
         ..NOTHING
     },
-    Hiding { names: &["rustc"], holds: &["linker", "@"], ..NOTHING },
-    Hiding { names: &["latex", "pdflatex", "xelatex", "tex"], holds: &["shell-escape", "write18"], ..NOTHING },
-    Hiding {
+    RunnerRule { names: &["rustc"], holds: &["linker", "@"], ..NOTHING },
+    RunnerRule { names: &["latex", "pdflatex", "xelatex", "tex"], holds: &["shell-escape", "write18"], ..NOTHING },
+    RunnerRule {
         names: &["apt", "apt-get", "apt-cache", "aptitude"],
         letters: "oc",
         long: &["--option", "--config-file"],
         ..NOTHING
     },
-    Hiding { names: &["dpkg", "rpm"], letters: "iEU", long: &["--install", "--eval", "--pipe", "--root"], ..NOTHING },
-    Hiding { names: &["ip"], letters: "b", words: &["exec"], long: &["--batch"], ..NOTHING },
-    Hiding { names: &["systemctl"], words: &["edit", "link"], ..NOTHING },
-    Hiding {
+    RunnerRule {
+        names: &["dpkg", "rpm"],
+        letters: "iEU",
+        long: &["--install", "--eval", "--pipe", "--root"],
+        ..NOTHING
+    },
+    RunnerRule { names: &["ip"], letters: "b", words: &["exec"], long: &["--batch"], ..NOTHING },
+    RunnerRule { names: &["systemctl"], words: &["edit", "link"], ..NOTHING },
+    RunnerRule {
         names: &["hg", "jj"],
         long: &["--config", "--config-toml", "--config-file"],
         words: &["exec", "alias"],
         ..NOTHING
     },
-    Hiding { names: &["svn"], long: &["--diff-cmd", "--diff3-cmd", "--editor-cmd", "--config-option"], ..NOTHING },
-    Hiding {
+    RunnerRule { names: &["svn"], long: &["--diff-cmd", "--diff3-cmd", "--editor-cmd", "--config-option"], ..NOTHING },
+    RunnerRule {
         names: &["make", "gmake"],
         letters: "fEIC",
         long: &["--eval", "--file", "--makefile", "--directory", "--include-dir"],
         holds: &["="],
         ..NOTHING
     },
-    Hiding { names: &["cmake"], letters: "PE", holds: &["COMMAND", "LAUNCHER"], ..NOTHING },
-    Hiding { names: &["ninja"], letters: "fC", ..NOTHING },
-    Hiding { names: &["just"], letters: "cf", long: &["--command", "--shell", "--justfile", "--set"], ..NOTHING },
-    Hiding {
+    RunnerRule { names: &["cmake"], letters: "PE", holds: &["COMMAND", "LAUNCHER"], ..NOTHING },
+    RunnerRule { names: &["ninja"], letters: "fC", ..NOTHING },
+    RunnerRule { names: &["just"], letters: "cf", long: &["--command", "--shell", "--justfile", "--set"], ..NOTHING },
+    RunnerRule {
         names: &["cargo"],
         letters: "C",
         long: &["--config", "--manifest-path"],
         words: &["watch", "script"],
         ..NOTHING
     },
-    Hiding {
+    RunnerRule {
         names: &["go"],
         words: &["run", "generate", "tool"],
         // One dash or two.
         begins: &["-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool"],
         ..NOTHING
     },
-    Hiding { names: &["zig", "nim", "v", "rails", "mix"], words: &["run", "r", "runner"], ..NOTHING },
-    Hiding { names: &["rake"], letters: "efr", long: &["--execute", "--rakefile", "--require"], ..NOTHING },
-    Hiding { names: &["groff", "troff", "pic"], letters: "U", ..NOTHING },
-    Hiding { names: &["exiftool"], words: &["-if", "-config"], holds: &["<"], ..NOTHING },
-    Hiding { names: &["cowsay", "cowthink"], letters: "f", ..NOTHING },
-    Hiding { names: &["latexmk"], letters: "er", ..NOTHING },
-    Hiding { names: &["ssh-keygen", "ssh-add"], letters: "DsS", ..NOTHING },
-    Hiding { names: &["openvpn"], holds: &["up", "down", "plugin", "config", "script"], ..NOTHING },
-    Hiding {
+    RunnerRule { names: &["zig", "nim", "v", "rails", "mix"], words: &["run", "r", "runner"], ..NOTHING },
+    RunnerRule { names: &["rake"], letters: "efr", long: &["--execute", "--rakefile", "--require"], ..NOTHING },
+    RunnerRule { names: &["groff", "troff", "pic"], letters: "U", ..NOTHING },
+    RunnerRule { names: &["exiftool"], words: &["-if", "-config"], holds: &["<"], ..NOTHING },
+    RunnerRule { names: &["cowsay", "cowthink"], letters: "f", ..NOTHING },
+    RunnerRule { names: &["latexmk"], letters: "er", ..NOTHING },
+    RunnerRule { names: &["ssh-keygen", "ssh-add"], letters: "DsS", ..NOTHING },
+    RunnerRule { names: &["openvpn"], holds: &["up", "down", "plugin", "config", "script"], ..NOTHING },
+    RunnerRule {
         names: &["puppet", "facter", "gem", "knife"],
         words: &["apply", "exec", "open", "--custom-dir"],
         ..NOTHING
     },
-    Hiding {
+    RunnerRule {
         names: &["pandoc"],
         letters: "FLd",
         long: &["--filter", "--lua-filter", "--pdf-engine", "--defaults"],
         ..NOTHING
     },
-    Hiding { names: &["aria2c"], holds: &["--on-", "--conf-path"], ..NOTHING },
-    Hiding { names: &["yt-dlp", "youtube-dl"], holds: &["--exec", "--downloader", "--config"], ..NOTHING },
-    Hiding { names: &["ug", "ugrep"], long: &["--filter", "--pager", "--view"], ..NOTHING },
-    Hiding { names: &["borg", "rclone", "restic"], holds: &["command", "--rsh", "sftp."], ..NOTHING },
-    Hiding { names: &["curl"], letters: "K", long: &["--config"], ..NOTHING },
-    Hiding { names: &["dotnet"], words: &["exec", "run"], ..NOTHING },
-    Hiding {
+    RunnerRule { names: &["aria2c"], holds: &["--on-", "--conf-path"], ..NOTHING },
+    RunnerRule { names: &["yt-dlp", "youtube-dl"], holds: &["--exec", "--downloader", "--config"], ..NOTHING },
+    RunnerRule { names: &["ug", "ugrep"], long: &["--filter", "--pager", "--view"], ..NOTHING },
+    RunnerRule { names: &["borg", "rclone", "restic"], holds: &["command", "--rsh", "sftp."], ..NOTHING },
+    RunnerRule { names: &["curl"], letters: "K", long: &["--config"], ..NOTHING },
+    RunnerRule { names: &["dotnet"], words: &["exec", "run"], ..NOTHING },
+    RunnerRule {
         names: &["npm", "pnpm", "yarn", "corepack"],
         letters: "c",
         words: &["exec", "x", "dlx", "explore", "config", "set", "node", "edit"],
         long: &["--call", "--script-shell", "--userconfig", "--globalconfig", "--node-options", "--prefix"],
         ..NOTHING
     },
-    Hiding {
+    RunnerRule {
         names: &[
             "asdf",
             "bundle",
@@ -218,14 +228,14 @@ const BY_ARGUMENT: &[Hiding] = &[
         long: &["--run", "--command"],
         ..NOTHING
     },
-    Hiding {
+    RunnerRule {
         names: &["docker", "podman", "nerdctl", "lxc", "kubectl", "oc", "heroku", "flyctl", "vagrant"],
         words: &["run", "exec", "build", "compose", "debug", "ssh", "console", "create", "attach"],
         ..NOTHING
     },
-    Hiding { names: &["gh"], words: &["alias", "extension", "codespace", "cs"], ..NOTHING },
-    Hiding { names: &["export", "declare", "typeset", "readonly", "local"], holds: &["=", "$(", "`"], ..NOTHING },
-    Hiding { names: &["test", "[", "printf", "read", "unset", "wait"], holds: EVALUATED, ..NOTHING },
+    RunnerRule { names: &["gh"], words: &["alias", "extension", "codespace", "cs"], ..NOTHING },
+    RunnerRule { names: &["export", "declare", "typeset", "readonly", "local"], holds: &["=", "$(", "`"], ..NOTHING },
+    RunnerRule { names: &["test", "[", "printf", "read", "unset", "wait"], holds: EVALUATED, ..NOTHING },
 ];
 
 /// Folders on the usual `PATH`: a program there may be named with or without its folder.
@@ -257,7 +267,7 @@ pub(super) fn with_arguments(name: &str, arguments: &[&str]) -> bool {
             let [name, unversioned, variant] = spellings(name);
             // A compiler's name may contain its target: `x86_64-linux-gnu-gcc`.
             let names = [name, unversioned, variant, unversioned.rsplit('-').next().unwrap_or(name)];
-            static HIDING: LazyLock<HashMap<&str, &Hiding>> = LazyLock::new(|| {
+            static HIDING: LazyLock<HashMap<&str, &RunnerRule>> = LazyLock::new(|| {
                 BY_ARGUMENT.iter().flat_map(|hiding| hiding.names.iter().map(move |name| (*name, hiding))).collect()
             });
             names.iter().filter_map(|name| HIDING.get(name)).any(|hiding| hiding.applies(arguments))
@@ -290,7 +300,7 @@ pub(super) fn base(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 
-impl Hiding {
+impl RunnerRule {
     fn applies(&self, arguments: &[&str]) -> bool {
         // `tar xIf …`: its first argument may be short options without a dash.
         let bundled = |place: usize| place == 0 && self.names.contains(&"tar");

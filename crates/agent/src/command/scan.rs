@@ -9,7 +9,7 @@ use super::{RESERVED, Script};
 /// The commands that may be in a shell command. Every word is stored a bounded number of times, so that the cost is
 /// linear in the length of the input.
 #[derive(Debug)]
-pub(crate) struct Sight {
+pub(crate) struct Candidates {
     pieces: Vec<Piece>,
 }
 
@@ -23,7 +23,7 @@ struct Piece {
     runner: Option<usize>,
 }
 
-impl Sight {
+impl Candidates {
     /// The commands of a parsed shell command.
     pub(crate) fn of(script: &Script) -> Self {
         let piece = |words: Vec<String>| Piece { words, starts: vec![0], runner: None };

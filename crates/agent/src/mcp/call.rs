@@ -18,8 +18,8 @@ use super::elicit::Asker;
 use super::handler::elicitation;
 use super::http;
 use super::outcome::{cut, outcome};
-use super::server::{Server, Status, Wish};
-use crate::tool::{Doing, Outcome};
+use super::server::{OwnerRequest, Server, Status};
+use crate::tool::{Outcome, ToolContext};
 
 /// Default time limit of a call.
 const CALL_LIMIT: Duration = Duration::from_secs(600);
@@ -30,23 +30,23 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(1);
 
 impl Server {
     /// Calls a tool by the server's own name.
-    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>, doing: Doing) -> Outcome {
+    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>, context: ToolContext) -> Outcome {
         let line = tokio::select! {
-            () = doing.stop.cancelled() => return Outcome::cancelled("it was stopped before it was called"),
+            () = context.stop.cancelled() => return Outcome::cancelled("it was stopped before it was called"),
             line = self.line() => line,
         };
         let line = match line {
             Ok(line) => line,
             Err(why) => return Outcome::failed(format!("the MCP server {} is not there: {why}", self.name)),
         };
-        match self.ask(&line, tool, arguments, &doing).await {
+        match self.ask(&line, tool, arguments, &context).await {
             Ok(outcome) => outcome,
             Err(error) => self.failed(error).await,
         }
     }
 
     /// The connection. A lost one is reestablished once.
-    async fn line(&self) -> Result<Line, String> {
+    async fn line(&self) -> Result<Connection, String> {
         let mut state = self.state.clone();
         let gone = || "it has ended".to_owned();
         let mut tried = false;
@@ -57,7 +57,7 @@ impl Server {
                 (Status::Failed | Status::Disconnected, _) if tried => return Err(now.error.unwrap_or_else(gone)),
                 (Status::Failed | Status::Disconnected, _) => {
                     tried = true;
-                    self.wishes.send(Wish::Connect).await.map_err(|_| gone())?;
+                    self.wishes.send(OwnerRequest::Connect).await.map_err(|_| gone())?;
                 }
                 (Status::Starting | Status::Connected, _) => tried = true,
             }
@@ -70,7 +70,7 @@ impl Server {
         line: &Line,
         tool: &str,
         arguments: Map<String, Value>,
-        doing: &Doing,
+        context: &ToolContext,
     ) -> Result<Outcome, ServiceError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..MOST_ROUNDS {
@@ -101,11 +101,11 @@ impl Server {
     ) -> Result<Round, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
-        let _entry = board.enter(asked.progress_token.clone(), doing.progress.clone());
+        let _entry = board.enter(asked.progress_token.clone(), context.progress.clone());
         let limit = self.config.timeout.unwrap_or(CALL_LIMIT);
         let answer = tokio::select! {
             answer = &mut asked.rx => answer.map_err(|_| ServiceError::TransportClosed)??,
-            () = doing.stop.cancelled() => {
+            () = context.stop.cancelled() => {
                 cancel(asked, "the user stopped it").await;
                 return Ok(Round::Over(self.stopped(tool)));
             }
@@ -145,7 +145,7 @@ impl Server {
             }
             ServiceError::TransportSend(error) => {
                 let why = http::words(error.error.as_ref());
-                self.wishes.try_send(Wish::GiveUp(why.clone())).ok(); // others have said so
+                self.wishes.try_send(OwnerRequest::GiveUp(why.clone())).ok(); // others have said so
                 Outcome::failed(format!("the MCP server {name} cannot be reached: {why}"))
             }
             other => Outcome::failed(cut(format!("{name}: {}", error_chain(&other)))),

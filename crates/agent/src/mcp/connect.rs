@@ -25,7 +25,7 @@ use super::Place;
 use super::elicit::Asker;
 use super::handler::{Board, Handler};
 use super::http;
-use super::pipe::{self, McpPipe, Noise, PIPE};
+use super::pipe::{self, McpPipe, PIPE, StrayOutput};
 
 /// Default limit for a server to start.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
@@ -50,28 +50,28 @@ pub(super) struct Line {
 
 /// A connection.
 pub(super) struct Link {
-    pub(super) line: Line,
+    pub(super) line: Connection,
     changed: mpsc::Receiver<()>,
     service: Pin<Box<dyn Future<Output = Result<QuitReason, JoinError>> + Send>>,
     stop: RunningServiceCancellationToken,
-    program: Option<Carried>,
+    program: Option<PipedProgram>,
 }
 
 /// What a server does unasked.
-pub(super) enum News {
+pub(super) enum ServerEvent {
     Ended,
     /// Its list of tools changed.
     Tools,
 }
 
 /// A program whose lines are carried through a pipe.
-struct Carried {
+struct PipedProgram {
     task: JoinHandle<Exit>,
-    noise: Noise,
+    noise: StrayOutput,
 }
 
 /// Why there is no connection.
-enum NoLink {
+enum ConnectError {
     /// It does not know `initialize`, as servers of the newest revision may not.
     NoInitialize,
     /// The server closed it.
@@ -98,7 +98,7 @@ struct Limit {
 pub(super) async fn connect(
     name: &str,
     config: &McpServer,
-    place: &Place,
+    place: &ServerContext,
     tasks: &TaskTracker,
 ) -> Result<Link, String> {
     let after = config.timeout.map_or(START_LIMIT, |limit| limit.min(START_LIMIT));
@@ -114,26 +114,26 @@ pub(super) async fn connect(
         answer => answer,
     }
     .map_err(|why| match why {
-        NoLink::NoInitialize => "it does not know how to begin: it is no MCP server, or a newer one".to_owned(),
-        NoLink::Closed => "it closed the connection".to_owned(),
-        NoLink::Other(why) => why,
+        ConnectError::NoInitialize => "it does not know how to begin: it is no MCP server, or a newer one".to_owned(),
+        ConnectError::Closed => "it closed the connection".to_owned(),
+        ConnectError::Other(why) => why,
     })
 }
 
 async fn connect_by(
     transport: Transport<'_>,
-    place: &Place,
+    place: &ServerContext,
     tasks: &TaskTracker,
     asker: Asker,
     lifecycle: ClientLifecycleMode,
     limit: Limit,
-) -> Result<Link, NoLink> {
+) -> Result<Link, ConnectError> {
     let (changed, changes) = mpsc::channel(1);
     let handler = Handler { board: Board::default(), asker, changed };
     match transport {
         Transport::Pipe(pipe) => Ok(Link::new(serve(handler, pipe.connect(), lifecycle, limit).await?, changes, None)),
         Transport::Reach(McpReach::Http { url, headers }) => {
-            let transport = http::transport(url, headers).map_err(NoLink::Other)?;
+            let transport = http::transport(url, headers).map_err(ConnectError::Other)?;
             Ok(Link::new(serve(handler, transport, lifecycle, limit).await?, changes, None))
         }
         Transport::Reach(McpReach::Stdio { command, args, env, cwd }) => {
@@ -145,11 +145,12 @@ async fn connect_by(
                 cwd: Some(cwd.as_ref().map_or_else(|| place.folder.clone(), |cwd| place.folder.join(cwd))),
                 stdin: StdinMode::Piped,
             };
-            let child = spawn(program, &place.keeper).await.map_err(|error| NoLink::Other(error_chain(&error)))?;
+            let child =
+                spawn(program, &place.keeper).await.map_err(|error| ConnectError::Other(error_chain(&error)))?;
             let (ours, theirs) = tokio::io::duplex(PIPE);
-            let noise = Noise::default();
+            let noise = StrayOutput::default();
             let task = tasks.spawn(pipe::carry(child, theirs, noise.clone()));
-            let program = Carried { task, noise };
+            let program = PipedProgram { task, noise };
             match serve(handler, ours, lifecycle, limit).await {
                 Ok(served) => Ok(Link::new(served, changes, Some(program))),
                 Err(why) => Err(program.last_words(why).await),
@@ -163,37 +164,39 @@ async fn serve<T, E, A>(
     transport: T,
     lifecycle: ClientLifecycleMode,
     limit: Limit,
-) -> Result<RunningService<RoleClient, Handler>, NoLink>
+) -> Result<RunningService<RoleClient, Handler>, ConnectError>
 where
     T: IntoTransport<RoleClient, E, A>,
     E: Error + Send + Sync + 'static,
 {
     match timeout_at(limit.at, Box::pin(handler.serve_with_lifecycle(transport, lifecycle))).await {
-        Err(_) => Err(NoLink::Other(format!("it did not answer within {}", shown(limit.after)))),
+        Err(_) => Err(ConnectError::Other(format!("it did not answer within {}", shown(limit.after)))),
         Ok(Ok(served)) => Ok(served),
         Ok(Err(ClientInitializeError::JsonRpcError(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-            Err(NoLink::NoInitialize)
+            Err(ConnectError::NoInitialize)
         }
-        Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(NoLink::Closed),
+        Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(ConnectError::Closed),
         Ok(Err(ClientInitializeError::TransportError { error, .. })) => {
-            Err(NoLink::Other(http::words(error.error.as_ref())))
+            Err(ConnectError::Other(http::words(error.error.as_ref())))
         }
-        Ok(Err(error)) => Err(NoLink::Other(error_chain(&error))),
+        Ok(Err(error)) => Err(ConnectError::Other(error_chain(&error))),
     }
 }
 
-impl Carried {
+impl PipedProgram {
     /// Waits for the program's exit, which is near since nobody holds its pipe any more, and adds the end of its
     /// stderr.
-    async fn last_words(self, why: NoLink) -> NoLink {
+    async fn last_words(self, why: ConnectError) -> ConnectError {
         let noise = self.noise.words();
         let exit = self.task.await.unwrap_or_default();
         match why {
-            NoLink::NoInitialize => NoLink::NoInitialize,
-            NoLink::Closed => NoLink::Other(format!("{}{noise}", pipe::ended(&exit))),
+            ConnectError::NoInitialize => ConnectError::NoInitialize,
+            ConnectError::Closed => ConnectError::Other(format!("{}{noise}", pipe::ended(&exit))),
             // We ended it ourselves, so its exit says nothing.
-            NoLink::Other(why) if exit.stderr_tail.is_empty() => NoLink::Other(format!("{why}{noise}")),
-            NoLink::Other(why) => NoLink::Other(format!("{why}{noise}; on its stderr: {}", pipe::last_words(&exit))),
+            ConnectError::Other(why) if exit.stderr_tail.is_empty() => ConnectError::Other(format!("{why}{noise}")),
+            ConnectError::Other(why) => {
+                ConnectError::Other(format!("{why}{noise}; on its stderr: {}", pipe::last_words(&exit)))
+            }
         }
     }
 }
@@ -207,10 +210,10 @@ impl Link {
     }
 
     /// Waits for something the server does unasked. Cancel safe.
-    pub(super) async fn news(&mut self) -> News {
+    pub(super) async fn news(&mut self) -> ServerEvent {
         tokio::select! {
-            _ = &mut self.service => News::Ended,
-            Some(()) = self.changed.recv() => News::Tools,
+            _ = &mut self.service => ServerEvent::Ended,
+            Some(()) = self.changed.recv() => ServerEvent::Tools,
         }
     }
 
@@ -218,18 +221,18 @@ impl Link {
     pub(super) async fn why(self) -> String {
         drop(self.service);
         let why = match self.program {
-            Some(program) => program.last_words(NoLink::Closed).await,
-            None => NoLink::Closed,
+            Some(program) => program.last_words(ConnectError::Closed).await,
+            None => ConnectError::Closed,
         };
         match why {
-            NoLink::Other(why) => why,
-            NoLink::Closed | NoLink::NoInitialize => "the connection is gone".to_owned(),
+            ConnectError::Other(why) => why,
+            ConnectError::Closed | ConnectError::NoInitialize => "the connection is gone".to_owned(),
         }
     }
 
     /// Closes a connection that is of no use and says why: the server's own exit says more than the failed request.
     pub(super) async fn failed(mut self, why: String) -> String {
-        if let Ok(News::Ended) = timeout(END_SHOWS, self.news()).await {
+        if let Ok(ServerEvent::Ended) = timeout(END_SHOWS, self.news()).await {
             return self.why().await;
         }
         self.close().await;

@@ -22,9 +22,9 @@ const SHOWN: usize = 2000;
 
 /// The running calls and who listens to their progress. A slow listener misses messages.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Board(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>>);
+pub(super) struct ProgressListeners(Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<Progress>>>>);
 
-impl Board {
+impl ProgressListeners {
     fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, mpsc::Sender<Progress>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -53,7 +53,7 @@ impl Board {
 /// A call on the board.
 #[derive(Debug)]
 pub(super) struct Entry {
-    board: Board,
+    board: ProgressListeners,
     token: ProgressToken,
 }
 

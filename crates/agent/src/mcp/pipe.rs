@@ -40,9 +40,9 @@ impl fmt::Debug for McpPipe {
 
 /// The first line a server wrote to stdout that is not a message.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Noise(Arc<OnceLock<String>>);
+pub(super) struct StrayOutput(Arc<OnceLock<String>>);
 
-impl Noise {
+impl StrayOutput {
     fn heard(&self, line: &str) {
         let line = line.trim();
         if !line.is_empty() {
@@ -61,7 +61,7 @@ impl Noise {
 }
 
 /// Carries lines both ways until either side ends, then ends the program with all it started.
-pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: Noise) -> Exit {
+pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: StrayOutput) -> Exit {
     let (from_us, to_us) = split(pipe);
     {
         let Child { stdin, stdout, .. } = &mut child;
@@ -73,7 +73,7 @@ pub(super) async fn carry(mut child: Child, pipe: DuplexStream, noise: Noise) ->
     child.stop(Patience::default()).await
 }
 
-async fn outward<R>(stdout: &mut Lines<R>, mut to_us: WriteHalf<DuplexStream>, noise: &Noise)
+async fn outward<R>(stdout: &mut Lines<R>, mut to_us: WriteHalf<DuplexStream>, noise: &StrayOutput)
 where
     R: tokio::io::AsyncRead + Unpin,
 {

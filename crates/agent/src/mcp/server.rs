@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connect::{self, Line, Link, News};
-use super::{Change, Place, name};
+use super::connect::{self, Connection, Link, ServerEvent};
+use super::{ServerChange, ServerContext, name};
 use crate::tool::Spec;
 
 /// Most queued requests to the owner; senders wait then.
@@ -24,12 +24,12 @@ pub(super) struct Server {
     pub(super) name: String,
     pub(super) config: Arc<McpServer>,
     pub(super) state: watch::Receiver<State>,
-    pub(super) wishes: mpsc::Sender<Wish>,
+    pub(super) wishes: mpsc::Sender<OwnerRequest>,
 }
 
 /// A request to the owner of the connection.
 #[derive(Debug)]
-pub(super) enum Wish {
+pub(super) enum OwnerRequest {
     /// Connect, if there is no connection.
     Connect,
     /// Drop the connection: what was sent on it did not arrive.
@@ -44,7 +44,7 @@ pub(crate) struct State {
     pub(crate) error: Option<String>,
     /// The last known tools if it is gone: a call to one reconnects.
     tools: Arc<[Offered]>,
-    pub(super) line: Option<Line>,
+    pub(super) line: Option<Connection>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -97,8 +97,8 @@ impl Server {
     pub(super) fn start(
         name: &str,
         config: McpServer,
-        place: Place,
-        changes: mpsc::Sender<Change>,
+        place: ServerContext,
+        changes: mpsc::Sender<ServerChange>,
         tasks: &TaskTracker,
         stop: &CancellationToken,
     ) -> Self {
@@ -138,16 +138,16 @@ impl Server {
 struct Owner {
     name: String,
     config: Arc<McpServer>,
-    place: Place,
+    place: ServerContext,
     now: watch::Sender<State>,
-    changes: mpsc::Sender<Change>,
-    wished: mpsc::Receiver<Wish>,
+    changes: mpsc::Sender<ServerChange>,
+    wished: mpsc::Receiver<OwnerRequest>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 /// Whether the task continues.
-enum Goes {
+enum Next {
     On,
     Out,
 }
@@ -164,13 +164,13 @@ impl Owner {
             match connected {
                 Ok((link, tools)) => {
                     self.have(link.line.clone(), tools).await;
-                    if let Goes::Out = self.keep(link).await {
+                    if let Next::Out = self.keep(link).await {
                         return;
                     }
                 }
                 Err(why) => self.tell(Status::Failed, Some(why)).await,
             }
-            if let Goes::Out = self.wait().await {
+            if let Next::Out = self.wait().await {
                 return;
             }
         }
@@ -185,19 +185,19 @@ impl Owner {
     }
 
     /// Serves a connection until it ends.
-    async fn keep(&mut self, mut link: Link) -> Goes {
+    async fn keep(&mut self, mut link: Link) -> Next {
         let stop = self.stop.clone();
         loop {
             tokio::select! {
                 () = stop.cancelled() => {
                     link.close().await;
-                    return Goes::Out;
+                    return Next::Out;
                 }
                 news = link.news() => match news {
-                    News::Ended => {
+                    ServerEvent::Ended => {
                         let why = link.why().await;
                         self.tell(Status::Disconnected, Some(why)).await;
-                        return Goes::On;
+                        return Next::On;
                     }
                     News::Tools => match connect::tools(&link.line.peer, self.config.timeout).await {
                         Ok(tools) => self.have(link.line.clone(), tools).await,
@@ -205,15 +205,15 @@ impl Owner {
                     },
                 },
                 wish = self.wished.recv() => match wish {
-                    Some(Wish::Connect) => {}
-                    Some(Wish::GiveUp(why)) => {
+                    Some(OwnerRequest::Connect) => {}
+                    Some(OwnerRequest::GiveUp(why)) => {
                         link.close().await;
                         self.tell(Status::Disconnected, Some(why)).await;
-                        return Goes::On;
+                        return Next::On;
                     }
                     None => {
                         link.close().await;
-                        return Goes::Out;
+                        return Next::Out;
                     }
                 },
             }
@@ -221,21 +221,21 @@ impl Owner {
     }
 
     /// Waits until somebody needs a server that is gone.
-    async fn wait(&mut self) -> Goes {
+    async fn wait(&mut self) -> Next {
         let stop = self.stop.clone();
         loop {
             tokio::select! {
-                () = stop.cancelled() => return Goes::Out,
+                () = stop.cancelled() => return Next::Out,
                 wish = self.wished.recv() => match wish {
-                    Some(Wish::Connect) => return Goes::On,
-                    Some(Wish::GiveUp(_)) => {}
-                    None => return Goes::Out,
+                    Some(OwnerRequest::Connect) => return Next::On,
+                    Some(OwnerRequest::GiveUp(_)) => {}
+                    None => return Next::Out,
                 },
             }
         }
     }
 
-    async fn have(&self, line: Line, tools: Vec<Tool>) {
+    async fn have(&self, line: Connection, tools: Vec<Tool>) {
         let offered: Vec<_> = tools.into_iter().filter(|tool| self.config.offers(&tool.name)).collect();
         let tools = offer(&self.name, &offered);
         self.set(State { status: Status::Connected, error: None, tools, line: Some(line) }).await;
@@ -249,10 +249,10 @@ impl Owner {
 
     /// Reports the change first: whoever sees the new state finds the message about it.
     async fn set(&self, state: State) {
-        let change = Change { name: self.name.clone(), state: state.clone() };
+        let change = ServerChange { name: self.name.clone(), state: state.clone() };
         tokio::select! {
             () = self.stop.cancelled() => {}
-            told = self.changes.send(change) => drop(told), // nobody wants to know
+            reported = self.changes.send(change) => drop(reported), // nobody wants to know
         }
         self.now.send_replace(state);
     }
@@ -271,7 +271,7 @@ fn offer(server: &str, tools: &[Tool]) -> Arc<[Offered]> {
             kind: ToolKind::Mcp,
             server: Some(server.to_owned()),
             // A server's hints about its tools let none of them run unasked, or in parallel.
-            looks: false,
+            read_only: false,
         };
         Offered { native: tool.name.to_string(), spec }
     });

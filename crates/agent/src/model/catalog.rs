@@ -88,9 +88,9 @@ pub(crate) enum Thinking {
 pub(crate) enum Off {
     Never,
     /// By an explicit setting.
-    Said,
+    Explicit,
     /// By leaving the setting out.
-    Unsaid,
+    Omitted,
 }
 
 /// How that model of Anthropic thinks.
@@ -99,8 +99,8 @@ pub(crate) fn claude_thinking(model: &str) -> Thinking {
         Some(("fable" | "mythos", _)) => Thinking::Adaptive { off: Off::Never },
         Some(("haiku", (4, _))) => Thinking::Budget,
         Some((_, version)) if version >= (5, 5) => Thinking::Adaptive { off: Off::Never },
-        Some((_, version)) if version >= (5, 0) => Thinking::Adaptive { off: Off::Said },
-        Some((_, version)) if version >= (4, 6) => Thinking::Adaptive { off: Off::Unsaid },
+        Some((_, version)) if version >= (5, 0) => Thinking::Adaptive { off: Off::Explicit },
+        Some((_, version)) if version >= (4, 6) => Thinking::Adaptive { off: Off::Omitted },
         Some((_, version)) if version >= (3, 7) => Thinking::Budget,
         _ => Thinking::None,
     }
@@ -200,8 +200,8 @@ mod tests {
             ("claude-3-7-sonnet-20250219", Thinking::Budget),
             ("claude-sonnet-4-5", Thinking::Budget),
             ("claude-haiku-4-5", Thinking::Budget),
-            ("claude-opus-4-8", adaptive(Off::Unsaid)),
-            ("claude-sonnet-5", adaptive(Off::Said)),
+            ("claude-opus-4-8", adaptive(Off::Omitted)),
+            ("claude-sonnet-5", adaptive(Off::Explicit)),
             ("claude-opus-5-5", adaptive(Off::Never)),
             ("claude-fable-5-1", adaptive(Off::Never)),
         ] {

@@ -22,7 +22,7 @@ use genai::{Client, Headers, ModelIden, ServiceTarget};
 use multitap_outbound::Endpoint as HttpEndpoint;
 use serde_json::{Value, json};
 
-use self::decode::{Decoder, End};
+use self::decode::{Decoder, ReplyEnd};
 use self::tap::Tap;
 use super::choice::Target;
 use super::vendor::Api;
@@ -47,7 +47,7 @@ pub(crate) struct Live {
 
 /// Which earlier thoughts the model is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Recall {
+enum ThoughtReplay {
     Thoughts,
     /// The provider did not recognise its own thoughts.
     Nothing,
@@ -93,7 +93,7 @@ impl Live {
 
     /// Asks, and sends the pieces of the reply as they arrive.
     pub(crate) async fn ask(&self, request: Request, deltas: Deltas) -> Result<Reply, ModelError> {
-        let mut recall = Recall::Thoughts;
+        let mut recall = ThoughtReplay::Thoughts;
         loop {
             let error = match self.attempt(&request, recall, &deltas).await {
                 Err(error) if matches!(error.status, Some(400 | 422)) => error,
@@ -105,15 +105,15 @@ impl Live {
                 continue;
             }
             let thoughts = ["thinking", "reasoning", "signature", "encrypted"].into_iter().any(says);
-            if thoughts && recall == Recall::Thoughts && has_thoughts(&request.messages) {
-                recall = Recall::Nothing;
+            if thoughts && recall == ThoughtReplay::Thoughts && has_thoughts(&request.messages) {
+                recall = ThoughtReplay::Nothing;
                 continue;
             }
             return Err(error);
         }
     }
 
-    async fn attempt(&self, request: &Request, recall: Recall, deltas: &Deltas) -> Result<Reply, ModelError> {
+    async fn attempt(&self, request: &Request, recall: ThoughtReplay, deltas: &Deltas) -> Result<Reply, ModelError> {
         let target = &self.target;
         let summaries = if self.no_summaries.load(Ordering::Relaxed) { Summaries::Unwanted } else { Summaries::Wanted };
         let tap = Tap::default();
@@ -191,8 +191,8 @@ async fn read(
             }
         }
         match end {
-            Some(End::Whole(reply)) => return Ok(reply),
-            Some(End::Broken) => return Err(error::broken_off(target)),
+            Some(ReplyEnd::Whole(reply)) => return Ok(reply),
+            Some(ReplyEnd::Broken) => return Err(error::broken_off(target)),
             None => {}
         }
     }

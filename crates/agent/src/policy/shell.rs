@@ -1,7 +1,7 @@
 //! What the rules say about a shell command, and which rules an answer for good creates for it.
 
 use super::rule::Rule;
-use crate::command::{Script, Sight, Simple, is_runner, runs_others};
+use crate::command::{Candidates, Script, Simple, is_runner, runs_others};
 
 /// What block rules say about a shell command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(super) fn blocked<'a>(rules: &'a [Rule], line: &str) -> Blocked<'a> {
         return Blocked::No;
     }
     let plain = Script::parse(line).ok().filter(|script| !script.hides_commands());
-    let seen = plain.as_ref().map_or_else(|| Sight::through(line), Sight::of);
+    let seen = plain.as_ref().map_or_else(|| Candidates::through(line), Candidates::of);
     let hit = |begin: &Vec<String>| seen.begins_with(begin);
     let by_line = |rule: &Rule| matches!(rule, Rule::Line(blocked) if blocked == line.trim());
     match blocking.iter().find(|(rule, begins)| by_line(rule) || begins.iter().any(hit)) {

@@ -4,9 +4,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::Runner;
-use crate::conversation::{Call, Said};
+use crate::conversation::{Call, UserText};
 use crate::policy::Consent;
-use crate::tool::Doing;
+use crate::tool::ToolContext;
 
 /// Most files that one prompt includes.
 const MOST: usize = 32;
@@ -15,7 +15,7 @@ const LONGEST_PATH: usize = 4096;
 
 impl Runner {
     /// Appends the files that the prompt mentions. What cannot be read stays a plain word.
-    pub(super) async fn expand(&self, mut said: Said) -> Said {
+    pub(super) async fn expand(&self, mut said: UserText) -> UserText {
         let mut texts = Vec::new();
         for path in mentioned(&said.text) {
             for (name, argument) in [("read_file", "absolute_path"), ("list_directory", "path")] {
@@ -25,7 +25,7 @@ impl Runner {
                 // The user wants it read; a rule may still forbid it.
                 let Ok(job) = self.policy.approve(name, job, Consent::Given) else { continue };
                 let (progress, _nobody) = tokio::sync::mpsc::channel(1);
-                let outcome = self.toolbox.run(job, Doing { progress, stop: CancellationToken::new() }).await;
+                let outcome = self.toolbox.run(job, ToolContext { progress, stop: CancellationToken::new() }).await;
                 if outcome.outcome == multitap_event::ToolOutcome::Completed {
                     said.images.extend(outcome.images);
                     texts.push(format!("\n\n--- {path} ---\n{}", outcome.text));

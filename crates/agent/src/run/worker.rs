@@ -6,13 +6,13 @@ use multitap_event::{EditReview, EditedCall, ModelUsage, OptionId, ToolId, ToolK
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::{Gone, Runner};
+use super::{OwnerGone, Runner};
 use crate::conversation::{Call, Message};
 use crate::job::Job;
 use crate::model::{Delta, Model, ModelError, Reply, Request};
 use crate::policy::{Approved, Consent, Verdict};
-use crate::tool::{Doing, Outcome, Progress};
-use crate::turn::{Edited, Input, Readied, Summary};
+use crate::tool::{Outcome, Progress, ToolContext};
+use crate::turn::{Edited, Input, PreparedCall, Summary};
 
 /// Most queued pieces of a reply or of a tool's output.
 const PIECES: usize = 64;
@@ -34,7 +34,7 @@ pub(super) enum Report {
 }
 
 impl Runner {
-    pub(super) async fn report(&mut self, report: Report) -> Result<(), Gone> {
+    pub(super) async fn report(&mut self, report: Report) -> Result<(), OwnerGone> {
         match report {
             Report::Model(asking, input) if asking == self.asking => {
                 self.count(&input);
@@ -58,7 +58,7 @@ impl Runner {
                 });
                 let kind = spec.as_ref().map_or(ToolKind::Other, |spec| spec.kind);
                 let server = spec.and_then(|spec| spec.server);
-                self.step(Input::Ready(id, Readied { kind, server, job })).await
+                self.step(Input::Ready(id, PreparedCall { kind, server, job })).await
             }
         }
     }
@@ -168,7 +168,13 @@ impl Runner {
     }
 
     /// Runs a job in its current form, if the current policy approves it.
-    pub(super) async fn approve(&mut self, id: ToolId, tool: &str, job: Job, consent: Consent) -> Result<(), Gone> {
+    pub(super) async fn approve(
+        &mut self,
+        id: ToolId,
+        tool: &str,
+        job: Job,
+        consent: Consent,
+    ) -> Result<(), OwnerGone> {
         // Users are not asked about their own calls.
         let consent = if self.by_user { Consent::Given } else { consent };
         match self.policy.approve(tool, job, consent) {
@@ -183,13 +189,13 @@ impl Runner {
     fn run_job(&mut self, id: ToolId, job: Approved<Job>) {
         let (toolbox, to_us, stop) = (self.toolbox.clone(), self.to_us.clone(), self.stop.clone());
         self.workers.spawn(async move {
-            let (progress, mut told) = mpsc::channel::<Progress>(PIECES);
+            let (progress, mut reported) = mpsc::channel::<Progress>(PIECES);
             let forward = async {
-                while let Some(progress) = told.recv().await {
+                while let Some(progress) = reported.recv().await {
                     to_us.send(Report::Tool(Input::Progress(id.clone(), progress))).await.ok();
                 }
             };
-            let (outcome, ()) = tokio::join!(toolbox.run(job, Doing { progress, stop }), forward);
+            let (outcome, ()) = tokio::join!(toolbox.run(job, ToolContext { progress, stop }), forward);
             to_us.send(Report::Tool(Input::Done(id, outcome))).await.ok();
         });
     }
@@ -221,7 +227,7 @@ impl Runner {
     }
 
     /// Turns an answer for good into a rule.
-    pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), Gone> {
+    pub(super) async fn always(&mut self, option: &OptionId, tool: &str, job: &Job) -> Result<(), OwnerGone> {
         // Do not run what has been denied meanwhile.
         if matches!(self.policy.judge(tool, job), Verdict::Deny(_)) {
             return Ok(());

@@ -12,7 +12,7 @@ use landlock::{
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
-use super::{Files, Network};
+use super::{FileAccess, NetworkAccess};
 
 /// The first ABI that also restricts truncation.
 const FILES: ABI = ABI::V3;
@@ -24,9 +24,9 @@ const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The parsed command line.
-struct Orders {
-    files: Files,
-    network: Network,
+struct SandboxArgs {
+    files: FileAccess,
+    network: NetworkAccess,
     write: Vec<PathBuf>,
     hide: Vec<PathBuf>,
     program: OsString,
@@ -34,7 +34,7 @@ struct Orders {
 
 /// Becomes the command; returns why it could not.
 pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
-    let entered = Orders::read(&mut args).and_then(|orders| {
+    let entered = SandboxArgs::read(&mut args).and_then(|orders| {
         orders.apply()?;
         Ok(orders.program)
     });
@@ -47,11 +47,11 @@ pub(super) fn enter(mut args: impl Iterator<Item = OsString>) -> String {
     }
 }
 
-impl Orders {
+impl SandboxArgs {
     fn read(args: &mut impl Iterator<Item = OsString>) -> Result<Self, String> {
         let mut orders = Self {
-            files: Files::Open,
-            network: Network::Open,
+            files: FileAccess::Open,
+            network: NetworkAccess::Open,
             write: Vec::new(),
             hide: Vec::new(),
             program: OsString::new(),
@@ -64,12 +64,12 @@ impl Orders {
                 Some("--write") => orders.write.push(value.into()),
                 Some("--hide") => orders.hide.push(value.into()),
                 Some("--files") => {
-                    let known = [Files::Open, Files::ReadOnly, Files::WorkspaceWrite];
+                    let known = [FileAccess::Open, FileAccess::ReadOnly, FileAccess::WorkspaceWrite];
                     let found = known.into_iter().find(|files| files.word() == word());
                     orders.files = found.ok_or_else(|| format!("unknown value for --files: {}", word()))?;
                 }
                 Some("--network") => {
-                    let known = [Network::Open, Network::NoTcp, Network::Nothing];
+                    let known = [NetworkAccess::Open, NetworkAccess::NoTcp, NetworkAccess::Nothing];
                     let found = known.into_iter().find(|network| network.word() == word());
                     orders.network = found.ok_or_else(|| format!("unknown value for --network: {}", word()))?;
                 }
@@ -81,13 +81,13 @@ impl Orders {
 
     /// Applies the restrictions. The namespaces come first: afterwards there is no right to create them.
     fn apply(&self) -> Result<(), String> {
-        if self.network == Network::Nothing {
+        if self.network == NetworkAccess::Nothing {
             // Sockets are listed for the network that we are about to leave.
             let sockets = self.sockets_of_others();
             own_namespaces()?;
             hide(&self.hide, &sockets);
         }
-        if self.files != Files::Open || self.network == Network::NoTcp {
+        if self.files != FileAccess::Open || self.network == NetworkAccess::NoTcp {
             let status = self.restrict().map_err(|error| format!("Landlock: {error}"))?;
             if status == RulesetStatus::NotEnforced {
                 return Err("Landlock: this kernel does not enforce it".to_owned());
@@ -112,23 +112,23 @@ impl Orders {
 
     fn restrict(&self) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
         let mut rules = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        if self.files != Files::Open {
+        if self.files != FileAccess::Open {
             rules = rules.handle_access(AccessFs::from_all(FILES))?;
         }
-        if self.network == Network::NoTcp {
+        if self.network == NetworkAccess::NoTcp {
             rules = rules.handle_access(AccessNet::from_all(TCP))?;
         }
         // Where the kernel supports it, commands cannot signal processes outside, such as their supervisor, nor
         // connect to abstract sockets there, such as that of an X server.
         rules = rules.set_compatibility(CompatLevel::BestEffort).scope(Scope::Signal | Scope::AbstractUnixSocket)?;
         let mut rules = rules.create()?.set_compatibility(CompatLevel::HardRequirement);
-        if self.files != Files::Open {
+        if self.files != FileAccess::Open {
             rules = rules.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::from_read(FILES)))?;
             for device in DEVICES.iter().filter(|device| Path::new(device).exists()) {
                 rules = rules.add_rule(PathBeneath::new(PathFd::new(device)?, AccessFs::from_file(FILES)))?;
             }
         }
-        if self.files == Files::WorkspaceWrite {
+        if self.files == FileAccess::WorkspaceWrite {
             let memory = Some(Path::new(SHARED_MEMORY)).filter(|memory| memory.is_dir());
             for folder in self.write.iter().map(PathBuf::as_path).chain(memory) {
                 rules = rules.add_rule(PathBeneath::new(PathFd::new(folder)?, AccessFs::from_all(FILES)))?;

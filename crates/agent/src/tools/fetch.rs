@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::BadCall;
-use crate::tool::{Doing, Outcome, Progress, Spec};
+use crate::tool::{Outcome, Progress, Spec, ToolContext};
 
 pub(crate) const NAME: &str = "web_fetch";
 
@@ -109,30 +109,30 @@ impl Fetch {
         Details::Text { text: format!("Fetch {}", self.urls.join(", ")), arguments }
     }
 
-    pub(super) async fn run(self, screen: &Screen, doing: Doing) -> Outcome {
+    pub(super) async fn run(self, screen: &Screen, context: ToolContext) -> Outcome {
         tokio::select! {
-            () = doing.stop.cancelled() => Outcome::cancelled("the user stopped it"),
-            outcome = self.all(screen, &doing) => outcome,
+            () = context.stop.cancelled() => Outcome::cancelled("the user stopped it"),
+            outcome = self.all(screen, &context) => outcome,
         }
     }
 
-    async fn all(self, screen: &Screen, doing: &Doing) -> Outcome {
+    async fn all(self, screen: &Screen, context: &ToolContext) -> Outcome {
         let share = MOST_TEXT / self.urls.len().max(1);
         let (mut text, mut read) = (String::new(), 0);
         for url in &self.urls {
             let message = Some(format!("reading {url}"));
             // Nobody receives progress any more: read on all the same.
-            doing.progress.send(Progress { message, ..Progress::default() }).await.ok();
+            context.progress.send(Progress { message, ..Progress::default() }).await.ok();
             let page = tokio::time::timeout(TIME, page(screen, url)).await;
             let page = page.unwrap_or_else(|_| Err(format!("it took longer than {} s", TIME.as_secs())));
-            let told = match page {
+            let reported = match page {
                 Ok(page) => {
                     read += 1;
-                    page.told(url, share)
+                    page.reported(url, share)
                 }
                 Err(why) => format!("{url} could not be read: {why}"),
             };
-            text.push_str(&told);
+            text.push_str(&reported);
             text.push_str("\n\n");
         }
         let text = text.trim_end();
@@ -157,7 +157,7 @@ struct Page {
 }
 
 impl Page {
-    fn told(&self, asked: &str, most: usize) -> String {
+    fn reported(&self, asked: &str, most: usize) -> String {
         let moved = if self.url.as_str() == asked { String::new() } else { format!(" (moved to {})", self.url) };
         let end = most.min(self.text.len());
         let end = (0..=end).rev().find(|end| self.text.is_char_boundary(*end)).unwrap_or_default();

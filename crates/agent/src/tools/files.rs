@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::BadCall;
 use crate::seen::Seen;
-use crate::tool::{Doing, Outcome};
+use crate::tool::{Outcome, ToolContext};
 use crate::workspace::{Inside, Workspace};
 
 /// The session's files.
@@ -58,11 +58,11 @@ impl Files {
     pub(super) async fn run<T: Send + 'static>(
         &self,
         job: T,
-        doing: &Doing,
+        context: &ToolContext,
         run: fn(T, &Self, &CancellationToken) -> Outcome,
     ) -> Outcome {
         let files = self.clone();
-        let stop = doing.stop.child_token();
+        let stop = context.stop.child_token();
         let _dropped = stop.clone().drop_guard();
         let done = tokio::task::spawn_blocking(move || run(job, &files, &stop)).await;
         done.unwrap_or_else(|broke| Outcome::failed(format!("the tool broke off: {broke}")))
@@ -80,7 +80,7 @@ pub(super) mod tests {
     use super::*;
     use crate::conversation::Call;
     use crate::job::Job;
-    use crate::tool::Doing;
+    use crate::tool::ToolContext;
     use crate::tools::Toolbox;
 
     /// A workspace in a folder of its own, and the tools over it.
@@ -131,7 +131,7 @@ pub(super) mod tests {
         pub(crate) async fn run(&self, job: Job) -> Outcome {
             let (progress, _told) = mpsc::channel(8);
             self.tools
-                .run(crate::policy::Approved::in_a_test(job), Doing { progress, stop: CancellationToken::new() })
+                .run(crate::policy::Approved::in_a_test(job), ToolContext { progress, stop: CancellationToken::new() })
                 .await
         }
 

@@ -17,7 +17,7 @@ use super::pattern::{Case, Pattern};
 use crate::tool::{Outcome, Spec};
 use crate::workspace::Inside;
 use crate::workspace::open::Kind;
-use crate::workspace::walk::{Depth, Found, Ignored, Walk};
+use crate::workspace::walk::{Depth, Ignored, Walk, WalkEntry};
 
 pub(crate) const NAME: &str = "glob";
 
@@ -56,7 +56,7 @@ pub(super) fn spec() -> Spec {
         }),
         &["pattern"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Glob, BadCall> {
@@ -112,7 +112,7 @@ impl Glob {
 }
 
 /// A file, or a link to one inside the workspace.
-fn is_file(files: &Files, found: &Found) -> bool {
+fn is_file(files: &Files, found: &WalkEntry) -> bool {
     match found.kind {
         Kind::File => true,
         Kind::Link => {

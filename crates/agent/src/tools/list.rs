@@ -49,7 +49,7 @@ pub(super) fn spec() -> Spec {
         }),
         &["path"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<List, BadCall> {

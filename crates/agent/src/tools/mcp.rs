@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::BadCall;
 use crate::conversation::Call;
-use crate::mcp::{Found, Servers};
+use crate::mcp::{McpTool, Servers};
 
 /// A call to a server.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +19,7 @@ pub(crate) struct Mcp {
 
 /// The call, if a server has such a tool.
 pub(super) fn prepare(servers: &Servers, call: &Call) -> Option<Result<Mcp, BadCall>> {
-    let Found { server, tool, trusted } = servers.find(&call.name)?;
+    let McpTool { server, tool, trusted } = servers.find(&call.name)?;
     let arguments = match &call.arguments {
         Value::Null => Ok(Map::new()),
         Value::Object(arguments) => Ok(arguments.clone()),

@@ -11,7 +11,7 @@ use super::argument::{Filtering, ignored};
 use super::files::Files;
 use super::pattern::{Case, Pattern};
 use super::read::MOST_LINES;
-use super::text::{self, Content, Wanted};
+use super::text::{self, Content, LineRange};
 use super::{BadCall, argument};
 use crate::tool::{Outcome, Spec};
 use crate::workspace::Inside;
@@ -90,7 +90,7 @@ pub(super) fn spec() -> Spec {
         }),
         &["paths"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<ReadMany, BadCall> {
@@ -166,7 +166,7 @@ impl ReadMany {
         if stop.is_cancelled() {
             return stopped();
         }
-        all.told(&self.named)
+        all.reported(&self.named)
     }
 }
 
@@ -188,7 +188,7 @@ impl Gathered {
         if room == 0 || self.files == MOST_FILES {
             return self.leave_out(&shown, "there is no room for it");
         }
-        let wanted = Wanted { skip: 0, lines: MOST_LINES, bytes: room };
+        let wanted = LineRange { skip: 0, lines: MOST_LINES, bytes: room };
         let read = open(file).map_err(|error| error.to_string());
         let read = read.and_then(|file| text::read(file, wanted, stop).map_err(|error| error.to_string()));
         match read {
@@ -219,7 +219,7 @@ impl Gathered {
         }
     }
 
-    fn told(self, named: &str) -> Outcome {
+    fn reported(self, named: &str) -> Outcome {
         let mut text = self.text;
         if !self.left_out.is_empty() {
             text.push_str(&format!("[Left out:\n{}", self.left_out.join("\n")));

@@ -10,7 +10,7 @@ use super::files::Files;
 use super::mismatch::{not_found, other_count};
 use super::{BadCall, argument};
 use crate::tool::Spec;
-use crate::workspace::put::Held;
+use crate::workspace::put::ExpectedContent;
 
 pub(crate) const NAME: &str = "replace";
 
@@ -58,16 +58,16 @@ pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Change, Bad
     let target = Target::find(files, &file_path)?;
     let shown = &target.shown;
     let text = match &target.held {
-        Held::Nothing if old_string.is_empty() => {
+        ExpectedContent::Nothing if old_string.is_empty() => {
             let done = format!("Created {shown}.");
             return target.change(new_string, done);
         }
-        Held::Nothing => return Err(BadCall(format!("cannot change {shown}: it does not exist"))),
-        Held::Other(_) => {
+        ExpectedContent::Nothing => return Err(BadCall(format!("cannot change {shown}: it does not exist"))),
+        ExpectedContent::Other(_) => {
             let why = "it is not a text of at most 4 MiB in UTF-8. Change it with a shell command";
             return Err(BadCall(format!("cannot change {shown}: {why}")));
         }
-        Held::Text(text) => text,
+        ExpectedContent::Text(text) => text,
     };
     if old_string.is_empty() {
         return Err(BadCall(format!(

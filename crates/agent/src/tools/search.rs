@@ -51,7 +51,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Search {
-    sought: Sought,
+    sought: SearchPattern,
     places: Vec<Inside>,
     include: Option<Pattern>,
     context: usize,
@@ -60,14 +60,14 @@ pub(crate) struct Search {
 
 /// What a line must contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Sought {
+struct SearchPattern {
     text: String,
     case: Case,
     /// A literal text, not a regular expression.
     fixed: bool,
 }
 
-impl Sought {
+impl SearchPattern {
     fn matcher(&self) -> Result<RegexMatcher, BadCall> {
         let text = &self.text;
         RegexMatcherBuilder::new()
@@ -98,14 +98,14 @@ pub(super) fn spec() -> Spec {
         }),
         &["pattern"],
     );
-    Spec { looks: true, ..spec }
+    Spec { read_only: true, ..spec }
 }
 
 pub(super) fn prepare(files: &Files, arguments: Arguments) -> Result<Search, BadCall> {
     if arguments.pattern.is_empty() {
         return Err(BadCall("the pattern is empty: it would fit every line".to_owned()));
     }
-    let sought = Sought {
+    let sought = SearchPattern {
         text: arguments.pattern,
         case: if arguments.case_sensitive == Some(true) { Case::Heed } else { Case::Ignore },
         fixed: arguments.fixed_strings == Some(true),
@@ -166,7 +166,7 @@ impl Search {
         if stop.is_cancelled() {
             return Outcome::cancelled(format!("the search for '{}' was stopped", self.sought.text));
         }
-        Outcome::done(found.told(&self.sought.text))
+        Outcome::done(found.reported(&self.sought.text))
     }
 }
 
@@ -216,7 +216,7 @@ impl Results {
         }
     }
 
-    fn told(self, pattern: &str) -> String {
+    fn reported(self, pattern: &str) -> String {
         let unread = match self.unread {
             0 => String::new(),
             count => format!("\n[Could not be read: {count} files or folders.]"),
@@ -375,7 +375,7 @@ mod tests {
         let stop = CancellationToken::new();
         stop.cancel();
         let outcome =
-            scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::Doing { progress, stop }).await;
+            scene.tools.run(crate::policy::Approved::in_a_test(job), crate::tool::ToolContext { progress, stop }).await;
         assert_eq!(outcome.outcome, ToolOutcome::Cancelled);
     }
 }

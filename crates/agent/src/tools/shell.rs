@@ -23,7 +23,7 @@ use super::BadCall;
 use crate::job::Job;
 use crate::policy::Approved;
 use crate::sandbox::Sandbox;
-use crate::tool::{Doing, Outcome, Progress, Spec};
+use crate::tool::{Outcome, Progress, Spec, ToolContext};
 
 pub(crate) const NAME: &str = "run_shell_command";
 
@@ -196,18 +196,18 @@ impl Shell {
     }
 
     /// Runs a shell command that the user typed.
-    pub(crate) async fn run_line(&self, line: Approved<Job>, doing: Doing) -> Outcome {
+    pub(crate) async fn run_line(&self, line: Approved<Job>, context: ToolContext) -> Outcome {
         match line.into_inner() {
-            Job::Shell(command) => self.run(command, doing).await,
+            Job::Shell(command) => self.run(command, context).await,
             other => Outcome::failed(format!("{} is no command", other.title())),
         }
     }
 
-    pub(super) async fn run(&self, command: Command, doing: Doing) -> Outcome {
+    pub(super) async fn run(&self, command: Command, context: ToolContext) -> Outcome {
         let started = tokio::select! {
             biased;
             child = spawn(self.program(&command), &self.surroundings.keeper) => child,
-            () = doing.stop.cancelled() => return Outcome::cancelled("the user stopped it before it began"),
+            () = context.stop.cancelled() => return Outcome::cancelled("the user stopped it before it began"),
         };
         let child = match started {
             Ok(child) => child,
@@ -215,7 +215,7 @@ impl Shell {
         };
         match command.background {
             true => self.background.take(child, &self.surroundings.private).await,
-            false => watch(child, command.time, &doing).await,
+            false => watch(child, command.time, &context).await,
         }
     }
 
@@ -267,7 +267,7 @@ fn with_source(error: &SpawnError) -> String {
 }
 
 /// Why a command is no longer watched.
-enum End {
+enum WatchEnd {
     Done(Exit),
     TimeIsUp,
     Cancelled,
@@ -275,29 +275,29 @@ enum End {
 }
 
 /// Reports the output until the command ends or is ended.
-async fn watch(mut child: Child, time: Duration, doing: &Doing) -> Outcome {
+async fn watch(mut child: Child, time: Duration, context: &ToolContext) -> Outcome {
     let mut output = Output::default();
     let end = {
         let over = sleep_until(Instant::now() + time);
         tokio::select! {
-            () = doing.stop.cancelled() => End::Cancelled,
-            () = over => End::TimeIsUp,
-            read = told(&mut child, &mut output, doing) => read.map_or_else(End::Unreadable, End::Done),
+            () = context.stop.cancelled() => WatchEnd::Cancelled,
+            () = over => WatchEnd::TimeIsUp,
+            read = reported(&mut child, &mut output, context) => read.map_or_else(WatchEnd::Unreadable, WatchEnd::Done),
         }
     };
     match end {
-        End::Done(exit) => ended(&output, &exit),
-        End::TimeIsUp => {
+        WatchEnd::Done(exit) => ended(&output, &exit),
+        WatchEnd::TimeIsUp => {
             child.stop(PATIENCE).await;
             let why =
                 format!("it was stopped: it took longer than {} s (timeout sets another limit)", time.as_secs_f64());
             Outcome::failed(output.text(&why))
         }
-        End::Cancelled => {
+        WatchEnd::Cancelled => {
             child.stop(PATIENCE).await;
             Outcome::cancelled(output.text("the user stopped it"))
         }
-        End::Unreadable(error) => {
+        WatchEnd::Unreadable(error) => {
             child.stop(PATIENCE).await;
             Outcome::failed(output.text(&format!("its output could not be read: {error}")))
         }
@@ -305,13 +305,13 @@ async fn watch(mut child: Child, time: Duration, doing: &Doing) -> Outcome {
 }
 
 /// Reports output, and waits for the exit: a command may close its output and run on.
-async fn told(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io::Result<Exit> {
-    tell(child, output, doing).await?;
+async fn reported(child: &mut Child, output: &mut Output, context: &ToolContext) -> std::io::Result<Exit> {
+    tell(child, output, context).await?;
     Ok(child.wait().await)
 }
 
 /// Reports output until its end. A slow receiver holds back the command.
-async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io::Result<()> {
+async fn tell(child: &mut Child, output: &mut Output, context: &ToolContext) -> std::io::Result<()> {
     let mut bytes = vec![0; 64 * 1024];
     let (mut next, mut next_note) = (Instant::now(), Instant::now());
     loop {
@@ -333,12 +333,12 @@ async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io:
         let now = Instant::now();
         if read == Some(0) || output.waiting() >= PIECE || (output.waiting() > 0 && now >= next) {
             next = now + OFTEN;
-            say(doing, Progress { output: output.take(), ..Progress::default() }).await;
+            say(context, Progress { output: output.take(), ..Progress::default() }).await;
         }
         if output.not_shown() > 0 && (read == Some(0) || now >= next_note) {
             next_note = now + SELDOM;
             let message = format!("{} bytes more are not shown", output.not_shown());
-            say(doing, Progress { message: Some(message), ..Progress::default() }).await;
+            say(context, Progress { message: Some(message), ..Progress::default() }).await;
         }
         if read == Some(0) {
             return Ok(());
@@ -346,10 +346,10 @@ async fn tell(child: &mut Child, output: &mut Output, doing: &Doing) -> std::io:
     }
 }
 
-async fn say(doing: &Doing, progress: Progress) {
+async fn say(context: &ToolContext, progress: Progress) {
     if progress != Progress::default() {
         // Nobody receives progress any more: the command goes on all the same.
-        doing.progress.send(progress).await.ok();
+        context.progress.send(progress).await.ok();
     }
 }
 

@@ -27,7 +27,7 @@ const LARGEST_PICTURE: u64 = 5 * 1024 * 1024;
 
 /// The requested lines, and how much of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(super) struct LineRange {
     /// Lines to leave out before them.
     pub(super) skip: u64,
     pub(super) lines: u64,
@@ -89,7 +89,7 @@ impl Page {
 }
 
 /// Reads the requested part of an open file, and its stamp.
-pub(super) fn read(file: File, wanted: Wanted, stop: &CancellationToken) -> io::Result<(Content, Stamp)> {
+pub(super) fn read(file: File, wanted: LineRange, stop: &CancellationToken) -> io::Result<(Content, Stamp)> {
     let metadata = file.metadata()?;
     let mut reader = BufReader::with_capacity(64 * 1024, file);
     let first = &first_bytes(&mut reader)?[..];
@@ -141,7 +141,7 @@ struct Line {
 
 impl<R: BufRead> Lines<'_, R> {
     /// The requested page, read to the end of the file if lines are to be counted; `None` for binary data.
-    fn page(&mut self, wanted: Wanted, count: bool) -> io::Result<Option<Page>> {
+    fn page(&mut self, wanted: LineRange, count: bool) -> io::Result<Option<Page>> {
         let mut page = Page { skipped: wanted.skip, crlf: true, ..Page::default() };
         let mut seen = 0;
         let mut full = false;

@@ -8,7 +8,7 @@ use multitap_event::{
 };
 use serde_json::{Map, Value};
 
-use super::{Effect, Machine, Now, Readied, STOPPED, Stage};
+use super::{Effect, Machine, Phase, PreparedCall, STOPPED, StepContext};
 use crate::conversation::{Answer, Call, Message};
 use crate::job::Job;
 use crate::policy::{Consent, Verdict};
@@ -17,7 +17,7 @@ use crate::tool::{Outcome, Progress};
 
 /// The state of a reply's calls.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct CallBatch {
     /// The user made the call, not the model.
     users: bool,
     later: VecDeque<(usize, Call)>,
@@ -34,7 +34,7 @@ pub(super) struct Active {
     call: Call,
     began: Timestamp,
     /// Its start was reported.
-    told: bool,
+    reported: bool,
     asked: Option<(Question, Job)>,
     runs: bool,
     /// The MCP server that it calls.
@@ -54,12 +54,12 @@ pub(crate) enum Edited {
 
 /// What a stopped turn still waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum Remaining {
     Nothing,
     Tools,
 }
 
-impl Work {
+impl CallBatch {
     pub(super) fn new(calls: Vec<Call>) -> Self {
         Self { later: calls.into_iter().enumerate().collect(), ..Self::default() }
     }
@@ -94,15 +94,15 @@ impl Work {
 impl Machine {
     pub(super) fn work(&mut self) -> Option<&mut Work> {
         match &mut self.turn.as_mut()?.stage {
-            Stage::Working(work) | Stage::Stopping(work) => Some(work),
-            Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp { .. } => None,
+            Phase::Working(work) | Phase::Stopping(work) => Some(work),
+            Phase::Asking { .. } | Phase::Waiting { .. } | Phase::SummingUp { .. } => None,
         }
     }
 
     /// Starts what can start; asks the model again when all calls have their answers.
-    pub(super) fn next_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        let looks = std::mem::take(&mut self.looks);
-        let may_begin = |work: &Work| {
+    pub(super) fn next_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
+        let looks = std::mem::take(&mut self.read_only);
+        let may_begin = |work: &CallBatch| {
             let next = &work.later.front()?.1;
             let looking = looks.contains(&next.name);
             let together = looking && work.active.iter().all(|active| looks.contains(&active.call.name));
@@ -127,7 +127,7 @@ impl Machine {
                 });
             }
         }
-        self.looks = looks;
+        self.read_only = looks;
         let Some(work) = self.work() else { return };
         if !work.active.is_empty() {
             return;
@@ -143,25 +143,31 @@ impl Machine {
         let mut answers = std::mem::take(&mut work.answers);
         answers.sort_by_key(|(place, _)| *place);
         let mut answers = answers.into_iter().map(|(_, answer)| answer);
-        let mut told = None;
+        let mut reported = None;
         let message = if work.users {
             // The model never asked for it, so it is reported to it as something the user did.
             let Some(answer) = answers.next() else { return };
-            told = Some(answer.text.clone());
+            reported = Some(answer.text.clone());
             Message::user(format!("I ran a command myself. It gave:\n\n{}", answer.text))
         } else {
             Message::Results { answers: answers.collect() }
         };
-        if let (Some(text), Some(turn)) = (told, &mut self.turn) {
+        if let (Some(text), Some(turn)) = (reported, &mut self.turn) {
             turn.text = Some(text);
         }
         self.used = None;
         self.keep(message, out);
     }
 
-    pub(super) fn ready(&mut self, id: &ToolId, readied: Readied, now: &mut Now<'_>, out: &mut Vec<Effect>) {
-        let Some(active) = self.work().and_then(|work| work.find(id)).filter(|active| !active.told) else { return };
-        active.told = true;
+    pub(super) fn ready(
+        &mut self,
+        id: &ToolId,
+        readied: PreparedCall,
+        now: &mut StepContext<'_>,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(active) = self.work().and_then(|work| work.find(id)).filter(|active| !active.reported) else { return };
+        active.reported = true;
         active.runs = matches!(readied.job, Ok((_, Verdict::Run)));
         let Readied { kind, server, job } = readied;
         active.server.clone_from(&server);
@@ -180,7 +186,7 @@ impl Machine {
     }
 
     /// An answer that the owner of the session has validated.
-    pub(super) fn decided(&mut self, decide: &Decide, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn decided(&mut self, decide: &Decide, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(active) = self.work().and_then(|work| work.asking(&decide.question_id)) else { return };
         let Some((question, job)) = active.asked.take() else { return };
         let (id, call) = (active.tool_id.clone(), active.call.clone());
@@ -231,7 +237,13 @@ impl Machine {
     }
 
     /// A call with other arguments, which the user gave.
-    pub(super) fn redone(&mut self, id: &ToolId, job: Result<Job, String>, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn redone(
+        &mut self,
+        id: &ToolId,
+        job: Result<Job, String>,
+        now: &mut StepContext<'_>,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
         match job {
             Ok(job) => out.push(run(active, job, Consent::Given)),
@@ -243,7 +255,7 @@ impl Machine {
         self.work().and_then(|work| work.find(id)).is_some_and(|active| active.runs)
     }
 
-    pub(super) fn progress(&mut self, id: &ToolId, progress: Progress, now: &Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn progress(&mut self, id: &ToolId, progress: Progress, now: &StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(active) = self.work().and_then(|work| work.find(id)) else { return };
         out.push(Effect::Tell(EventKind::ToolProgress(ToolProgress {
             output: progress.output,
@@ -254,7 +266,7 @@ impl Machine {
         })));
     }
 
-    pub(super) fn done(&mut self, id: &ToolId, outcome: Outcome, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn done(&mut self, id: &ToolId, outcome: Outcome, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         let Some(at) = work.active.iter().position(|active| active.tool_id == *id) else { return };
         let mut active = work.active.remove(at);
@@ -266,20 +278,20 @@ impl Machine {
         let Some(turn) = &mut self.turn else { return };
         turn.denials.extend(denial);
         match &turn.stage {
-            Stage::Stopping(_) if nothing_left => {
+            Phase::Stopping(_) if nothing_left => {
                 self.keep_answers(out);
                 self.stopped(now, out);
             }
-            Stage::Stopping(_) => {}
-            Stage::Working(_) | Stage::Asking { .. } | Stage::Waiting { .. } | Stage::SummingUp { .. } => {
+            Phase::Stopping(_) => {}
+            Phase::Working(_) | Phase::Asking { .. } | Phase::Waiting { .. } | Phase::SummingUp { .. } => {
                 self.next_calls(now, out);
             }
         }
     }
 
     /// Ends every call that does not run yet. Running ones have been told to stop, and still report.
-    pub(super) fn stop_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) -> Left {
-        let Some(work) = self.work() else { return Left::Nothing };
+    pub(super) fn stop_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) -> Remaining {
+        let Some(work) = self.work() else { return Remaining::Nothing };
         let (running, idle) = std::mem::take(&mut work.active).into_iter().partition(|active| active.runs);
         work.active = running;
         work.active.iter_mut().for_each(|active| active.withdraw_elicited("the turn was cancelled", out));
@@ -288,7 +300,7 @@ impl Machine {
                 let (question_id, reason) = (question.question_id.clone(), Some("the turn was cancelled".to_owned()));
                 out.push(Effect::Tell(EventKind::PermissionWithdrawn(Withdrawal { question_id, reason })));
             }
-            let answer = if active.told {
+            let answer = if active.reported {
                 tell(&active, Outcome::cancelled(STOPPED), now, out)
             } else {
                 active.call.unanswered(STOPPED)
@@ -300,17 +312,17 @@ impl Machine {
         }
         if work.active.is_empty() {
             self.keep_answers(out);
-            return Left::Nothing;
+            return Remaining::Nothing;
         }
         let work = std::mem::take(work);
         if let Some(turn) = &mut self.turn {
-            turn.stage = Stage::Stopping(work);
+            turn.stage = Phase::Stopping(work);
         }
-        Left::Tools
+        Remaining::Tools
     }
 
     /// Reports calls that did not stop in time as cancelled.
-    pub(super) fn give_up_calls(&mut self, now: &mut Now<'_>, out: &mut Vec<Effect>) {
+    pub(super) fn give_up_calls(&mut self, now: &mut StepContext<'_>, out: &mut Vec<Effect>) {
         let Some(work) = self.work() else { return };
         for active in std::mem::take(&mut work.active) {
             let answer = tell(&active, Outcome::cancelled("it did not stop in time"), now, out);
@@ -359,7 +371,7 @@ fn denial(active: &Active) -> Denial {
 }
 
 /// Reports how a call ended; returns the answer for the model.
-fn tell(active: &Active, outcome: Outcome, now: &Now<'_>, out: &mut Vec<Effect>) -> Answer {
+fn tell(active: &Active, outcome: Outcome, now: &StepContext<'_>, out: &mut Vec<Effect>) -> Answer {
     let Outcome { outcome, text, images, result, exit_code, changes, todos } = outcome;
     let tool_id = active.tool_id.clone();
     for change in changes {

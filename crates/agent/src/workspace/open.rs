@@ -95,7 +95,7 @@ mod at {
                     Ok(stat) => FileType::from_raw_mode(stat.st_mode),
                     Err(_) => continue, // gone in the meantime
                 },
-                told => told,
+                reported => reported,
             };
             entries.push(Entry { name: OsString::from(name), kind: kind.into() });
         }

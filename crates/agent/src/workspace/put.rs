@@ -11,7 +11,7 @@ use crate::seen::Stamp;
 
 /// The content of a file when a change to it was computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum ExpectedContent {
     /// There was no file.
     Nothing,
     Text(String),
@@ -36,7 +36,7 @@ impl From<io::Error> for PutError {
     }
 }
 
-impl Held {
+impl ExpectedContent {
     /// Whether an open file still has this content.
     fn is_in(&self, file: std::fs::File) -> io::Result<bool> {
         match self {
@@ -75,12 +75,12 @@ mod at {
     use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat, accessat, fchmod, fchown, openat, renameat, unlinkat};
     use rustix::io::Errno;
 
-    use super::{Held, Inside, OpenError, PutError, passing_name};
+    use super::{ExpectedContent, Inside, OpenError, PutError, passing_name};
     use crate::workspace::open::{Missing, parent, plain};
 
     /// Writes the text, if the current content is the expected one. Creates missing folders.
-    pub(crate) fn put(inside: &Inside, held: &Held, text: &[u8]) -> Result<(), PutError> {
-        let missing = if *held == Held::Nothing { Missing::Create } else { Missing::Refuse };
+    pub(crate) fn put(inside: &Inside, held: &ExpectedContent, text: &[u8]) -> Result<(), PutError> {
+        let missing = if *held == ExpectedContent::Nothing { Missing::Create } else { Missing::Refuse };
         let (folder, name) = match parent(inside, missing) {
             Err(OpenError::Missing) => return Err(PutError::Changed),
             opened => opened?,
@@ -96,7 +96,7 @@ mod at {
                 }
                 Some(old)
             }
-            Err(OpenError::Missing) if *held == Held::Nothing => None,
+            Err(OpenError::Missing) if *held == ExpectedContent::Nothing => None,
             Err(OpenError::Missing) => return Err(PutError::Changed),
             Err(error) => return Err(error.into()),
         };
@@ -157,11 +157,11 @@ mod by_path {
     use std::fs;
     use std::io::{self, Write};
 
-    use super::{Held, Inside, OpenError, PutError, passing_name};
+    use super::{ExpectedContent, Inside, OpenError, PutError, passing_name};
     use crate::workspace::open::open;
 
     /// Writes the text, if the current content is the expected one. Creates missing folders.
-    pub(crate) fn put(inside: &Inside, held: &Held, text: &[u8]) -> Result<(), PutError> {
+    pub(crate) fn put(inside: &Inside, held: &ExpectedContent, text: &[u8]) -> Result<(), PutError> {
         let folder = inside.path().parent().ok_or(OpenError::Folder)?;
         match open(inside) {
             Ok(file) if file.metadata()?.permissions().readonly() => return Err(PutError::ReadOnly),
@@ -170,7 +170,7 @@ mod by_path {
                     return Err(PutError::Changed);
                 }
             }
-            Err(OpenError::Missing) if *held == Held::Nothing => fs::create_dir_all(folder)?,
+            Err(OpenError::Missing) if *held == ExpectedContent::Nothing => fs::create_dir_all(folder)?,
             Err(OpenError::Missing) => return Err(PutError::Changed),
             Err(error) => return Err(error.into()),
         }

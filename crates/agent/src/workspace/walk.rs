@@ -38,7 +38,7 @@ pub(crate) enum Depth {
 
 /// An entry that was visited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct WalkEntry {
     pub(crate) place: Inside,
     pub(crate) kind: Kind,
 }
@@ -87,9 +87,9 @@ impl Walk {
 }
 
 impl Iterator for Walk {
-    type Item = Found;
+    type Item = WalkEntry;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<WalkEntry> {
         loop {
             let folder = self.open.last_mut()?;
             let Some(entry) = folder.entries.next() else {
@@ -106,7 +106,7 @@ impl Iterator for Walk {
                 let rules = folder.rules.clone();
                 self.enter(place.clone(), &rules);
             }
-            return Some(Found { place, kind: entry.kind });
+            return Some(WalkEntry { place, kind: entry.kind });
         }
     }
 }

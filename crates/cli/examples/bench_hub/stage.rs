@@ -27,7 +27,7 @@ impl Stage {
     }
 
     /// One that is kept there.
-    pub(crate) async fn take_up(folder: &Path) -> Outcome<Self> {
+    pub(crate) async fn resume(folder: &Path) -> Outcome<Self> {
         Self::open(folder, Which::Stored(ID.into())).await
     }
 

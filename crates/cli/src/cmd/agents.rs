@@ -136,7 +136,7 @@ pub(crate) async fn version(path: &Path, keeper: &Keeper) -> Option<String> {
         stdin: StdinMode::Null,
     };
     let mut child = spawn(program, keeper).await.ok()?;
-    let told = timeout(VERSION_PATIENCE, async {
+    let reported = timeout(VERSION_PATIENCE, async {
         loop {
             match child.stdout.next().await {
                 Ok(Some(Line::Text(line))) => match number(&line) {
@@ -148,9 +148,9 @@ pub(crate) async fn version(path: &Path, keeper: &Keeper) -> Option<String> {
             }
         }
     });
-    let told = told.await.ok().flatten();
+    let reported = reported.await.ok().flatten();
     child.stop(Patience::default()).await;
-    told
+    reported
 }
 
 fn number(line: &str) -> Option<String> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use multitap_adapter::SignIn;
-use multitap_agent::{Effort, Sandbox};
+use multitap_agent::{Enforcement, Sandbox};
 use multitap_bridge::{Bridge, BridgeOptions, Loaded};
 use multitap_event::{AgentKind, AgentType, SandboxMode, visible_line};
 use serde::Serialize;
@@ -257,7 +257,7 @@ fn builtin_check(settings: &Settings) -> Check {
 async fn shell_sandbox_check() -> Result<Check, Problem> {
     let folder = launch::folder(None).into_iter().collect::<Vec<_>>();
     let keeper = launch::keeper()?;
-    let tried = Sandbox::set_up(SandboxMode::WorkspaceWrite, &folder, Effort::Full, &keeper).await;
+    let tried = Sandbox::set_up(SandboxMode::WorkspaceWrite, &folder, Enforcement::Full, &keeper).await;
     Ok(match tried {
         Ok(Some(sandbox)) => Check::ok("shell", format!("--sandbox can be enforced: {}", sandbox.enforced())),
         Ok(None) => Check { status: Status::Skipped, ..Check::ok("shell", "there is none on this system") },

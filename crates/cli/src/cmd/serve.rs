@@ -1,8 +1,8 @@
 //! `multitap serve`: hosts sessions that clients open and share over HTTP.
 
-mod room;
+mod idle;
+mod request;
 mod served;
-mod wish;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ pub(crate) async fn serve(args: ServeArgs) -> Result<Exit, Problem> {
         }
     };
     served.is_at(door::address(&door));
-    let told = Out::new().write(&format!("multitap listening on {}\n", door.url())).await;
-    match told {
+    let reported = Out::new().write(&format!("multitap listening on {}\n", door.url())).await;
+    match reported {
         // The reader of the address has seen enough.
         Ok(()) | Err(Unwritten::ReaderGone) => tokio::select! {
             () = signals.next() => {}

@@ -14,7 +14,7 @@ use multitap_adapter::{AgentInfo, History, HistoryError, LaunchSpec, StoredSessi
 use multitap_client::read_stored;
 use multitap_event::{AgentKind, AgentType, LaunchError, SessionConfig, Timestamp, visible, visible_line};
 
-use self::ours::Ours;
+use self::ours::OwnSessions;
 use self::transcript::Transcript;
 use crate::args::{SessionsArgs, SessionsSub};
 use crate::exit::{Exit, Problem};
@@ -60,7 +60,7 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
 /// The same for our own sessions, which include the built-in agent's. `None` if none of them matches: then an agent
 /// may have it.
 async fn of_ours(args: &SessionsArgs, folder: &Path) -> Result<Option<Exit>, Problem> {
-    let ours = Ours::open(args.agent.as_deref())?;
+    let ours = OwnSessions::open(args.agent.as_deref())?;
     let (id, all) = match &args.action {
         None => (None, args.all),
         Some(SessionsSub::List { all }) => (None, *all || args.all),

@@ -19,10 +19,10 @@ use crate::clipboard::clipboard;
 use crate::exit::{Exit, Problem};
 use crate::host::{self, Host};
 use crate::logging::ToFile;
+use crate::resume::ResumeTarget;
 use crate::settings::{self, Settings, Trust};
 use crate::signals::{Signal, Signals};
-use crate::take_up::TakeUp;
-use crate::trust::{self, Answer};
+use crate::trust::{self, TrustAnswer};
 use crate::{launch, out};
 
 /// Whether stdin and stdout are a terminal.
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: RunArgs) -> Result<Exit, Problem> {
             address: address.borrow().clone(),
             preferences: next.settings.terminal,
             when_busy: args.when_busy(),
-            editor: editing::editor(&signals.at_editor),
+            editor: editing::editor(&signals.editor_state),
             root: Some(next.folder),
             history: host::data().map(|data| data.join("history.jsonl")),
             host: around.clone(),
@@ -163,31 +163,31 @@ impl Next {
         declined: &mut Vec<PathBuf>,
     ) -> Result<Option<Self>, Problem> {
         let folder = launch::folder(args.cwd.as_deref())?;
-        let taken_up = TakeUp::find(host, args, &folder).await?;
-        let (options, own) = taken_up.options(args, folder);
+        let target = ResumeTarget::find(host, args, &folder).await?;
+        let (options, own) = target.options(args, folder);
         // Judged by the session's own folder, which may differ from the current one.
         let mut settings = settings::quietly(&own, Trust::of(args.with.trust))?;
         let mut config = launch::config(&options, &settings, own.clone(), prompt.clone())?;
         match trust::ask(lease, &config, &settings, &own, declined).await? {
-            Answer::NotTrusted => {}
-            Answer::Left => return Ok(None),
-            Answer::Trusted => {
+            TrustAnswer::NotTrusted => {}
+            TrustAnswer::Left => return Ok(None),
+            TrustAnswer::Trusted => {
                 settings = settings::quietly(&own, Trust::ThisFolder)?;
                 config = launch::config(&options, &settings, own.clone(), prompt)?;
             }
         }
         for added in config.add_dirs.clone() {
             match trust::ask_about_added(lease, &config, &settings, &added, declined).await? {
-                Answer::NotTrusted => {}
-                Answer::Left => return Ok(None),
-                Answer::Trusted => config.trusted_dirs.push(added),
+                TrustAnswer::NotTrusted => {}
+                TrustAnswer::Left => return Ok(None),
+                TrustAnswer::Trusted => config.trusted_dirs.push(added),
             }
         }
         settings.say_warnings();
         let notes = launch::servers_left_out(&config);
         let is_chosen = options.with.agent.is_some() || settings.agent.is_some();
         let greeting = (!is_chosen).then(|| agents::greeting(&config, &settings));
-        let which = taken_up.which(host, &config, &own, SessionId::fresh());
+        let which = target.which(host, &config, &own, SessionId::fresh());
         Ok(Some(Self { which, config, settings, folder: own, greeting, notes }))
     }
 }

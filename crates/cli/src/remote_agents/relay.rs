@@ -44,10 +44,10 @@ pub(super) fn relay(link: AgentLink, record: HopRecord, tasks: &TaskTracker) -> 
 
 /// Runs until the agent is gone, or its events have no receiver. Neither direction waits for the other.
 async fn run(owner: AgentEnd, mut events: mpsc::Receiver<Draft>, agent: mpsc::Sender<Command>, record: HopRecord) {
-    let AgentEnd { events: told, mut commands, .. } = owner;
+    let AgentEnd { events: reported, mut commands, .. } = owner;
     let outward = async move {
         while let Some(draft) = events.recv().await {
-            if told.send(draft).await.is_err() {
+            if reported.send(draft).await.is_err() {
                 return;
             }
         }

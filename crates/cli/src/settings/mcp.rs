@@ -19,7 +19,7 @@ pub(super) fn servers(value: &Value, notes: &mut Vec<String>) -> Result<BTreeMap
 
 /// The keys of one server, before its kind is known.
 #[derive(Default)]
-struct Said {
+struct ServerKeys {
     command: Option<String>,
     args: Option<Vec<String>>,
     env: Option<BTreeMap<String, String>>,
@@ -46,7 +46,7 @@ fn server(name: &str, value: &Value, notes: &mut Vec<String>) -> Result<McpServe
             "'{path}': a server is named by up to {LONGEST} letters, digits, '-' and '_', with no '__' in it and no '_' at its end"
         ));
     }
-    let mut said = Said::default();
+    let mut said = ServerKeys::default();
     let mut server = McpServer::from(McpReach::program("", Vec::new()));
     for (key, value) in object(value, &path)? {
         let path = format!("{path}.{key}");
@@ -71,7 +71,7 @@ fn server(name: &str, value: &Value, notes: &mut Vec<String>) -> Result<McpServe
     Ok(server)
 }
 
-impl Said {
+impl ServerKeys {
     fn reach(self, path: &str, notes: &mut Vec<String>) -> Result<McpReach, String> {
         let only = |kind: Kind| self.kind.is_none_or(|said| said == kind);
         match (self.command, self.http_url, self.url) {

@@ -39,6 +39,8 @@ mod rehearsal;
 #[cfg(unix)]
 mod remote_agents;
 #[cfg(unix)]
+mod resumed;
+#[cfg(unix)]
 mod scene;
 #[cfg(unix)]
 mod serve;
@@ -48,8 +50,6 @@ mod sessions;
 mod settings;
 #[cfg(target_os = "linux")]
 mod shell_lines;
-#[cfg(unix)]
-mod taken_up;
 #[cfg(unix)]
 mod terminal;
 mod tidy;

@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::process::{Pid, getpid};
 
 use super::table::Row;
-use crate::descendants::{Kin, stat};
+use crate::descendants::{ProcessEntry, stat};
 
 /// The processes that have some sockets open.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub(super) struct Holders {
 }
 
 impl Holders {
-    pub(super) fn find(sockets: HashSet<u64>, agents: &HashSet<Pid>, everyone: &[Kin]) -> Self {
+    pub(super) fn find(sockets: HashSet<u64>, agents: &HashSet<Pid>, all_processes: &[ProcessEntry]) -> Self {
         // Newest first: a client has often just started.
-        let others = everyone.iter().map(|kin| kin.process.pid).filter(|pid| !agents.contains(pid)).rev();
+        let others = all_processes.iter().map(|kin| kin.process.pid).filter(|pid| !agents.contains(pid)).rev();
         Self::search(sockets, agents.iter().copied(), others, sockets_of)
     }
 
@@ -153,7 +153,7 @@ mod tests {
     use super::super::LocalConnection;
     use super::super::table::Table;
     use super::*;
-    use crate::descendants::everyone;
+    use crate::descendants::all_processes;
 
     fn pid(raw: i32) -> Pid {
         Pid::from_raw(raw).unwrap()
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn find(row: Row) -> Holders {
-        Holders::find(HashSet::from([row.inode]), &HashSet::new(), &everyone())
+        Holders::find(HashSet::from([row.inode]), &HashSet::new(), &all_processes())
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(Table::read(&[connection]).row(&connection), Some(row), "it is open all the same");
         assert!(conceals(getpid(), row.inode), "it is in a queue of ours");
         let us = HashSet::from([getpid()]);
-        let holders = Holders::find(HashSet::from([row.inode]), &us, &everyone());
+        let holders = Holders::find(HashSet::from([row.inode]), &us, &all_processes());
         assert!(holders.may_be_agent(&row), "whatever else hides its files");
     }
 
@@ -240,7 +240,7 @@ mod tests {
         assert!(!sockets_of(getpid()).unwrap().contains(&row.inode), "it is not listed");
         assert!(conceals(getpid(), row.inode));
         let us = HashSet::from([getpid()]);
-        assert!(Holders::find(HashSet::from([row.inode]), &us, &everyone()).may_be_agent(&row));
+        assert!(Holders::find(HashSet::from([row.inode]), &us, &all_processes()).may_be_agent(&row));
         drop(end);
         thread.join().unwrap();
     }

@@ -20,7 +20,7 @@ use super::commands::EndCommands;
 use super::{INNER, start};
 use crate::default_signals;
 use crate::descendants::{Process, descendants};
-use crate::kept::{Ending, Order};
+use crate::handle::{Ending, Order};
 use crate::life_line::{self, Report};
 
 /// How long terminated descendants may take to end.
@@ -128,7 +128,7 @@ async fn report(line: &mut UnixStream, report: Report) {
 
 /// How descendants are ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum EndMode {
     /// Terminate, then kill after a grace period.
     Gentle,
     Kill,
@@ -175,31 +175,31 @@ impl Supervisor {
     }
 
     /// Handles orders until there is a reason to end everything.
-    async fn watch(&mut self) -> Manner {
+    async fn watch(&mut self) -> EndMode {
         let mut bytes = [0; 256];
-        let mut orders = Orders::default();
+        let mut orders = OrderBuffer::default();
         let mut commands: Option<EndCommands> = None;
         loop {
             tokio::select! {
                 read = read(&mut self.line, &mut bytes) => {
-                    let Ok(count @ 1..) = read else { return Manner::Gentle };
+                    let Ok(count @ 1..) = read else { return EndMode::Gentle };
                     orders.extend(&bytes[..count]);
                     while let Some(order) = orders.next() {
                         match order {
                             Order::Interrupt => self.signal_group(Signal::INT),
                             Order::Terminate => self.signal_group(Signal::TERM),
-                            Order::Kill => return Manner::Kill,
+                            Order::Kill => return EndMode::Kill,
                             Order::EndCommands(which) => commands = Some(EndCommands::new(which, self.program)),
                         }
                     }
                 }
                 _ = self.deaths.recv() => {
-                    self.bury().await;
+                    self.reap().await;
                     if self.ending.is_some() {
-                        return Manner::Gentle;
+                        return EndMode::Gentle;
                     }
                 }
-                () = self.ends.recv() => return Manner::Gentle,
+                () = self.ends.recv() => return EndMode::Gentle,
                 () = woken(&mut self.wakes) => {
                     // The host may be gone, and whoever stopped us may have stopped the inner one too.
                     kill_process(self.program, Signal::CONT).ok(); // it is not buried, so the id is its own
@@ -215,11 +215,11 @@ impl Supervisor {
     }
 
     /// Ends all descendants.
-    async fn end_all(&mut self, manner: Manner) {
+    async fn end_all(&mut self, manner: EndMode) {
         let begun = Instant::now();
         let mut asked = HashSet::new();
         loop {
-            let children = self.bury().await;
+            let children = self.reap().await;
             let left = self.left(children);
             if left.is_empty() {
                 return;
@@ -228,7 +228,7 @@ impl Supervisor {
                 let count = i32::try_from(left.len()).unwrap_or(i32::MAX);
                 return self.report(Report::Left(count)).await;
             }
-            let gentle = manner == Manner::Gentle && begun.elapsed() < GRACE;
+            let gentle = manner == EndMode::Gentle && begun.elapsed() < GRACE;
             for process in left {
                 if !gentle {
                     process.signal(Signal::KILL);
@@ -241,7 +241,7 @@ impl Supervisor {
     }
 
     /// Reaps children, and reports the program's end if it is among them.
-    async fn bury(&mut self) -> Children {
+    async fn reap(&mut self) -> Children {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.program => {
@@ -276,9 +276,9 @@ impl Supervisor {
 
 /// Input from the life line that is not a complete line yet.
 #[derive(Default)]
-struct Orders(Vec<u8>);
+struct OrderBuffer(Vec<u8>);
 
-impl Orders {
+impl OrderBuffer {
     fn extend(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }

@@ -6,7 +6,7 @@ use multitap_event::{Event, EventKind, Question, Ruling, SessionId};
 use multitap_hub::{About, Batch, Checkpoint, Entry, JournalError};
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 
-use super::error::Trouble;
+use super::error::StoreError;
 use super::record::{json, number, signed, word};
 
 /// Entries per statement: SQLite searches the ends of the table and its index anew for each statement.
@@ -23,7 +23,7 @@ fn statement(rows: usize) -> String {
 
 /// Appends a batch to the log with that key, except entries that are already there. Refuses before it writes
 /// anything.
-pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), Trouble> {
+pub(super) fn append(connection: &Connection, key: i64, batch: &Batch, now: i64) -> Result<(), StoreError> {
     check_order(batch)?;
     let missing = move_on(connection, key, batch, now)?;
     let (many, rest) = missing.as_chunks::<ROWS>();
@@ -71,12 +71,12 @@ fn gap(session: &SessionId, first: u64, last: u64) -> JournalError {
 }
 
 /// Advances the end of the log to that of the batch, and returns the entries to write.
-fn move_on<'a>(connection: &Connection, key: i64, batch: &'a Batch, now: i64) -> Result<&'a [Entry], Trouble> {
+fn move_on<'a>(connection: &Connection, key: i64, batch: &'a Batch, now: i64) -> Result<&'a [Entry], StoreError> {
     if step(connection, key, batch, &batch.entries, now)? {
         return Ok(&batch.entries);
     }
     let missing = missing(connection, key, batch)?;
-    if step(connection, key, batch, missing, now)? { Ok(missing) } else { Err(Trouble::Refused(lost(batch))) }
+    if step(connection, key, batch, missing, now)? { Ok(missing) } else { Err(StoreError::Refused(lost(batch))) }
 }
 
 /// Advances the end of the log, if we own it and it ends just before these entries: one statement checks and updates.
@@ -98,7 +98,7 @@ fn step(connection: &Connection, key: i64, batch: &Batch, entries: &[Entry], now
 
 /// The rest of a batch whose beginning was written before, without an acknowledgement; else why it cannot be
 /// appended.
-fn missing<'a>(connection: &Connection, key: i64, batch: &'a Batch) -> Result<&'a [Entry], Trouble> {
+fn missing<'a>(connection: &Connection, key: i64, batch: &'a Batch) -> Result<&'a [Entry], StoreError> {
     let mut select = connection.prepare_cached("SELECT owner, last_seq FROM logs WHERE session = ?")?;
     let found = select.query_row([key], |row| Ok((row.get::<_, Option<String>>(0)?, row.get::<_, i64>(1)?)));
     let last = match found.optional()? {

@@ -12,14 +12,14 @@ pub(super) fn journal_error(path: &Path, error: &Error) -> JournalError {
 }
 
 fn translate(path: &Path, error: &Error, system: io::ErrorKind) -> JournalError {
-    let told = || format!("{}: {error}", path.display());
+    let text = || format!("{}: {error}", path.display());
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => JournalError::Full,
         // SQLite only reports a full disk; quotas and limits are treated the same.
         Some(_) if wanted_room(error) && is_full(system) => JournalError::Full,
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => JournalError::Locked,
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => JournalError::Damaged(told()),
-        _ => JournalError::Other(told()),
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => JournalError::Damaged(text()),
+        _ => JournalError::Other(text()),
     }
 }
 
@@ -45,26 +45,26 @@ pub(super) fn is_full(system: io::ErrorKind) -> bool {
 
 /// Why a piece of work was not done.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum StoreError {
     /// Refused before anything was written.
     Refused(JournalError),
     /// SQLite failed; the open transaction may contain part of it.
     Sql(Error),
 }
 
-impl From<Error> for Trouble {
+impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<JournalError> for Trouble {
+impl From<JournalError> for StoreError {
     fn from(error: JournalError) -> Self {
         Self::Refused(error)
     }
 }
 
-impl Trouble {
+impl StoreError {
     pub(super) fn into_journal_error(self, path: &Path) -> JournalError {
         match self {
             Self::Refused(error) => error,

@@ -9,8 +9,8 @@ use multitap_hub::{Edge, Entry, Filter, JournalError, Page, Part, SessionRecord}
 use rusqlite::{Connection, Error, OptionalExtension as _, Rows, params};
 use tokio::sync::Semaphore;
 
-use super::error::Trouble;
-use super::record::{self, Found, RULINGS, SESSION, number, signed};
+use super::error::StoreError;
+use super::record::{self, RULINGS, SESSION, SessionRow, number, signed};
 use super::{schema, session};
 use crate::holder::Process;
 
@@ -39,7 +39,7 @@ impl Readers {
     /// Reads on another thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Connection, &Process) -> Result<T, Trouble> + Send + 'static,
+        read: impl FnOnce(&Connection, &Process) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let closed = |_| JournalError::Other("the log was closed".to_owned());
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(closed)?;
@@ -54,7 +54,7 @@ impl Readers {
             };
             let result = in_one_view(&connection, |connection| read(connection, &this));
             // A connection with an error is not reused.
-            if !matches!(result, Err(Trouble::Sql(_))) {
+            if !matches!(result, Err(StoreError::Sql(_))) {
                 lock(&idle).push(connection);
             }
             result.map_err(|trouble| trouble.into_journal_error(&path))
@@ -68,7 +68,10 @@ fn lock(idle: &Mutex<Vec<Connection>>) -> std::sync::MutexGuard<'_, Vec<Connecti
 }
 
 /// Runs several statements on one snapshot.
-fn in_one_view<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
+fn in_one_view<T>(
+    connection: &Connection,
+    read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let result = read(connection);
     let ended = connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
@@ -78,7 +81,7 @@ fn in_one_view<T>(connection: &Connection, read: impl FnOnce(&Connection) -> Res
 }
 
 /// Part of a log. Its cost depends on the part, not on the log.
-pub(super) fn page(connection: &Connection, id: &SessionId, part: Part) -> Result<Page, Trouble> {
+pub(super) fn page(connection: &Connection, id: &SessionId, part: Part) -> Result<Page, StoreError> {
     let mut select = connection
         .prepare_cached("SELECT session, last_seq FROM logs WHERE session = (SELECT key FROM sessions WHERE id = ?)")?;
     let found = select.query_row([id.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
@@ -118,7 +121,7 @@ fn take(mut rows: Rows<'_>, bytes: usize) -> rusqlite::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> Result<Vec<SessionRecord>, Trouble> {
+pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> Result<Vec<SessionRecord>, StoreError> {
     let limit = filter.limit.unwrap_or(usize::MAX);
     // SQLite cannot tell which processes live; where that does not matter it need not sort more than is wanted.
     let rows = if filter.cut_off { -1 } else { i64::try_from(limit).unwrap_or(-1) };
@@ -131,11 +134,11 @@ pub(super) fn list(connection: &Connection, this: &Process, filter: &Filter) -> 
     records(rows, this, |record| !filter.cut_off || record.live.is_none(), limit)
 }
 
-pub(super) fn find(connection: &Connection, this: &Process, name: &str) -> Result<Vec<SessionRecord>, Trouble> {
+pub(super) fn find(connection: &Connection, this: &Process, name: &str) -> Result<Vec<SessionRecord>, StoreError> {
     if name.is_empty() {
         return Ok(Vec::new());
     }
-    if let Some(Found { record, .. }) = session::find(connection, this, &name.into())? {
+    if let Some(SessionRow { record, .. }) = session::find(connection, this, &name.into())? {
         return Ok(vec![record]);
     }
     let select = format!(
@@ -152,7 +155,7 @@ fn records(
     this: &Process,
     wanted: impl Fn(&SessionRecord) -> bool,
     limit: usize,
-) -> Result<Vec<SessionRecord>, Trouble> {
+) -> Result<Vec<SessionRecord>, StoreError> {
     let mut records = Vec::new();
     while records.len() < limit
         && let Some(row) = rows.next()?
@@ -167,7 +170,7 @@ fn records(
     Ok(records)
 }
 
-pub(super) fn rulings(connection: &Connection, id: &SessionId) -> Result<Vec<Ruling>, Trouble> {
+pub(super) fn rulings(connection: &Connection, id: &SessionId) -> Result<Vec<Ruling>, StoreError> {
     let mut select = connection.prepare_cached(RULINGS)?;
     let rulings = select.query_map([id.as_str()], record::ruling)?.collect::<rusqlite::Result<_>>()?;
     Ok(rulings)

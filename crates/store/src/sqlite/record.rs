@@ -19,7 +19,7 @@ pub(super) const SESSION: &str = "SELECT id, agent, folder, created, forked_from
 
 /// A session, with its lease.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct SessionRow {
     pub(super) key: i64,
     pub(super) record: SessionRecord,
     pub(super) lease: Option<Lease>,
@@ -41,7 +41,7 @@ impl Lease {
 }
 
 /// Reads a row of [`SESSION`]. `this` process judges whether the holder is alive.
-pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<Found> {
+pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<SessionRow> {
     let lease = match row.get::<_, Option<String>>("owner")? {
         Some(owner) => Some(Lease {
             owner: Owner(owner),
@@ -75,7 +75,7 @@ pub(super) fn session(row: &Row<'_>, this: &Process) -> rusqlite::Result<Found> 
         epoch: number(row.get("epoch")?),
         live: living.map(Lease::holder),
     };
-    Ok(Found { key: row.get("key")?, record, lease })
+    Ok(SessionRow { key: row.get("key")?, record, lease })
 }
 
 /// The columns of a ruling, for [`ruling`] to read.

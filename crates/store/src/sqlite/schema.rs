@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use multitap_hub::JournalError;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::error::{Trouble, is_full, journal_error};
+use super::error::{StoreError, is_full, journal_error};
 
 /// The migrations in order; `user_version` counts those that were applied.
 const MIGRATIONS: &[&str] = &[
@@ -37,7 +37,7 @@ pub(super) fn create(path: &Path) -> Result<Connection, JournalError> {
     prepare(path).map_err(|trouble| trouble.into_journal_error(path))
 }
 
-fn prepare(path: &Path) -> Result<Connection, Trouble> {
+fn prepare(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = connect(path)?;
     // Before anything is changed.
     check_form(&connection, path)?;
@@ -96,7 +96,7 @@ fn make_file(path: &Path) -> std::io::Result<()> {
 }
 
 /// Refuses a file of a newer schema version, and one that is not ours.
-fn check_form(connection: &Connection, path: &Path) -> Result<u32, Trouble> {
+fn check_form(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
     // In this order: another process may be creating the tables right now; they appear at once, together with the id.
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
@@ -109,7 +109,7 @@ fn check_form(connection: &Connection, path: &Path) -> Result<u32, Trouble> {
 
 /// Enables write-ahead logging. That needs exclusive access for a moment, for which SQLite does not always wait: two
 /// processes that open a new file at once would conflict.
-fn write_ahead(connection: &Connection) -> Result<(), Trouble> {
+fn write_ahead(connection: &Connection) -> Result<(), StoreError> {
     let end = Instant::now() + BUSY_TIMEOUT;
     loop {
         let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
@@ -131,7 +131,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// Applies the missing migrations, all or none; another process may be doing the same.
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Trouble> {
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     if check_form(connection, path)? == FORM {
         return Ok(());
     }

@@ -5,9 +5,9 @@ use multitap_hub::{Checkpoint, Claim, JournalError, NewSession, Owner};
 use rusqlite::{Connection, OptionalExtension as _, named_params, params};
 use uuid::Uuid;
 
-use super::error::Trouble;
-use super::record::{self, Found, SESSION, number, signed};
-use super::unkept::Unkept;
+use super::error::StoreError;
+use super::gap_markers::GapMarkers;
+use super::record::{self, SESSION, SessionRow, number, signed};
 use crate::holder::Process;
 
 /// Lease period, for processes that are not visible.
@@ -25,7 +25,7 @@ pub(super) struct Claimed {
     pub(super) former: Option<Owner>,
 }
 
-pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) -> Result<Claimed, Trouble> {
+pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) -> Result<Claimed, StoreError> {
     if key(connection, &new.id)?.is_some() {
         return Err(JournalError::Other(format!("there is a session {} already", new.id)).into());
     }
@@ -51,15 +51,15 @@ pub(super) fn create(connection: &Connection, this: &Process, new: &NewSession) 
 pub(super) fn claim(
     connection: &Connection,
     this: &Process,
-    unkept: &Unkept,
+    gap_markers: &GapMarkers,
     id: &SessionId,
-) -> Result<Claimed, Trouble> {
+) -> Result<Claimed, StoreError> {
     let found = known(connection, this, id)?;
     check_not_live(&found, this)?;
-    let Found { key, lease: left, .. } = found;
+    let SessionRow { key, lease: left, .. } = found;
     // The previous owner did not release it. If its machine crashed, unflushed events are lost; if the log could not
     // be written in the end, events that were sent out are missing.
-    if left.as_ref().is_some_and(|left| this.may_have_lost(&left.process) || unkept.is_noted(&left.owner)) {
+    if left.as_ref().is_some_and(|left| this.may_have_lost(&left.process) || gap_markers.is_noted(&left.owner)) {
         connection.prepare_cached("UPDATE logs SET epoch = epoch + 1 WHERE session = ?")?.execute([key])?;
     }
     let owner = lease(connection, this, key)?;
@@ -68,7 +68,7 @@ pub(super) fn claim(
     Ok(Claimed { key, claim, former: left.map(|left| left.owner) })
 }
 
-fn check_not_live(found: &Found, this: &Process) -> Result<(), JournalError> {
+fn check_not_live(found: &SessionRow, this: &Process) -> Result<(), JournalError> {
     let session = found.record.id.clone();
     match (&found.record.live, &found.lease) {
         (Some(_), Some(lease)) if lease.process == *this => Err(JournalError::LiveHere(session)),
@@ -105,11 +105,16 @@ pub(super) fn refresh(connection: &Connection, key: i64, owner: &Owner) -> rusql
 
 /// Releases a log. If more events were sent out than it contains, their numbers will be reused: that is another
 /// epoch.
-pub(super) fn release(connection: &Connection, id: &SessionId, owner: &Owner, told: u64) -> Result<(), Trouble> {
+pub(super) fn release(
+    connection: &Connection,
+    id: &SessionId,
+    owner: &Owner,
+    last_sent: u64,
+) -> Result<(), StoreError> {
     let Some(key) = key(connection, id)? else { return Err(JournalError::NoSuchSession(id.clone()).into()) };
     let update = "UPDATE logs SET epoch = epoch + (last_seq < ?), owner = NULL, pid = NULL, boot = NULL, \
                   namespace = NULL, started = NULL, since = NULL, until = NULL WHERE session = ? AND owner = ?";
-    match connection.prepare_cached(update)?.execute(params![signed(told), key, owner.0])? {
+    match connection.prepare_cached(update)?.execute(params![signed(last_sent), key, owner.0])? {
         0 => Err(JournalError::Lost(id.clone()).into()),
         _ => Ok(()),
     }
@@ -117,10 +122,10 @@ pub(super) fn release(connection: &Connection, id: &SessionId, owner: &Owner, to
 
 /// Removes a session. [`sweep`] deletes its events in steps; the audit trail stays. Returns an owner that did not
 /// release it.
-pub(super) fn remove(connection: &Connection, this: &Process, id: &SessionId) -> Result<Option<Owner>, Trouble> {
+pub(super) fn remove(connection: &Connection, this: &Process, id: &SessionId) -> Result<Option<Owner>, StoreError> {
     let found = known(connection, this, id)?;
     check_not_live(&found, this)?;
-    let Found { key, lease: left, .. } = found;
+    let SessionRow { key, lease: left, .. } = found;
     connection.prepare_cached("INSERT INTO removed (session) VALUES (?)")?.execute([key])?;
     let words = "UPDATE rulings SET title = NULL, feedback = NULL, new_content = NULL, new_input = NULL, runs = NULL \
                  WHERE session_id = ?";
@@ -144,12 +149,12 @@ pub(super) fn sweep(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// The session with that id, if there is one.
-pub(super) fn find(connection: &Connection, this: &Process, id: &SessionId) -> rusqlite::Result<Option<Found>> {
+pub(super) fn find(connection: &Connection, this: &Process, id: &SessionId) -> rusqlite::Result<Option<SessionRow>> {
     let mut select = connection.prepare_cached(&format!("{SESSION} WHERE id = ?"))?;
     select.query_row([id.as_str()], |row| record::session(row, this)).optional()
 }
 
-fn known(connection: &Connection, this: &Process, id: &SessionId) -> Result<Found, Trouble> {
+fn known(connection: &Connection, this: &Process, id: &SessionId) -> Result<SessionRow, StoreError> {
     find(connection, this, id)?.ok_or_else(|| JournalError::NoSuchSession(id.clone()).into())
 }
 

@@ -19,11 +19,11 @@ use rusqlite::wal::CheckpointMode;
 use tokio::sync::{mpsc, oneshot};
 
 use super::append::append;
-use super::error::{Trouble, journal_error};
+use super::error::{StoreError, journal_error};
+use super::gap_markers::GapMarkers;
 use super::keeper::{CHECKPOINT_PAGES, MOST_PAGES, checkpoint};
 use super::session::{self, Claimed};
 use super::task;
-use super::unkept::Unkept;
 use crate::holder::Process;
 
 /// Most queued work; senders wait then. Also the most that one commit contains.
@@ -47,7 +47,7 @@ pub(super) enum Work {
     Create(Box<NewSession>),
     Claim(SessionId),
     Append(Batch),
-    Release { session: SessionId, owner: Owner, told: u64 },
+    Release { session: SessionId, owner: Owner, last_sent: u64 },
     Remove(SessionId),
     KeepTask(Box<TaskRecord>),
     BeginTask(Box<TaskRecord>),
@@ -58,7 +58,7 @@ pub(super) type Reply = oneshot::Sender<Result<Option<Claim>, JournalError>>;
 
 /// A log that this process owns.
 #[derive(Debug)]
-struct Held {
+struct OwnedLog {
     key: i64,
     owner: Owner,
     /// It was released, but that could not be written yet: the last event that was sent out.
@@ -66,7 +66,7 @@ struct Held {
 }
 
 /// What was done.
-enum Done {
+enum WorkResult {
     Claimed(Box<Claimed>),
     Appended,
     Released,
@@ -96,8 +96,8 @@ pub(super) struct Writer {
     keeper: SyncSender<()>,
     keeper_thread: JoinHandle<()>,
     flush: Flush,
-    held: HashMap<SessionId, Held>,
-    unkept: Unkept,
+    held: HashMap<SessionId, OwnedLog>,
+    gap_markers: GapMarkers,
     /// Removed sessions may have left events.
     sweeping: bool,
 }
@@ -120,7 +120,7 @@ impl Writer {
         let held = HashMap::new();
         let flush = Flush::Now;
         let (called_at, sweeping) = (0, true);
-        let unkept = Unkept::of(path.clone());
+        let gap_markers = GapMarkers::of(path.clone());
         Ok(Self {
             connection,
             path,
@@ -132,7 +132,7 @@ impl Writer {
             keeper_thread,
             flush,
             held,
-            unkept,
+            gap_markers,
             sweeping,
         })
     }
@@ -208,25 +208,25 @@ impl Writer {
         &mut self,
         group: impl Iterator<Item = &'a Work>,
         flush: Flush,
-    ) -> Result<Vec<Result<Done, JournalError>>, Failure> {
+    ) -> Result<Vec<Result<WorkResult, JournalError>>, Failure> {
         let begun = self.set_flush(flush).and_then(|()| self.execute("BEGIN IMMEDIATE"));
-        begun.map_err(|error| Failure::Begin(self.told(&error)))?;
+        begun.map_err(|error| Failure::Begin(self.translate(&error)))?;
         let now = Timestamp::now().as_millis();
         let mut outcomes = Vec::new();
         let mut failed = None;
         for work in group {
             match self.perform(work, now) {
                 Ok(done) => outcomes.push(Ok(done)),
-                Err(Trouble::Refused(error)) => outcomes.push(Err(error)),
-                Err(Trouble::Sql(error)) => {
-                    failed = Some(self.told(&error));
+                Err(StoreError::Refused(error)) => outcomes.push(Err(error)),
+                Err(StoreError::Sql(error)) => {
+                    failed = Some(self.translate(&error));
                     break;
                 }
             }
         }
         let done = match failed {
             Some(error) => Err(error),
-            None => self.execute("COMMIT").map_err(|error| self.told(&error)),
+            None => self.execute("COMMIT").map_err(|error| self.translate(&error)),
         };
         match done {
             Ok(()) => Ok(outcomes),
@@ -237,13 +237,13 @@ impl Writer {
         }
     }
 
-    fn perform(&self, work: &Work, now: i64) -> Result<Done, Trouble> {
+    fn perform(&self, work: &Work, now: i64) -> Result<WorkResult, StoreError> {
         let connection = &self.connection;
         match work {
-            Work::Create(new) => session::create(connection, &self.this, new).map(Done::claimed),
+            Work::Create(new) => session::create(connection, &self.this, new).map(WorkResult::claimed),
             Work::Claim(id) => {
                 self.give_back(id)?;
-                session::claim(connection, &self.this, &self.unkept, id).map(Done::claimed)
+                session::claim(connection, &self.this, &self.gap_markers, id).map(WorkResult::claimed)
             }
             Work::Append(batch) => {
                 let held = self.held.get(&batch.session).map(|held| held.key);
@@ -252,31 +252,31 @@ impl Writer {
                     None => session::key(connection, &batch.session)?
                         .ok_or_else(|| JournalError::NoSuchSession(batch.session.clone()))?,
                 };
-                append(connection, key, batch, now).map(|()| Done::Appended)
+                append(connection, key, batch, now).map(|()| WorkResult::Appended)
             }
-            Work::Release { session, owner, told } => {
-                session::release(connection, session, owner, *told).map(|()| Done::Released)
+            Work::Release { session, owner, last_sent } => {
+                session::release(connection, session, owner, *last_sent).map(|()| WorkResult::Released)
             }
             Work::Remove(id) => {
                 self.give_back(id)?;
-                session::remove(connection, &self.this, id).map(Done::Removed)
+                session::remove(connection, &self.this, id).map(WorkResult::Removed)
             }
-            Work::KeepTask(task) => task::keep(connection, task).map(|()| Done::TaskKept),
-            Work::BeginTask(task) => task::begin(connection, task).map(|()| Done::TaskKept),
+            Work::KeepTask(task) => task::keep(connection, task).map(|()| WorkResult::TaskKept),
+            Work::BeginTask(task) => task::begin(connection, task).map(|()| WorkResult::TaskKept),
         }
     }
 
     /// Retries the release of a log that could not be written.
-    fn give_back(&self, id: &SessionId) -> Result<(), Trouble> {
-        let Some(Held { owner, given_up: Some(told), .. }) = self.held.get(id) else { return Ok(()) };
-        match session::release(&self.connection, id, owner, *told) {
+    fn give_back(&self, id: &SessionId) -> Result<(), StoreError> {
+        let Some(OwnedLog { owner, given_up: Some(last_sent), .. }) = self.held.get(id) else { return Ok(()) };
+        match session::release(&self.connection, id, owner, *last_sent) {
             // Another process owns it, or it is gone: either way it is released.
-            Ok(()) | Err(Trouble::Refused(_)) => Ok(()),
+            Ok(()) | Err(StoreError::Refused(_)) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
 
-    fn answer(&mut self, group: Vec<(Work, Reply)>, outcomes: Vec<Result<Done, JournalError>>) {
+    fn answer(&mut self, group: Vec<(Work, Reply)>, outcomes: Vec<Result<WorkResult, JournalError>>) {
         for ((work, reply), outcome) in group.into_iter().zip(outcomes) {
             let answer = match outcome {
                 Ok(done) => Ok(self.note(&work, done)),
@@ -291,26 +291,26 @@ impl Writer {
     }
 
     /// Records what was just committed. Returns the claim, if it was one.
-    fn note(&mut self, work: &Work, done: Done) -> Option<Claim> {
+    fn note(&mut self, work: &Work, done: WorkResult) -> Option<Claim> {
         match done {
-            Done::Claimed(claimed) => {
+            WorkResult::Claimed(claimed) => {
                 let Claimed { key, claim, former } = *claimed;
-                let held = Held { key, owner: claim.owner.clone(), given_up: None };
+                let held = OwnedLog { key, owner: claim.owner.clone(), given_up: None };
                 let before = self.held.insert(claim.record.id.clone(), held);
-                before.map(|held| held.owner).iter().chain(&former).for_each(|owner| self.unkept.forget(owner));
+                before.map(|held| held.owner).iter().chain(&former).for_each(|owner| self.gap_markers.forget(owner));
                 return Some(claim);
             }
-            Done::Released => {
+            WorkResult::Released => {
                 if let Work::Release { session, owner, .. } = work {
                     self.held.remove(session);
-                    self.unkept.forget(owner);
+                    self.gap_markers.forget(owner);
                 }
             }
-            Done::Removed(former) => {
-                former.iter().for_each(|owner| self.unkept.forget(owner));
+            WorkResult::Removed(former) => {
+                former.iter().for_each(|owner| self.gap_markers.forget(owner));
                 self.sweeping = true;
             }
-            Done::Appended | Done::TaskKept => {}
+            WorkResult::Appended | WorkResult::TaskKept => {}
         }
         None
     }
@@ -327,13 +327,13 @@ impl Writer {
             _ if matches!(error, JournalError::Lost(_) | JournalError::NoSuchSession(_)) => {
                 self.held.remove(session);
             }
-            Work::Release { told, .. } => held.given_up = Some(*told),
-            _ => self.unkept.note(owner),
+            Work::Release { last_sent, .. } => held.given_up = Some(*last_sent),
+            _ => self.gap_markers.note(owner),
         }
     }
 
     /// SQLite's error for the hub; must be called first.
-    fn told(&self, error: &rusqlite::Error) -> JournalError {
+    fn translate(&self, error: &rusqlite::Error) -> JournalError {
         journal_error(&self.path, error)
     }
 
@@ -351,7 +351,7 @@ impl Writer {
         }
         let begun = self.set_flush(Flush::Soon).and_then(|()| self.execute("BEGIN IMMEDIATE"));
         let mut gone = Vec::new();
-        let moved = begun.map_err(Trouble::Sql).and_then(|()| {
+        let moved = begun.map_err(StoreError::Sql).and_then(|()| {
             for (id, held) in &self.held {
                 self.give_back(id)?;
                 if held.given_up.is_some() || !session::refresh(&self.connection, held.key, &held.owner)? {
@@ -363,7 +363,7 @@ impl Writer {
         match moved {
             Ok(()) => {
                 for held in gone.iter().filter_map(|id| self.held.remove(id)) {
-                    self.unkept.forget(&held.owner);
+                    self.gap_markers.forget(&held.owner);
                 }
             }
             Err(trouble) => {
@@ -391,10 +391,10 @@ impl Writer {
 
     /// Releases our logs and leaves one file behind.
     fn end(mut self) {
-        let released = std::mem::take(&mut self.held).into_iter().map(|(session, Held { owner, given_up, .. })| {
+        let released = std::mem::take(&mut self.held).into_iter().map(|(session, OwnedLog { owner, given_up, .. })| {
             // Nobody reported the last event sent out: a marker means that some are missing.
-            let noted = || if self.unkept.is_noted(&owner) { u64::MAX } else { 0 };
-            Work::Release { session, told: given_up.unwrap_or_else(noted), owner }
+            let noted = || if self.gap_markers.is_noted(&owner) { u64::MAX } else { 0 };
+            Work::Release { session, last_sent: given_up.unwrap_or_else(noted), owner }
         });
         let released: Vec<Work> = released.collect();
         if !released.is_empty() {
@@ -458,7 +458,7 @@ impl Writer {
     }
 }
 
-impl Done {
+impl WorkResult {
     fn claimed(claimed: Claimed) -> Self {
         Self::Claimed(Box::new(claimed))
     }

@@ -2,7 +2,7 @@
 //!
 //! A subcommand that Git does not know is an alias or an external program, so only known ones are trusted.
 
-use super::super::looks::long;
+use super::super::read_only::long;
 
 /// Git subcommands that run only what the repository's settings say.
 const PLAIN: &[&str] = &[

@@ -7,7 +7,7 @@ use multitap_event::TokenUsage;
 use serde_json::{Map, Value};
 
 use super::mark::Mark;
-use super::tap::{Aside, Tap};
+use super::tap::{RawReport, Tap};
 use crate::conversation::Call;
 use crate::model::choice::Target;
 use crate::model::vendor::Api;
@@ -31,7 +31,7 @@ pub(super) struct Decoder {
 
 /// How a reply ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum ReplyEnd {
     Whole(Reply),
     /// It was interrupted.
     Broken,
@@ -79,7 +79,7 @@ impl Decoder {
         out
     }
 
-    pub(super) fn end(&mut self, end: StreamEnd) -> (Vec<Delta>, End) {
+    pub(super) fn end(&mut self, end: StreamEnd) -> (Vec<Delta>, ReplyEnd) {
         let mut out = self.asides();
         self.end_thought(&mut out);
         let (usage, stop) = (end.captured_usage.clone(), end.captured_stop_reason.clone());
@@ -90,10 +90,10 @@ impl Decoder {
         }
         // For these two APIs the library reports an end also when the connection was lost.
         if stop.is_none() && matches!(self.api, Api::Responses | Api::GenerateContent) {
-            return (out, End::Broken);
+            return (out, ReplyEnd::Broken);
         }
         let cut_short = stop.and_then(|stop| self.cut_short(&stop));
-        (out, End::Whole(Reply { usage: usage.and_then(tokens), cut_short }))
+        (out, ReplyEnd::Whole(Reply { usage: usage.and_then(tokens), cut_short }))
     }
 
     /// The provider's own error report, if the library does not pass it on.
@@ -113,12 +113,12 @@ impl Decoder {
         let mut out = Vec::new();
         for aside in self.tap.drain() {
             match aside {
-                Aside::Signature(signature) => {
+                RawReport::Signature(signature) => {
                     self.end_thought(&mut out);
                     out.push(Delta::Signature(self.mark.put(&signature)));
                 }
-                Aside::Failed(why) => self.failed = Some(why),
-                Aside::Cut(why) => self.cut = Some(why),
+                RawReport::Failed(why) => self.failed = Some(why),
+                RawReport::Cut(why) => self.cut = Some(why),
             }
         }
         out

@@ -10,9 +10,9 @@ use genai::chat::{
 use multitap_event::Image;
 use serde_json::{Value, json};
 
-use super::Recall;
+use super::ThoughtReplay;
 use super::mark::Mark;
-use crate::conversation::{Answer, Call, Message, Part, Said};
+use crate::conversation::{Answer, Call, Message, Part, UserText};
 use crate::model::Request;
 use crate::model::catalog::{self, Thinking};
 use crate::model::choice::Target;
@@ -28,7 +28,7 @@ const NOT_SIGNED: &str = "skip_thought_signature_validator";
 /// How many of the last messages from our side mark a cacheable prefix.
 const KEPT: usize = 2;
 
-pub(super) fn request(target: &Target, request: &Request, recall: Recall) -> ChatRequest {
+pub(super) fn request(target: &Target, request: &Request, recall: ThoughtReplay) -> ChatRequest {
     let encoder = Encoder { target, mark: Mark::of(target), recall };
     let mut messages = encoder.messages(&request.messages);
     let mut chat = ChatRequest::default();
@@ -90,7 +90,7 @@ fn tool(api: Api, spec: &Spec) -> Tool {
 struct Encoder<'a> {
     target: &'a Target,
     mark: Mark,
-    recall: Recall,
+    recall: ThoughtReplay,
 }
 
 impl Encoder<'_> {
@@ -143,7 +143,7 @@ impl Encoder<'_> {
     /// A thought in the form that its own model recognises; empty for any other model.
     fn thought(&self, text: &str, signature: Option<&str>, in_turn: bool) -> Vec<ContentPart> {
         let Some(signature) = signature.and_then(|signature| self.mark.own(signature)) else { return Vec::new() };
-        if self.recall == Recall::Nothing {
+        if self.recall == ThoughtReplay::Nothing {
             return Vec::new();
         }
         match self.target.api {
@@ -166,7 +166,7 @@ impl Encoder<'_> {
 
     fn call(&self, call: &Call, unsigned: bool) -> ToolCall {
         let own = call.signature.as_deref().and_then(|signature| self.mark.own(signature));
-        let own = own.filter(|_| self.recall == Recall::Thoughts).map(str::to_owned);
+        let own = own.filter(|_| self.recall == ThoughtReplay::Thoughts).map(str::to_owned);
         let signature = own.or_else(|| unsigned.then(|| NOT_SIGNED.to_owned()));
         ToolCall {
             call_id: call.id.clone(),
@@ -189,7 +189,7 @@ impl Encoder<'_> {
             return vec![ChatMessage::tool(results.collect::<Vec<_>>())];
         }
         let response = |answer: &Answer| {
-            ContentPart::ToolResponse(ToolResponse::new(&answer.id, told(answer)).with_fn_name(&answer.name))
+            ContentPart::ToolResponse(ToolResponse::new(&answer.id, reported(answer)).with_fn_name(&answer.name))
         };
         let mut messages = vec![ChatMessage::tool(answers.iter().map(response).collect::<Vec<_>>())];
         // These APIs take no pictures in a result: they follow it.
@@ -211,7 +211,7 @@ fn push(runs: &mut [Vec<ContentPart>], part: ContentPart) {
     }
 }
 
-fn user(said: &Said) -> ChatMessage {
+fn user(said: &UserText) -> ChatMessage {
     if said.images.is_empty() {
         let words = if said.text.trim().is_empty() { NOTHING_SAID } else { &said.text };
         return ChatMessage::user(words);
@@ -229,7 +229,7 @@ fn image(image: &Image) -> ContentPart {
 }
 
 /// A result for a provider that cannot mark a failure.
-fn told(answer: &Answer) -> String {
+fn reported(answer: &Answer) -> String {
     match (answer.failed, answer.text.is_empty()) {
         (true, _) => format!("Error: {}", answer.text),
         (false, true) => "(no output)".to_owned(),

@@ -16,7 +16,7 @@ const REPEATED: usize = 400;
 
 /// The provider's own error report.
 #[derive(Debug, Default)]
-struct Account {
+struct ProviderReport {
     message: Option<String>,
     /// The provider's codes for the kind of error.
     words: Vec<String>,
@@ -86,7 +86,7 @@ fn connection(target: &Target, error: &(dyn StdError + 'static)) -> ModelError {
     make(target, kind, why, None, None)
 }
 
-fn said(target: &Target, account: &Account, status: Option<u16>) -> ModelError {
+fn said(target: &Target, account: &ProviderReport, status: Option<u16>) -> ModelError {
     let status = status.or(account.status);
     let kind = kind(account, status);
     let (who, model) = (who(target), &target.model);
@@ -127,7 +127,7 @@ fn hint(target: &Target) -> String {
     format!(". Is OPENAI_BASE_URL right? If the server speaks OpenAI's other API, set OPENAI_API={other}")
 }
 
-fn kind(account: &Account, status: Option<u16>) -> ModelErrorKind {
+fn kind(account: &ProviderReport, status: Option<u16>) -> ModelErrorKind {
     let message = account.message.as_deref().unwrap_or_default().to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| account.words.iter().any(|own| own == word));
     let says = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
@@ -196,7 +196,7 @@ fn who(target: &Target) -> String {
 }
 
 /// Reads the many shapes of error bodies.
-fn account(body: &Value) -> Account {
+fn account(body: &Value) -> ProviderReport {
     // Gemini may send a list of one.
     let body = body.get(0).unwrap_or(body);
     let error = body.get("error").filter(|error| !error.is_null()).unwrap_or(body);
@@ -206,7 +206,7 @@ fn account(body: &Value) -> Account {
     let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
     let reasons = details.clone().filter_map(|detail| text(detail.get("reason")).map(str::to_owned));
     let delay = details.filter_map(|detail| text(detail.get("retryDelay"))?.strip_suffix('s')?.parse().ok()).next();
-    Account {
+    ProviderReport {
         message: message.map(|message| message.chars().take(REPEATED).collect()),
         words: words.chain(reasons).collect(),
         status: error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),

@@ -78,10 +78,10 @@ fn anthropic(model: &str, request: &Request) -> Value {
         (Thinking::Adaptive { .. }, None) => {
             body.insert("thinking".to_owned(), adaptive);
         }
-        (Thinking::Adaptive { off: Off::Said }, Some(0)) => {
+        (Thinking::Adaptive { off: Off::Explicit }, Some(0)) => {
             body.insert("thinking".to_owned(), json!({ "type": "disabled" }));
         }
-        (Thinking::Adaptive { off: Off::Unsaid }, Some(0)) => {}
+        (Thinking::Adaptive { off: Off::Omitted }, Some(0)) => {}
         (Thinking::Adaptive { .. }, Some(tokens)) => {
             body.insert("thinking".to_owned(), adaptive);
             output.insert("effort".to_owned(), effort(tokens).into());

@@ -133,23 +133,23 @@ mod tests {
 
     use super::*;
 
-    fn told(pieces: &[&[u8]]) -> (String, String) {
+    fn reported(pieces: &[&[u8]]) -> (String, String) {
         let mut output = Output::default();
-        let mut told = String::new();
+        let mut reported = String::new();
         for piece in pieces {
             output.push(piece);
-            told.extend(output.take());
+            reported.extend(output.take());
         }
         output.finish();
-        told.extend(output.take());
-        (told, output.text(""))
+        reported.extend(output.take());
+        (reported, output.text(""))
     }
 
     #[test]
     fn a_character_may_come_in_pieces() {
-        let (told, text) = told(&[b"a\xe6", b"\xbc", b"\xa2b\xff", b"c\xe6"]);
-        assert_eq!(told, "a漢b\u{fffd}c\u{fffd}");
-        assert_eq!(text, told);
+        let (reported, text) = reported(&[b"a\xe6", b"\xbc", b"\xa2b\xff", b"c\xe6"]);
+        assert_eq!(reported, "a漢b\u{fffd}c\u{fffd}");
+        assert_eq!(text, reported);
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         #[test]
         fn pieces_make_the_same_text_as_the_whole(bytes in prop::collection::vec(any::<u8>(), 0..200), size in 1..20_usize) {
             let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
-            prop_assert_eq!(told(&pieces).0, String::from_utf8_lossy(&bytes).into_owned());
+            prop_assert_eq!(reported(&pieces).0, String::from_utf8_lossy(&bytes).into_owned());
         }
     }
 }

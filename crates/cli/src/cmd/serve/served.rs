@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::{room, wish};
+use super::{idle, request};
 use crate::args::{AgentArgs, ServeArgs, SessionArgs};
 use crate::exit::Problem;
 use crate::host::{Host, about_log};
@@ -44,12 +44,12 @@ struct Inner {
     /// Only one idle session is closed at a time.
     making_room: Semaphore,
     /// Only one session is resumed at a time: a second request finds it open.
-    taking_up: Semaphore,
+    resuming: Semaphore,
     address: watch::Sender<Option<String>>,
 }
 
 /// The request of a client as granted.
-struct Granted {
+struct GrantedSession {
     config: SessionConfig,
     /// This host's own mode: the session may be opened in a stricter one.
     ceiling: Option<Mode>,
@@ -66,7 +66,7 @@ impl Served {
             question_timeout: args.question_timeout,
             places: Arc::new(Semaphore::new(args.max_sessions as usize)),
             making_room: Semaphore::new(1),
-            taking_up: Semaphore::new(1),
+            resuming: Semaphore::new(1),
             address: watch::Sender::new(None),
         };
         Self { inner: Arc::new(inner) }
@@ -86,21 +86,21 @@ impl Served {
     pub(super) async fn retire(&self, idle: Duration) {
         loop {
             tokio::time::sleep(LOOK).await;
-            room::tidy(&self.inner.host, idle).await;
+            idle::close_idle(&self.inner.host, idle).await;
         }
     }
 
     async fn open_new(&self, wanted: Wanted) -> Result<Opened, Refusal> {
         let place = self.inner.place().await?;
         let (inner, by) = (self.inner.clone(), wanted.by.clone());
-        let Granted { config, ceiling, notices } = blocking(move || inner.grant(wanted)).await?;
+        let GrantedSession { config, ceiling, notices } = blocking(move || inner.grant(wanted)).await?;
         let which = Which::New { id: SessionId::fresh(), forked_from: None, history: None };
         let session = self.inner.start(which, config, ceiling, by, place).await?;
         Ok(Opened { session, notices })
     }
 
     async fn open_stored(&self, id: SessionId, by: ClientRef) -> Result<Opened, Refusal> {
-        let _turn = self.inner.taking_up.acquire().await.map_err(|_| Refusal::ShuttingDown)?;
+        let _turn = self.inner.resuming.acquire().await.map_err(|_| Refusal::ShuttingDown)?;
         if let Some(session) = self.inner.host.find(&id) {
             return Ok(Opened { session, notices: Vec::new() });
         }
@@ -109,7 +109,7 @@ impl Served {
         let record = record.ok_or_else(|| Refusal::UnknownSession { session_id: id.clone() })?;
         let place = self.inner.place().await?;
         let inner = self.inner.clone();
-        let Granted { config, ceiling, notices } = blocking(move || inner.grant_again(&record)).await?;
+        let GrantedSession { config, ceiling, notices } = blocking(move || inner.grant_again(&record)).await?;
         let session = self.inner.start(Which::Stored(id), config, ceiling, by, place).await?;
         Ok(Opened { session, notices })
     }
@@ -125,7 +125,7 @@ impl Inner {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
         }
-        if !room::make(&self.host).await {
+        if !idle::close_longest_idle(&self.host).await {
             return Err(Refusal::TooManySessions);
         }
         // The permit is returned when everything of that session is gone.
@@ -135,16 +135,16 @@ impl Inner {
 
     /// Clients may only see sessions in the folders of this host.
     fn shows(&self, session: &SessionRecord) -> bool {
-        session.folder.as_deref().is_some_and(|folder| wish::is_inside(folder, &self.roots))
+        session.folder.as_deref().is_some_and(|folder| request::is_inside(folder, &self.roots))
     }
 
     /// The session that a client wishes for, as far as this host allows it.
-    fn grant(&self, wanted: Wanted) -> Result<Granted, Refusal> {
-        let folder = wish::workspace(wanted.workspace.as_deref(), &self.roots)?;
+    fn grant(&self, wanted: Wanted) -> Result<GrantedSession, Refusal> {
+        let folder = request::workspace(wanted.workspace.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
         let own = options.with.agent.clone();
-        options.with.agent = wish::agent(wanted.agent.as_deref(), own.clone(), &settings)?;
+        options.with.agent = request::agent(wanted.agent.as_deref(), own.clone(), &settings)?;
         if own.is_some() && options.with.agent != own {
             // These arguments were chosen for another agent.
             options.with.agent_arg.clear();
@@ -154,17 +154,17 @@ impl Inner {
         let mut config = launch::config(&options, &settings, folder, None).map_err(unfit)?;
         let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
         if let Some(word) = &wanted.approval_mode {
-            config.mode = Some(Mode::Unified(wish::mode(word, config.mode.as_ref(), agent)?));
+            config.mode = Some(Mode::Unified(request::mode(word, config.mode.as_ref(), agent)?));
         }
-        let mut notices = wish::extras(wanted, self.trust_client_settings, &mut config)?;
+        let mut notices = request::extras(wanted, self.trust_client_settings, &mut config)?;
         notices.extend(launch::servers_left_out(&config));
         notices.extend(multitap_adapter::project_left_out(&config));
-        Ok(Granted { config, ceiling, notices })
+        Ok(GrantedSession { config, ceiling, notices })
     }
 
     /// The same for a session that is kept: its agent, its folder, its conversation.
-    fn grant_again(&self, record: &SessionRecord) -> Result<Granted, Refusal> {
-        let folder = wish::workspace(record.folder.as_deref(), &self.roots)?;
+    fn grant_again(&self, record: &SessionRecord) -> Result<GrantedSession, Refusal> {
+        let folder = request::workspace(record.folder.as_deref(), &self.roots)?;
         let settings = settings::of(&folder, Trust::of(self.with.trust)).map_err(unfit)?;
         let mut options = SessionArgs::of(self.with.clone());
         let agent = Some(record.agent.to_string());
@@ -178,12 +178,12 @@ impl Inner {
         // A session that was opened in a stricter mode than this host's keeps it.
         let before = record.config.get("approvalMode").and_then(|mode| mode.as_str());
         let (agent, ceiling) = (config.agent.agent_type(), config.mode.clone());
-        if let Some(Ok(mode)) = before.map(|word| wish::mode(word, config.mode.as_ref(), agent)) {
+        if let Some(Ok(mode)) = before.map(|word| request::mode(word, config.mode.as_ref(), agent)) {
             config.mode = Some(Mode::Unified(mode));
         }
         let mut notices = launch::servers_left_out(&config);
         notices.extend(multitap_adapter::project_left_out(&config));
-        Ok(Granted { config, ceiling, notices })
+        Ok(GrantedSession { config, ceiling, notices })
     }
 
     /// Starts a session. It stays open until it is closed, whether or not clients are connected, and then returns its
@@ -239,7 +239,7 @@ impl ServeHost for Served {
     fn ask_agent(&self, by: ClientRef) -> Hosted<'_, Session> {
         Box::pin(async move {
             let (inner, wanted) = (self.inner.clone(), Wanted::bare(by.clone()));
-            let Granted { config, ceiling, .. } = blocking(move || inner.grant(wanted)).await?;
+            let GrantedSession { config, ceiling, .. } = blocking(move || inner.grant(wanted)).await?;
             let open = Open { ceiling, ..Open::new(config, by) };
             self.inner.host.open_unlogged(open).await.map_err(open_error)
         })

@@ -20,13 +20,13 @@ const PAGE: usize = 512;
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The user's session store.
-pub(super) struct Ours {
+pub(super) struct OwnSessions {
     log: multitap_store::Store,
     /// Only sessions of this agent.
     agent: Option<String>,
 }
 
-impl Ours {
+impl OwnSessions {
     pub(super) fn open(agent: Option<&str>) -> Result<Self, Problem> {
         let log = host::open_store().map_err(failed)?;
         Ok(Self { log, agent: agent.map(str::to_owned) })
@@ -92,7 +92,7 @@ impl Ours {
     /// Prints the conversation for people.
     pub(super) async fn show(&self, record: &SessionRecord) -> Result<Exit, Problem> {
         let mut stdout = out::buffered();
-        let (mut transcript, mut pieces) = (Transcript::default(), Pieces::default());
+        let (mut transcript, mut pieces) = (Transcript::default(), TextJoiner::default());
         let mut text = format!("{}\n", visible_line(&facts(record)));
         let mut after = 0;
         loop {
@@ -190,11 +190,11 @@ fn facts(record: &SessionRecord) -> String {
 
 /// Joins streamed pieces of text.
 #[derive(Debug, Default)]
-struct Pieces {
+struct TextJoiner {
     text: Option<TextChunk>,
 }
 
-impl Pieces {
+impl TextJoiner {
     /// The events to show, now that this one has arrived.
     fn join(&mut self, event: &Event) -> Vec<EventKind> {
         match (&event.kind, &mut self.text) {

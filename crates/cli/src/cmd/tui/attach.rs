@@ -35,16 +35,16 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<Exit, Problem> {
 }
 
 /// A session to attach to, and what is known of it locally.
-struct Found {
+struct AttachTarget {
     address: Address,
     folder: Option<PathBuf>,
 }
 
 /// Finds the session.
-async fn find(to: &str) -> Result<Found, Problem> {
+async fn find(to: &str) -> Result<AttachTarget, Problem> {
     if let Some(url) = door::url_of(to) {
         let address = Address::parse(&url).map_err(|error| Problem::usage(error.to_string()))?;
-        return Ok(Found { address, folder: None });
+        return Ok(AttachTarget { address, folder: None });
     }
     let mut running = running().await?;
     running.retain(|one| one.note.session_id.as_str().starts_with(to));
@@ -73,11 +73,11 @@ async fn find(to: &str) -> Result<Found, Problem> {
             return Err(Problem::new(Exit::Failed, why));
         }
     };
-    Ok(Found { address, folder: record.and_then(|record| record.folder) })
+    Ok(AttachTarget { address, folder: record.and_then(|record| record.folder) })
 }
 
 /// Opens the same screen as for a local session.
-async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
+async fn show(found: AttachTarget, args: &AttachArgs) -> Result<Exit, Problem> {
     let mut signals = Signals::new()?;
     let _watch = Signals::let_go_in_time()?;
     // The user's preferences only: the settings of a folder do not apply to a session elsewhere.
@@ -101,7 +101,7 @@ async fn show(found: Found, args: &AttachArgs) -> Result<Exit, Problem> {
             .then(|| found.address.way.to_string()),
         preferences,
         when_busy: args.when_busy.into(),
-        editor: editing::editor(&signals.at_editor),
+        editor: editing::editor(&signals.editor_state),
         // Local files are those of the session only on the same machine.
         root: found.folder.filter(|folder| folder.is_dir()),
         history: host::data().map(|data| data.join("history.jsonl")),

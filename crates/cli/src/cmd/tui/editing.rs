@@ -9,17 +9,17 @@ use multitap_tui::OpenEditor;
 use tempfile::TempPath;
 
 use crate::out;
-use crate::signals::AtEditor;
+use crate::signals::EditorState;
 
 /// The longest text that is read back; no door accepts a longer one.
 const MOST: u64 = 16 << 20;
 
 /// The user's editor.
-pub(super) fn editor(at_editor: &AtEditor) -> OpenEditor {
-    let at_editor = at_editor.clone();
+pub(super) fn editor(editor_state: &EditorState) -> OpenEditor {
+    let editor_state = editor_state.clone();
     Arc::new(move |text| {
         // Ctrl+C in the editor is not meant for us.
-        let typing = at_editor.begin();
+        let typing = editor_state.begin();
         Box::pin(async move {
             let words =
                 ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|it| !it.is_empty()));

@@ -24,12 +24,12 @@ pub(crate) enum Order {
     /// With all its descendants.
     Kill,
     /// The program continues; what it started for these commands ends.
-    EndCommands(Commands),
+    EndCommands(CommandScope),
 }
 
 /// The commands that a program has started since some moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Commands {
+pub(crate) struct CommandScope {
     /// In clock ticks since boot.
     pub(crate) since: u64,
     /// The environment variable that the program sets for commands only.
@@ -54,13 +54,13 @@ pub(crate) struct Pipes {
 }
 
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum ProgramHandle {
     #[cfg(unix)]
     Supervised(Box<Supervised>),
     Group(Group),
 }
 
-impl Kept {
+impl ProgramHandle {
     /// Starts a program. The error's kind says what is wrong with the program; a failure of the supervisor is
     /// [`io::ErrorKind::Other`].
     pub(crate) async fn start(program: &Program, keeper: &Keeper) -> io::Result<(Self, Pipes)> {
@@ -89,7 +89,7 @@ impl Kept {
     }
 
     /// Ends the processes of commands, and waits until they are gone, or cannot be ended. Cancel safe.
-    pub(crate) async fn end_commands(&mut self, commands: Commands) {
+    pub(crate) async fn end_commands(&mut self, commands: CommandScope) {
         match self {
             #[cfg(unix)]
             Self::Supervised(supervised) => supervised.end_commands(commands).await,
@@ -109,21 +109,21 @@ impl Kept {
 }
 
 #[cfg(unix)]
-async fn start_supervised(program: &Program, binary: &Path) -> io::Result<(Kept, Pipes)> {
+async fn start_supervised(program: &Program, binary: &Path) -> io::Result<(ProgramHandle, Pipes)> {
     let (supervised, pipes) = Supervised::start(program, binary).await?;
-    Ok((Kept::Supervised(Box::new(supervised)), pipes))
+    Ok((ProgramHandle::Supervised(Box::new(supervised)), pipes))
 }
 
 /// Without life lines, a process group or job object is used.
 #[cfg(not(unix))]
 #[expect(clippy::unused_async, reason = "the same call as where it waits")]
-async fn start_supervised(program: &Program, _: &Path) -> io::Result<(Kept, Pipes)> {
+async fn start_supervised(program: &Program, _: &Path) -> io::Result<(ProgramHandle, Pipes)> {
     start_group(program)
 }
 
-fn start_group(program: &Program) -> io::Result<(Kept, Pipes)> {
+fn start_group(program: &Program) -> io::Result<(ProgramHandle, Pipes)> {
     let (group, pipes) = Group::start(program)?;
-    Ok((Kept::Group(group), pipes))
+    Ok((ProgramHandle::Group(group), pipes))
 }
 
 /// Sets the working directory and the environment.

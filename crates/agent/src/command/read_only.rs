@@ -14,7 +14,7 @@ pub(crate) enum Trust {
 }
 
 /// Read-only whatever their arguments.
-const LOOKING: &[&str] = &[
+const READ_ONLY: &[&str] = &[
     "basename", "cat", "cmp", "column", "comm", "cut", "df", "diff", "dirname", "echo", "egrep", "expand", "false",
     "fgrep", "fold", "grep", "head", "id", "ls", "nl", "od", "paste", "pwd", "readlink", "realpath", "rev", "seq",
     "stat", "tac", "tr", "true", "uname", "which", "whoami",
@@ -33,17 +33,17 @@ const VERSIONED: [&str; 12] =
 
 impl Script {
     /// Whether the whole command is read-only and stays inside `folder`.
-    pub(crate) fn only_looks(&self, folder: &Path, trust: Trust) -> bool {
+    pub(crate) fn is_read_only(&self, folder: &Path, trust: Trust) -> bool {
         let words: usize = self.commands.iter().map(|simple| simple.words.len()).sum();
         words <= MOST_WORDS
-            && self.commands.iter().all(|simple| simple.only_looks(trust) && simple.stays_inside(folder))
+            && self.commands.iter().all(|simple| simple.is_read_only(trust) && simple.stays_inside(folder))
     }
 }
 
 impl Simple {
-    fn only_looks(&self, trust: Trust) -> bool {
+    fn is_read_only(&self, trust: Trust) -> bool {
         let (name, arguments) = (self.name(), self.arguments());
-        if LOOKING.contains(&name) {
+        if READ_ONLY.contains(&name) {
             return true;
         }
         // Lists of files may name any file, and some output never ends. A file whose name looks like an option is

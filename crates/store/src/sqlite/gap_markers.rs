@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use multitap_hub::Owner;
 
 #[derive(Debug)]
-pub(super) struct Unkept {
+pub(super) struct GapMarkers {
     log: PathBuf,
 }
 
-impl Unkept {
+impl GapMarkers {
     /// The markers beside that file.
     pub(super) fn of(log: PathBuf) -> Self {
         Self { log }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{SlashArgument, SlashCommand};
+use super::{ArgumentSpec, CommandSpec};
 
 /// The largest file that is read.
 const MOST: u64 = 256 * 1024;
@@ -17,13 +17,13 @@ const ARGUMENTS: [&str; 2] = ["$ARGUMENTS", "{{args}}"];
 
 /// One custom command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Own {
+pub(crate) struct CustomCommand {
     pub(crate) name: String,
     pub(crate) description: String,
     template: String,
 }
 
-impl Own {
+impl CustomCommand {
     fn new(name: &str, text: &str) -> Self {
         let (head, body) = head(text);
         let described = head.and_then(|head| {
@@ -35,13 +35,13 @@ impl Own {
         Self { name: name.to_owned(), description: described.unwrap_or(first), template: body.trim().to_owned() }
     }
 
-    pub(super) fn shown(&self) -> SlashCommand {
-        let argument = SlashArgument {
+    pub(super) fn shown(&self) -> CommandSpec {
+        let argument = ArgumentSpec {
             name: "text".to_owned(),
             description: "Put into the command's text".to_owned(),
             is_required: false,
         };
-        SlashCommand {
+        CommandSpec {
             name: self.name.clone(),
             description: self.description.clone(),
             arguments: vec![argument],
@@ -87,7 +87,7 @@ fn head(text: &str) -> (Option<&str>, &str) {
 }
 
 /// The commands of the user and of the project, by name; on equal names the project's win.
-pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
+pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<CustomCommand> {
     let mut all = BTreeMap::new();
     let places = config.map(|config| config.join("commands")).into_iter().chain([folder.join(".multitap/commands")]);
     for place in places {
@@ -108,7 +108,7 @@ pub(crate) fn load(config: Option<&Path>, folder: &Path) -> Vec<Own> {
             }
             let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
             taken += 1;
-            all.insert(name.to_owned(), Own::new(name, &text));
+            all.insert(name.to_owned(), CustomCommand::new(name, &text));
         }
     }
     all.into_values().collect()
@@ -139,14 +139,14 @@ mod tests {
 
     #[test]
     fn words_are_not_a_place_for_words() {
-        let own = Own::new("x", "a $ARGUMENTS b {{args}} c");
+        let own = CustomCommand::new("x", "a $ARGUMENTS b {{args}} c");
         let words = "{{args}}$ARGUMENTS";
         assert_eq!(own.prompt(words).unwrap(), format!("a {words} b {words} c"));
     }
 
     #[test]
     fn a_prompt_does_not_grow_with_the_square_of_what_is_typed() {
-        let own = Own::new("x", &"$ARGUMENTS".repeat(1000));
+        let own = CustomCommand::new("x", &"$ARGUMENTS".repeat(1000));
         assert_eq!(own.prompt(&"w".repeat(1000)).unwrap().len(), 1_000_000);
         let why = own.prompt(&"w".repeat(20_000)).unwrap_err();
         assert!(why.contains("prompt of 20010000 bytes"), "{why}");

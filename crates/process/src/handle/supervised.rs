@@ -14,7 +14,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Commands, Ending, Order, Pipes, surroundings};
+use super::{CommandScope, Ending, Order, Pipes, surroundings};
 use crate::descendants::{Process, descendants};
 use crate::life_line::{Report, hand_over};
 use crate::mark::{MARK, Mark};
@@ -87,7 +87,7 @@ impl Supervised {
         }
     }
 
-    pub(super) async fn end_commands(&mut self, commands: Commands) {
+    pub(super) async fn end_commands(&mut self, commands: CommandScope) {
         self.order(&Order::EndCommands(commands));
         let ended = async {
             while let Some(report) = self.report().await {

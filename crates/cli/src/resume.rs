@@ -17,7 +17,7 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// The conversation to resume.
 #[derive(Debug)]
-pub(crate) enum TakeUp {
+pub(crate) enum ResumeTarget {
     /// A new conversation.
     New,
     /// A session of ours.
@@ -26,7 +26,7 @@ pub(crate) enum TakeUp {
     AgentsOwn,
 }
 
-impl TakeUp {
+impl ResumeTarget {
     /// Resolves `-c` and `-r`: one of our sessions first, else the agent's own.
     pub(crate) async fn find(host: &Host, args: &SessionArgs, folder: &Path) -> Result<Self, Problem> {
         let is_chosen =

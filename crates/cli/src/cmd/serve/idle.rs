@@ -15,10 +15,10 @@ const RESTED: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Closes the session that has been idle longest. Returns whether there was one.
-pub(super) async fn make(host: &Host) -> bool {
+pub(super) async fn close_longest_idle(host: &Host) -> bool {
     let mut longest: Option<(Timestamp, Session)> = None;
     for session in host.live() {
-        if let Some(since) = rests_since(host, &session).await
+        if let Some(since) = idle_since(host, &session).await
             && longest.as_ref().is_none_or(|(before, _)| since < *before)
         {
             longest = Some((since, session));
@@ -30,9 +30,9 @@ pub(super) async fn make(host: &Host) -> bool {
 }
 
 /// Closes the sessions that have been idle that long.
-pub(super) async fn tidy(host: &Host, idle: Duration) {
+pub(super) async fn close_idle(host: &Host, idle: Duration) {
     for session in host.live() {
-        let rested = rests_since(host, &session).await.map(|since| Timestamp::now().millis_since(since));
+        let rested = idle_since(host, &session).await.map(|since| Timestamp::now().millis_since(since));
         if rested.is_some_and(|millis| Duration::from_millis(millis) >= idle) {
             tracing::info!(session = %session.id(), "closing an idle session");
             end(&session).await;
@@ -47,7 +47,7 @@ async fn end(session: &Session) -> bool {
 
 /// Since when a session is idle, if nothing is lost by closing it: no clients, no turn, no queued prompts, no open
 /// questions, and it can be resumed.
-async fn rests_since(host: &Host, session: &Session) -> Option<Timestamp> {
+async fn idle_since(host: &Host, session: &Session) -> Option<Timestamp> {
     let state = session.snapshot().await?;
     if !state.is_at_rest() || !state.questions.open().is_empty() || !state.clients.is_empty() {
         return None;

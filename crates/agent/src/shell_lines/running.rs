@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job::Job;
 use crate::policy::{Consent, Policy};
-use crate::tool::{Doing, Outcome, Progress};
+use crate::tool::{Outcome, Progress, ToolContext};
 use crate::tools::shell::{NAME, Shell};
 
 /// Most queued pieces of output.
 const PIECES: usize = 64;
 
 /// A running shell command. It only makes progress while [`news`] is polled.
-pub(super) struct Line {
+pub(super) struct RunningCommand {
     pub(super) command: String,
     /// The status its turn will end with.
     pub(super) status: TurnStatus,
@@ -33,34 +33,34 @@ pub(super) struct Line {
 }
 
 /// What a running shell command reports.
-pub(super) enum News {
+pub(super) enum CommandReport {
     Told(EventKind),
     Done(Outcome),
 }
 
 /// The next report, if a command runs. Cancel safe.
-pub(super) async fn news(line: &mut Option<Line>) -> News {
+pub(super) async fn news(line: &mut Option<RunningCommand>) -> CommandReport {
     let Some(line) = line else { return pending().await };
     tokio::select! {
         biased;
-        Some(progress) = line.progress.recv() => News::Told(line.told(progress)),
-        outcome = &mut line.run => News::Done(outcome),
+        Some(progress) = line.progress.recv() => CommandReport::Told(line.reported(progress)),
+        outcome = &mut line.run => CommandReport::Done(outcome),
     }
 }
 
-impl Line {
+impl RunningCommand {
     /// Starts the command if the policy approves it. Returns the events to emit.
     pub(super) fn begin(command: &str, shell: &Shell, policy: &Policy) -> (Self, [EventKind; 2]) {
         let (to_us, progress) = mpsc::channel(PIECES);
         let stop = CancellationToken::new();
-        let doing = Doing { progress: to_us, stop: stop.clone() };
+        let context = ToolContext { progress: to_us, stop: stop.clone() };
         let prepared = shell.line(command);
         let title = prepared.as_ref().ok().map(|ready| ready.title());
         let approved = prepared.map(|ready| policy.approve(NAME, Job::Shell(ready), Consent::Given));
         let run: Pin<Box<dyn Future<Output = Outcome> + Send>> = match approved {
             Ok(Ok(line)) => {
                 let shell = shell.clone();
-                Box::pin(async move { shell.run_line(line, doing).await })
+                Box::pin(async move { shell.run_line(line, context).await })
             }
             Ok(Err(why)) => Box::pin(ready(Outcome::denied(why))),
             Err(why) => Box::pin(ready(Outcome::failed(why.to_string()))),
@@ -85,11 +85,11 @@ impl Line {
             server: None,
             parent_tool_id: None,
         };
-        let told = [EventKind::TurnStarted { turn_id: line.turn_id.clone() }, EventKind::ToolStarted(began)];
-        (line, told)
+        let reported = [EventKind::TurnStarted { turn_id: line.turn_id.clone() }, EventKind::ToolStarted(began)];
+        (line, reported)
     }
 
-    fn told(&self, progress: Progress) -> EventKind {
+    fn reported(&self, progress: Progress) -> EventKind {
         EventKind::ToolProgress(ToolProgress {
             output: progress.output,
             progress: progress.share,
@@ -109,15 +109,15 @@ impl Line {
 
     /// The final events.
     pub(super) fn end(mut self, outcome: Outcome) -> Vec<EventKind> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         // The last output may have come with the end.
         while let Ok(progress) = self.progress.try_recv() {
-            told.push(self.told(progress));
+            reported.push(self.reported(progress));
         }
         let Outcome { outcome, text, exit_code, .. } = outcome;
         let success = outcome == ToolOutcome::Completed;
         let duration_ms = Some(Timestamp::now().millis_since(self.began));
-        told.push(EventKind::ToolCompleted(ToolCompleted {
+        reported.push(EventKind::ToolCompleted(ToolCompleted {
             tool_id: self.tool_id,
             success,
             outcome,
@@ -126,14 +126,14 @@ impl Line {
             exit_code,
             duration_ms,
         }));
-        told.push(EventKind::TurnCompleted(TurnEnd {
+        reported.push(EventKind::TurnCompleted(TurnEnd {
             turn_id: Some(self.turn_id),
             duration_ms,
             text: Some(text),
             num_turns: Some(0),
             ..TurnEnd::of(self.status)
         }));
-        told
+        reported
     }
 
     /// Nobody receives its events: waits until nothing of it is left.

@@ -11,7 +11,7 @@ use super::search::Search;
 use crate::tool::Outcome;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Look {
+pub(crate) enum FileTool {
     Read(Read),
     ReadMany(ReadMany),
     List(List),
@@ -19,7 +19,7 @@ pub(crate) enum Look {
     Search(Search),
 }
 
-impl Look {
+impl FileTool {
     pub(crate) fn title(&self) -> String {
         match self {
             Self::Read(read) => read.title(),

@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(workspace(Some(&root), &roots).unwrap(), root);
         assert_eq!(workspace(Some(&root.join("sub/../sub")), &roots).unwrap(), root.join("sub"));
         assert_eq!(workspace(Some(&real.join("in/sub")), &roots).unwrap(), root.join("sub"), "a link to inside");
-        for (wanted, told) in [
+        for (wanted, reported) in [
             (Path::new("sub").to_owned(), "not an absolute path"),
             (secret, "outside the folders of this host"),
             (root.join("out"), "outside"),
@@ -169,7 +169,7 @@ mod tests {
             (root.join("file"), "not a folder"),
         ] {
             let error = why(workspace(Some(&wanted), &roots));
-            assert!(error.starts_with("workspace_path: ") && error.contains(told), "{}: {error}", wanted.display());
+            assert!(error.starts_with("workspace_path: ") && error.contains(reported), "{}: {error}", wanted.display());
         }
     }
 
@@ -213,9 +213,10 @@ mod tests {
         assert_eq!(mode("auto-all", Some(&Mode::Unified(AutoAll)), builtin), Ok(AutoAll));
         let native = Mode::Native("auto".to_owned());
         assert!(mode("acceptEdits", Some(&native), AgentType::Claude).is_err());
-        for (word, told) in [("auto-all", "lets more run"), ("yolo", "lets more run"), ("whatever", "is not known")] {
+        for (word, reported) in [("auto-all", "lets more run"), ("yolo", "lets more run"), ("whatever", "is not known")]
+        {
             let error = why(mode(word, None, builtin));
-            assert!(error.contains(told) && error.ends_with("takes plan, dontAsk, ask"), "{error}");
+            assert!(error.contains(reported) && error.ends_with("takes plan, dontAsk, ask"), "{error}");
         }
     }
 
