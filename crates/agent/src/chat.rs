@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_conversation_is_taken_up_where_it_was() {
+    async fn a_conversation_is_resumed_where_it_was() {
         let home = tempfile::tempdir().unwrap();
         let chat_store = ChatStore::new(Some(home.path().to_owned()));
         let folder = Path::new("/workspace");
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_line_that_was_cut_off_costs_no_other() {
+    async fn a_truncated_line_costs_no_other() {
         let home = tempfile::tempdir().unwrap();
         let chat_store = ChatStore::new(Some(home.path().to_owned()));
         for broken in [&b"{\"type\":\"mess"[..], b"{\"type\":\"message\",\"message\":{\"text\":\"\xe6\xbc"] {

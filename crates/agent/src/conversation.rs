@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_cut_off_gets_an_answer() {
+    fn an_interrupted_call_gets_an_answer() {
         let parts = vec![Part::Call(call("a")), Part::Call(call("b"))];
         let answer = Answer { failed: false, ..call("a").unanswered("found") };
         let read = Conversation::new(vec![

@@ -99,7 +99,7 @@ pub async fn launch(config: SessionConfig, setup: Setup, tasks: &TaskTracker) ->
         sandbox: sandbox.clone(),
     });
     let (to_user, asks) = mpsc::channel(ASKS);
-    let place = Place {
+    let place = ServerContext {
         keeper: setup.keeper.clone(),
         hidden_env: setup.hidden_env.clone(),
         folder: folder.clone(),

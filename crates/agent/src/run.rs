@@ -28,7 +28,7 @@ use self::worker::Report;
 use crate::chat::{Chat, ChatError, ChatStore};
 use crate::conversation::Conversation;
 use crate::launch::Setup;
-use crate::mcp::{Asked, Change};
+use crate::mcp::{Asked, ServerChange};
 use crate::memory::Memory;
 use crate::model::Model;
 use crate::policy::Policy;
@@ -59,10 +59,10 @@ pub(crate) struct RunnerParts {
     pub(crate) policy: Policy,
     pub(crate) toolbox: Toolbox,
     /// Status changes of MCP servers.
-    pub(crate) servers: mpsc::Receiver<Change>,
+    pub(crate) servers: mpsc::Receiver<ServerChange>,
     /// What MCP servers ask the user for.
     pub(crate) asks: mpsc::Receiver<Asked>,
-    pub(crate) own: Vec<Own>,
+    pub(crate) own: Vec<CustomCommand>,
     pub(crate) memory: Memory,
     /// A temporary folder of the session.
     pub(crate) private: TempDir,
@@ -81,11 +81,11 @@ pub(crate) struct Runner {
     model: Model,
     policy: Policy,
     toolbox: Toolbox,
-    servers: mpsc::Receiver<Change>,
+    servers: mpsc::Receiver<ServerChange>,
     asks: mpsc::Receiver<Asked>,
     /// Who waits for the answers to what MCP servers ask.
     elicited: BTreeMap<QuestionId, oneshot::Sender<ElicitationAnswer>>,
-    own: Vec<Own>,
+    own: Vec<CustomCommand>,
     memory: Memory,
     _private: TempDir,
     enforced: Option<Enforced>,
@@ -279,7 +279,7 @@ impl Runner {
     }
 
     /// An MCP server asks the user for something, or no longer does.
-    async fn elicit(&mut self, asked: Asked) -> Result<(), Gone> {
+    async fn elicit(&mut self, asked: Asked) -> Result<(), OwnerGone> {
         // Between turns nobody expects a question: dropping it cancels it.
         if !self.machine.is_busy() {
             return Ok(());
@@ -294,7 +294,7 @@ impl Runner {
     }
 
     /// Lets the machine take a step and carries out what it says.
-    async fn step(&mut self, input: Input) -> Result<(), Gone> {
+    async fn step(&mut self, input: Input) -> Result<(), OwnerGone> {
         let was_busy = self.machine.is_busy();
         let effects = {
             let mut id = || uuid::Uuid::now_v7().to_string();

@@ -248,8 +248,8 @@ mod tests {
         let data = Map::from_iter([("messageIds".to_owned(), Value::from(vec!["b"]))]);
         let note = SystemNote { subtype: DISCARDED.into(), message: None, data };
         apply(&mut outcome, EventKind::System(note));
-        apply(&mut outcome, text("cut off", "c", true));
-        assert_eq!(outcome.text, "First.\n\ncut off");
+        apply(&mut outcome, text("interrupted", "c", true));
+        assert_eq!(outcome.text, "First.\n\ninterrupted");
     }
 
     #[test]

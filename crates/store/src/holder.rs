@@ -180,7 +180,7 @@ mod tests {
         let line = "12 (a) b) S 1 12 12 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
         assert_eq!(stat_line(line), ProcessStatus::Runs { started: 98765 });
         assert_eq!(stat_line(&line.replace(" S ", " Z ")), ProcessStatus::Gone);
-        assert_eq!(stat_line("12 (cut off"), ProcessStatus::Unknown);
+        assert_eq!(stat_line("12 (truncated"), ProcessStatus::Unknown);
         assert_eq!(stat_line("12 (cut) S 1"), ProcessStatus::Unknown);
     }
 

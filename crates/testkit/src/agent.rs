@@ -24,6 +24,7 @@ pub type LaunchedAgent = (SessionConfig, AgentEnd);
 #[derive(Debug)]
 pub struct ScriptedLaunch {
     agents: mpsc::Sender<LaunchedAgent>,
+    steers: bool,
     /// While set, agents come up without sending [`started`].
     pub silent: AtomicBool,
 }
@@ -32,21 +33,27 @@ impl ScriptedLaunch {
     /// The launcher, and the agents it launches from now on.
     pub fn new() -> (Arc<Self>, mpsc::Receiver<LaunchedAgent>) {
         let (agents, launched) = mpsc::channel(QUEUE);
-        (Arc::new(Self { agents, silent: AtomicBool::new(false) }), launched)
+        (Arc::new(Self { agents, steers: false, silent: AtomicBool::new(false) }), launched)
+    }
+
+    /// The same for agents that can be steered.
+    pub fn steering() -> (Arc<Self>, mpsc::Receiver<LaunchedAgent>) {
+        let (agents, launched) = mpsc::channel(QUEUE);
+        (Arc::new(Self { agents, steers: true, silent: AtomicBool::new(false) }), launched)
     }
 }
 
 impl Launch for ScriptedLaunch {
     fn launch(&self, config: SessionConfig) -> Launching {
         assert!(config.model.as_deref() != Some("panics"), "as the test wants it");
-        let (agents, silent) = (self.agents.clone(), self.silent.load(Ordering::Relaxed));
+        let (agents, steers, silent) = (self.agents.clone(), self.steers, self.silent.load(Ordering::Relaxed));
         Box::pin(async move {
             if config.model.as_deref() == Some("broken") {
                 let error = AgentError::new(AgentErrorKind::ProcessSpawnFailed, "it does not start");
                 return Err(LaunchError::Agent(Box::new(error)));
             }
             let (mut link, end) = link();
-            link.steers = true;
+            link.steers = steers;
             if !silent {
                 end.events.send(Draft::new(Timestamp::now(), started())).await.ok();
             }

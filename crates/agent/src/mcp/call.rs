@@ -13,7 +13,7 @@ use rmcp::{RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tokio::time::{sleep, timeout};
 
-use super::connect::{Line, shown};
+use super::connect::{Connection, shown};
 use super::elicit::Asker;
 use super::handler::elicitation;
 use super::http;
@@ -67,19 +67,19 @@ impl Server {
 
     async fn ask(
         &self,
-        line: &Line,
+        line: &Connection,
         tool: &str,
         arguments: Map<String, Value>,
         context: &ToolContext,
     ) -> Result<Outcome, ServiceError> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         for _ in 0..MOST_ROUNDS {
-            let wanted = match self.round(line, tool, params.clone(), doing).await? {
+            let wanted = match self.round(line, tool, params.clone(), context).await? {
                 Round::Over(outcome) => return Ok(outcome),
                 Round::Wants(wanted) => wanted,
             };
             let answers = tokio::select! {
-                () = doing.stop.cancelled() => return Ok(self.stopped(tool)),
+                () = context.stop.cancelled() => return Ok(self.stopped(tool)),
                 answers = answers(&line.asker, wanted.input_requests.unwrap_or_default()) => answers,
             };
             match answers {
@@ -94,10 +94,10 @@ impl Server {
     /// One request of a call, and its answer.
     async fn round(
         &self,
-        Line { peer, board, asker }: &Line,
+        Connection { peer, board, asker }: &Connection,
         tool: &str,
         params: CallToolRequestParams,
-        doing: &Doing,
+        context: &ToolContext,
     ) -> Result<Round, ServiceError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;

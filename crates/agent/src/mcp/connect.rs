@@ -21,9 +21,9 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 
-use super::Place;
+use super::ServerContext;
 use super::elicit::Asker;
-use super::handler::{Board, Handler};
+use super::handler::{Handler, ProgressListeners};
 use super::http;
 use super::pipe::{self, McpPipe, PIPE, StrayOutput};
 
@@ -42,9 +42,9 @@ const MOST_PAGES: usize = 64;
 
 /// Where calls go, where it is told how they get on, and where what a server asks goes.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
+pub(super) struct Connection {
     pub(super) peer: Peer<RoleClient>,
-    pub(super) board: Board,
+    pub(super) board: ProgressListeners,
     pub(super) asker: Asker,
 }
 
@@ -110,7 +110,7 @@ pub(super) async fn connect(
     };
     let asker = Asker::new(name, place.asks.clone());
     match connect_by(transport, place, tasks, asker.clone(), ClientLifecycleMode::Initialize, limit).await {
-        Err(NoLink::NoInitialize) => connect_by(transport, place, tasks, asker, newest, limit).await,
+        Err(ConnectError::NoInitialize) => connect_by(transport, place, tasks, asker, newest, limit).await,
         answer => answer,
     }
     .map_err(|why| match why {
@@ -129,7 +129,7 @@ async fn connect_by(
     limit: Limit,
 ) -> Result<Link, ConnectError> {
     let (changed, changes) = mpsc::channel(1);
-    let handler = Handler { board: Board::default(), asker, changed };
+    let handler = Handler { board: ProgressListeners::default(), asker, changed };
     match transport {
         Transport::Pipe(pipe) => Ok(Link::new(serve(handler, pipe.connect(), lifecycle, limit).await?, changes, None)),
         Transport::Reach(McpReach::Http { url, headers }) => {
@@ -202,9 +202,13 @@ impl PipedProgram {
 }
 
 impl Link {
-    fn new(served: RunningService<RoleClient, Handler>, changed: mpsc::Receiver<()>, program: Option<Carried>) -> Self {
+    fn new(
+        served: RunningService<RoleClient, Handler>,
+        changed: mpsc::Receiver<()>,
+        program: Option<PipedProgram>,
+    ) -> Self {
         let Handler { board, asker, .. } = served.service().clone();
-        let line = Line { peer: served.peer().clone(), board, asker };
+        let line = Connection { peer: served.peer().clone(), board, asker };
         let stop = served.cancellation_token();
         Self { line, changed, service: Box::pin(served.waiting()), stop, program }
     }

@@ -66,7 +66,7 @@ impl Drop for Entry {
 /// Our side of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
-    pub(super) board: Board,
+    pub(super) board: ProgressListeners,
     pub(super) asker: Asker,
     /// Its tools are others now.
     pub(super) changed: mpsc::Sender<()>,

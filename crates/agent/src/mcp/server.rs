@@ -199,7 +199,7 @@ impl Owner {
                         self.tell(Status::Disconnected, Some(why)).await;
                         return Next::On;
                     }
-                    News::Tools => match connect::tools(&link.line.peer, self.config.timeout).await {
+                    ServerEvent::Tools => match connect::tools(&link.line.peer, self.config.timeout).await {
                         Ok(tools) => self.have(link.line.clone(), tools).await,
                         Err(error) => tracing::warn!(server = self.name, error, "its tools are unknown now"),
                     },

@@ -50,7 +50,7 @@ impl Scene {
         let (env, pipes) = (BTreeMap::new(), BTreeMap::new());
         // Nobody is there to be asked.
         let (asks, _) = mpsc::channel(1);
-        Place { keeper: Keeper::Group, hidden_env: vec!["SECRET".to_owned()], folder, env, pipes, asks }
+        ServerContext { keeper: Keeper::Group, hidden_env: vec!["SECRET".to_owned()], folder, env, pipes, asks }
     }
 
     async fn start(&self) -> (Toolbox, mpsc::Receiver<ServerChange>) {

@@ -92,7 +92,7 @@ impl CallBatch {
 }
 
 impl Machine {
-    pub(super) fn work(&mut self) -> Option<&mut Work> {
+    pub(super) fn work(&mut self) -> Option<&mut CallBatch> {
         match &mut self.turn.as_mut()?.stage {
             Phase::Working(work) | Phase::Stopping(work) => Some(work),
             Phase::Asking { .. } | Phase::Waiting { .. } | Phase::SummingUp { .. } => None,
@@ -119,7 +119,7 @@ impl Machine {
                     tool_id,
                     call,
                     began: now.at,
-                    told: false,
+                    reported: false,
                     asked: None,
                     runs: false,
                     server: None,
@@ -169,7 +169,7 @@ impl Machine {
         let Some(active) = self.work().and_then(|work| work.find(id)).filter(|active| !active.reported) else { return };
         active.reported = true;
         active.runs = matches!(readied.job, Ok((_, Verdict::Run)));
-        let Readied { kind, server, job } = readied;
+        let PreparedCall { kind, server, job } = readied;
         active.server.clone_from(&server);
         let title = job.as_ref().ok().map(|(job, _)| job.title());
         out.push(Effect::Tell(started(active, kind, server, title)));

@@ -15,7 +15,7 @@ struct Table {
     machine: Machine,
     reported: Vec<EventKind>,
     effects: Vec<Effect>,
-    /// The conversation as it would be taken up again.
+    /// The conversation as it would be resumed.
     kept: Vec<Message>,
     ids: u64,
 }

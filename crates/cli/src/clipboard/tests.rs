@@ -119,7 +119,7 @@ async fn one_that_hangs_is_ended() {
 }
 
 #[tokio::test]
-async fn one_without_an_end_is_cut_off() {
+async fn one_without_an_end_is_stopped() {
     let endless = r#"for last; do :; done
 case "$last" in --list-types) echo image/png;; *) exec cat /dev/zero;; esac"#;
     let error = Fake::new(&[ClipboardTool::WlPaste], &[(ClipboardTool::WlPaste, endless)]).read().await.unwrap_err();

@@ -52,7 +52,7 @@ pub(crate) fn sessions(args: SessionsArgs) -> Result<Exit, Problem> {
         Some(SessionsSub::Export { id, raw }) => export(&stores.find(&id)?, raw),
         Some(SessionsSub::Rm { id }) => {
             let session = stores.find(&id)?;
-            crate::wait(put_away(session, &settings))
+            crate::wait(archive(session, &settings))
         }
     }
 }
@@ -262,7 +262,7 @@ fn unreadable(error: HistoryError) -> Problem {
 }
 
 /// Archives a conversation, if the agent can.
-async fn put_away(session: StoredSession, settings: &Settings) -> Result<Exit, Problem> {
+async fn archive(session: StoredSession, settings: &Settings) -> Result<Exit, Problem> {
     if session.agent != AgentType::Codex {
         let files: Vec<String> = session.files.iter().map(|path| path.display().to_string()).collect();
         return Err(Problem::usage(format!(

@@ -24,7 +24,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(journal: Option<Arc<Memory>>) -> Self {
-        let (launch, agents) = ScriptedLaunch::new();
+        let (launch, agents) = ScriptedLaunch::steering();
         let hub = match journal {
             Some(journal) => Hub::new(journal, launch.clone()),
             None => Hub::without_journal(launch.clone()),

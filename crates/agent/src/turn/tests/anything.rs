@@ -113,7 +113,7 @@ proptest! {
                         2 => Ok((job(), Verdict::Ask)),
                         _ => Ok((job(), Verdict::Run)),
                     };
-                    table.step(Input::Ready(id, Readied { kind: ToolKind::Mcp, server: Some("s".to_owned()), job }));
+                    table.step(Input::Ready(id, PreparedCall { kind: ToolKind::Mcp, server: Some("s".to_owned()), job }));
                 },
                 Happening::Decide(yes) => {
                     let asked = table.reported.iter().rev().find_map(|kind| match kind {

@@ -55,8 +55,8 @@ async fn find(to: &str) -> Result<AttachTarget, Problem> {
     let exact = running.iter().position(|one| one.note.session_id.as_str() == to).unwrap_or(0);
     if running.is_empty() {
         let why = format!(
-            "no session that runs here begins with {to}: `multitap attach` lists those that do, and `multitap -r {to}` \
-             takes up one that has ended"
+            "no running session matches \"{to}\". List them with: multitap attach. Resume an ended one with: multitap \
+             -r {to}"
         );
         return Err(Problem::new(Exit::Failed, why));
     }
